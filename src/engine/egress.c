@@ -425,8 +425,7 @@ static void print_names(const char *const *hosts, struct strbuf *out)
 
     jw_init(&j, out);
     jw_object_begin(&j);
-    jw_key(&j, "names");
-    jw_array_begin(&j);
+    jw_array_begin(jw_key(&j, "names"));
     for (; *hosts; hosts++)
         jw_string(&j, *hosts);
     jw_array_end(&j);

@@ -215,16 +215,9 @@ static int list(const struct audit_options *o, uint32_t limit, struct sg_error *
 
 /* ---- verify ---------------------------------------------------------------------------------- */
 
-static void json_number(struct json *j, const char *key, uint64_t n)
-{
-    jw_key(j, key);
-    jw_u64(j, n);
-}
-
 static void json_text(struct json *j, const char *key, const char *text)
 {
-    jw_key(j, key);
-    jw_string(j, text[0] ? text : NULL);
+    jw_string(jw_key(j, key), text[0] ? text : NULL);
 }
 
 static void print_report_json(const struct audit_report *r)
@@ -235,15 +228,14 @@ static void print_report_json(const struct audit_report *r)
     strbuf_init(&out, 4096);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "whole");
-    jw_bool(&j, r->bad_seq == 0);
-    json_number(&j, "records", r->records);
-    json_number(&j, "first", r->first_seq);
-    json_number(&j, "last", r->last_seq);
-    json_number(&j, "heads", r->heads);
-    json_number(&j, "tenants", r->chains);
-    json_number(&j, "removed", r->removed);
-    json_number(&j, "unsigned", r->unsigned_records);
+    jw_bool(jw_key(&j, "whole"), r->bad_seq == 0);
+    jw_u64(jw_key(&j, "records"), r->records);
+    jw_u64(jw_key(&j, "first"), r->first_seq);
+    jw_u64(jw_key(&j, "last"), r->last_seq);
+    jw_u64(jw_key(&j, "heads"), r->heads);
+    jw_u64(jw_key(&j, "tenants"), r->chains);
+    jw_u64(jw_key(&j, "removed"), r->removed);
+    jw_u64(jw_key(&j, "unsigned"), r->unsigned_records);
     json_text(&j, "head", r->head);
     jw_key(&j, "bad");
     if (r->bad_seq)

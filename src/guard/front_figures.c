@@ -9,41 +9,29 @@ static void put_process(struct json *j)
     struct order_process p;
 
     process_figures(&p);
-    jw_key(j, "process");
-    jw_object_begin(j);
-    jw_key(j, "cpuSeconds");
-    jw_fixed(j, p.cpu_usec, 6);
-    jw_key(j, "residentBytes");
-    jw_u64(j, p.resident_bytes);
-    jw_key(j, "openFds");
-    jw_u64(j, p.open_fds);
-    jw_key(j, "maxFds");
-    jw_u64(j, p.max_fds);
-    jw_key(j, "startedMs");
-    jw_i64(j, p.started_ms);
+    jw_object_begin(jw_key(j, "process"));
+    jw_fixed(jw_key(j, "cpuSeconds"), p.cpu_usec, 6);
+    jw_u64(jw_key(j, "residentBytes"), p.resident_bytes);
+    jw_u64(jw_key(j, "openFds"), p.open_fds);
+    jw_u64(jw_key(j, "maxFds"), p.max_fds);
+    jw_i64(jw_key(j, "startedMs"), p.started_ms);
     jw_object_end(j);
 }
 
 static void put_sanitised(struct json *j, const struct guard *g)
 {
-    jw_key(j, "sanitised");
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, "sanitised"));
     for (size_t i = 0; g->sanitised && i <= COUNTS_KINDS_MAX; i++)
-        if (g->sanitised[i].n > 0) {
-            jw_key(j, g->sanitised[i].name);
-            jw_u64(j, g->sanitised[i].n);
-        }
+        if (g->sanitised[i].n > 0)
+            jw_u64(jw_key(j, g->sanitised[i].name), g->sanitised[i].n);
     jw_object_end(j);
 }
 
 static void put_dns(struct json *j, const struct guard *g)
 {
-    jw_key(j, "dns");
-    jw_object_begin(j);
-    jw_key(j, "allowed");
-    jw_u64(j, g->dns_allowed);
-    jw_key(j, "blocked");
-    jw_u64(j, g->dns_blocked);
+    jw_object_begin(jw_key(j, "dns"));
+    jw_u64(jw_key(j, "allowed"), g->dns_allowed);
+    jw_u64(jw_key(j, "blocked"), g->dns_blocked);
     jw_object_end(j);
 }
 

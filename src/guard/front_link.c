@@ -158,10 +158,8 @@ static int print_certificate(struct guard *g, const char *id, const struct names
         return r;
     jw_init(&j, out);
     jw_object_begin(&j);
-    jw_key(&j, "pem");
-    jw_bytes(&j, pem.buf, pem.len);
-    jw_key(&j, "hash");
-    jw_string(&j, hash);
+    jw_bytes(jw_key(&j, "pem"), pem.buf, pem.len);
+    jw_string(jw_key(&j, "hash"), hash);
     jw_object_end(&j);
     if (pem.truncated || out->truncated)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "the certificate has too many names");

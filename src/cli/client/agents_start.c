@@ -21,14 +21,12 @@
 
 static void put_env(struct json *j, const struct env_list *env)
 {
-    jw_key(j, "env");
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, "env"));
     for (size_t i = 0; i < env->n; i++) {
         const char *equals = strchr(env->v[i], '=');
         AUTO(free_p) char *name = strndup(env->v[i], (size_t)(equals - env->v[i]));
 
-        jw_key(j, name ? name : "");
-        jw_string(j, equals + 1);
+        jw_string(jw_key(j, name ? name : ""), equals + 1);
     }
     jw_object_end(j);
 }
@@ -42,8 +40,7 @@ static void put_network(struct json *j, const char *network)
         return;
     }
     jw_object_begin(j);
-    jw_key(j, "allowOut");
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, "allowOut"));
     for (const char *p = network;; p += strcspn(p, ",") + 1) {
         size_t len = strcspn(p, ",");
 
@@ -59,8 +56,7 @@ static void put_text(struct json *j, const char *key, const char *text)
 {
     if (!text)
         return;
-    jw_key(j, key);
-    jw_string(j, text);
+    jw_string(jw_key(j, key), text);
 }
 
 /* Loads the source: a directory becomes a tar in memory, an archive is read as it is. */
@@ -109,8 +105,7 @@ static int put_source(struct json *j, const struct agents_options *o, struct sg_
         return r;
     strbuf_init(&text, BODY_MAX);
     base64_encode(&text, data, len);
-    jw_key(j, "source");
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, "source"));
     put_text(j, "type", source.kind == ACP_SOURCE_BUNDLE ? "bundle" : "tar");
     put_text(j, "data", text.buf);
     put_text(j, "into", o->into);
@@ -128,8 +123,7 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
         return r;
     jw_init(&j, body);
     jw_object_begin(&j);
-    jw_key(&j, "command");
-    jw_array_begin(&j);
+    jw_array_begin(jw_key(&j, "command"));
     for (size_t i = 0; i < o->base.n_args; i++)
         jw_string(&j, o->base.args[i]);
     jw_array_end(&j);
@@ -143,13 +137,10 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
     put_text(&j, "cwd", o->cwd);
     if (o->network)
         put_network(&j, o->network);
-    if (o->timeout_s) {
-        jw_key(&j, "timeout");
-        jw_u64(&j, o->timeout_s);
-    }
+    if (o->timeout_s)
+        jw_u64(jw_key(&j, "timeout"), o->timeout_s);
     if (o->serve_fs) {
-        jw_key(&j, "serveFs");
-        jw_bool(&j, true);
+        jw_bool(jw_key(&j, "serveFs"), true);
     }
     r = put_source(&j, o, e);
     if (r < 0)

@@ -20,14 +20,7 @@ static void add_text(struct json *j, const char *key, const char *value)
 {
     if (!value)
         return;
-    jw_key(j, key);
-    jw_string(j, value);
-}
-
-static void add_number(struct json *j, const char *key, uint64_t value)
-{
-    jw_key(j, key);
-    jw_u64(j, value);
+    jw_string(jw_key(j, key), value);
 }
 
 /* Prints a line of ours that contains words from outside, which are cleaned. */
@@ -59,9 +52,9 @@ int ctx_branch(struct client *c, void *options)
     add_text(&j, "atMessageId", o->at);
     add_text(&j, "accept", o->accept_files ? "files" : NULL);
     if (client_given(&o->base, "wait"))
-        add_number(&j, "waitMs", o->wait_ms);
+        jw_u64(jw_key(&j, "waitMs"), o->wait_ms);
     if (o->ttl_s)
-        add_number(&j, "ttlSeconds", o->ttl_s);
+        jw_u64(jw_key(&j, "ttlSeconds"), o->ttl_s);
     jw_object_end(&j);
     struct api_request q = {.method = "POST",
                             .path = "/v1/contexts/branch",

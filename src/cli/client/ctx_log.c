@@ -129,12 +129,10 @@ int ctx_rewind(struct client *c, void *options)
     strbuf_init(&body, BODY_MAX);
     jw_init(&j, &body);
     jw_object_begin(&j);
-    jw_key(&j, message ? "messageId" : "checkpointId");
-    jw_string(&j, message ? message : o->checkpoint);
-    if (o->accept_files) {
-        jw_key(&j, "accept");
-        jw_string(&j, "files");
-    }
+    jw_string(jw_key(&j, message ? "messageId" : "checkpointId"),
+              message ? message : o->checkpoint);
+    if (o->accept_files)
+        jw_string(jw_key(&j, "accept"), "files");
     jw_object_end(&j);
     int r = find(c, o, n, "/rewind", &path, &e);
     struct api_request q = {.method = "POST", .path = path.buf, .body = &body};

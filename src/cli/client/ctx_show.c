@@ -126,10 +126,8 @@ int ctx_touch(struct client *c, void *options)
     strbuf_init(&body, 128);
     jw_init(&j, &body);
     jw_object_begin(&j);
-    if (o->ttl_s) {
-        jw_key(&j, "ttlSeconds");
-        jw_u64(&j, o->ttl_s);
-    }
+    if (o->ttl_s)
+        jw_u64(jw_key(&j, "ttlSeconds"), o->ttl_s);
     jw_object_end(&j);
     r = api_call(c, "POST", path.buf, &body, &row, &e);
     return r < 0 ? client_fail(&e) : show(o, row);

@@ -66,8 +66,7 @@ static void add_number(struct json *j, const char *key, uint64_t value)
 {
     if (!value)
         return;
-    jw_key(j, key);
-    jw_u64(j, value);
+    jw_u64(jw_key(j, key), value);
 }
 
 static int ask(struct client *c, const struct fork_options *o, json_t **ret, json_t **ret_refusal,
@@ -83,10 +82,8 @@ static int ask(struct client *c, const struct fork_options *o, json_t **ret, jso
     add_number(&j, "count", o->count);
     add_number(&j, "timeout", o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S);
     add_number(&j, "waitMs", o->wait_ms);
-    if (o->inherit) {
-        jw_key(&j, "inherit");
-        jw_string(&j, o->inherit);
-    }
+    if (o->inherit)
+        jw_string(jw_key(&j, "inherit"), o->inherit);
     jw_object_end(&j);
     struct api_request q = {.method = "POST",
                             .path = path.buf,

@@ -52,18 +52,12 @@ static void say_error(struct mcp_bridge *b, const json_t *id, int code, const ch
     strbuf_init(&out, ERROR_MAX + (id_text ? strlen(id_text) : 0));
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "jsonrpc");
-    jw_string(&j, "2.0");
-    if (id_text) {
-        jw_key(&j, "id");
-        jw_raw(&j, id_text, strlen(id_text));
-    }
-    jw_key(&j, "error");
-    jw_object_begin(&j);
-    jw_key(&j, "code");
-    jw_i64(&j, code);
-    jw_key(&j, "message");
-    jw_bytes(&j, why, strnlen(why, ERROR_MAX / 8));
+    jw_string(jw_key(&j, "jsonrpc"), "2.0");
+    if (id_text)
+        jw_raw(jw_key(&j, "id"), id_text, strlen(id_text));
+    jw_object_begin(jw_key(&j, "error"));
+    jw_i64(jw_key(&j, "code"), code);
+    jw_bytes(jw_key(&j, "message"), why, strnlen(why, ERROR_MAX / 8));
     jw_object_end(&j);
     jw_object_end(&j);
     mcp_bridge_say(b, out.buf, out.len);
@@ -254,8 +248,7 @@ static void say_goodbye(struct mcp_bridge *b)
     strbuf_init(&body, ERROR_MAX);
     jw_init(&j, &body);
     jw_object_begin(&j);
-    jw_key(&j, "conversationId");
-    jw_string(&j, b->conversation);
+    jw_string(jw_key(&j, "conversationId"), b->conversation);
     jw_object_end(&j);
     tell_server(b, "POST", "/v1/contexts/cleanup", "Content-Type", "application/json", &body);
 }

@@ -19,14 +19,12 @@ static void add_pairs(struct json *j, const char *key, const char *const *pairs,
 {
     if (n == 0)
         return;
-    jw_key(j, key);
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, key));
     for (size_t i = 0; i < n; i++) {
         const char *equals = strchr(pairs[i], '=');
         AUTO(free_p) char *name = strndup(pairs[i], (size_t)(equals - pairs[i]));
 
-        jw_key(j, name ? name : "");
-        jw_string(j, equals + 1);
+        jw_string(jw_key(j, name ? name : ""), equals + 1);
     }
     jw_object_end(j);
 }
@@ -43,19 +41,14 @@ void payload_create(struct strbuf *out, const struct payload_create *b)
     struct json j;
 
     begin(&j, out);
-    jw_key(&j, "templateID");
-    jw_string(&j, b->template);
-    jw_key(&j, "timeout");
-    jw_u64(&j, b->timeout_s);
+    jw_string(jw_key(&j, "templateID"), b->template);
+    jw_u64(jw_key(&j, "timeout"), b->timeout_s);
     add_pairs(&j, "metadata", b->metadata, b->n_metadata);
     add_env(&j, "envVars", b->env);
-    if (b->auto_pause) {
-        jw_key(&j, "autoPause");
-        jw_bool(&j, true);
-    }
+    if (b->auto_pause)
+        jw_bool(jw_key(&j, "autoPause"), true);
     if (b->secure) {
-        jw_key(&j, "secure");
-        jw_bool(&j, true);
+        jw_bool(jw_key(&j, "secure"), true);
     }
     jw_object_end(&j);
 }
@@ -65,8 +58,7 @@ void payload_timeout(struct strbuf *out, uint64_t seconds)
     struct json j;
 
     begin(&j, out);
-    jw_key(&j, "timeout");
-    jw_u64(&j, seconds);
+    jw_u64(jw_key(&j, "timeout"), seconds);
     jw_object_end(&j);
 }
 
@@ -82,14 +74,10 @@ void payload_empty(struct strbuf *out)
 
 static void add_size(struct json *j, uint16_t rows, uint16_t cols)
 {
-    jw_key(j, "pty");
-    jw_object_begin(j);
-    jw_key(j, "size");
-    jw_object_begin(j);
-    jw_key(j, "cols");
-    jw_u64(j, cols);
-    jw_key(j, "rows");
-    jw_u64(j, rows);
+    jw_object_begin(jw_key(j, "pty"));
+    jw_object_begin(jw_key(j, "size"));
+    jw_u64(jw_key(j, "cols"), cols);
+    jw_u64(jw_key(j, "rows"), rows);
     jw_object_end(j);
     jw_object_end(j);
 }
@@ -100,10 +88,8 @@ static void add_command(struct json *j, char **command)
 {
     bool shell = !command[1] && strpbrk(command[0], " \t\n");
 
-    jw_key(j, "cmd");
-    jw_string(j, shell ? SHELL : command[0]);
-    jw_key(j, "args");
-    jw_array_begin(j);
+    jw_string(jw_key(j, "cmd"), shell ? SHELL : command[0]);
+    jw_array_begin(jw_key(j, "args"));
     if (shell) {
         jw_string(j, "-l");
         jw_string(j, "-c");
@@ -119,20 +105,16 @@ void payload_start(struct strbuf *out, const struct payload_start *b)
     struct json j;
 
     begin(&j, out);
-    jw_key(&j, "process");
-    jw_object_begin(&j);
+    jw_object_begin(jw_key(&j, "process"));
     add_command(&j, b->command);
     add_env(&j, "envs", b->env);
-    if (b->cwd) {
-        jw_key(&j, "cwd");
-        jw_string(&j, b->cwd);
-    }
+    if (b->cwd)
+        jw_string(jw_key(&j, "cwd"), b->cwd);
     jw_object_end(&j);
     if (b->pty) {
         add_size(&j, b->rows, b->cols);
     } else {
-        jw_key(&j, "stdin");
-        jw_bool(&j, b->stdin_open);
+        jw_bool(jw_key(&j, "stdin"), b->stdin_open);
     }
     jw_object_end(&j);
 }
@@ -141,10 +123,8 @@ void payload_start(struct strbuf *out, const struct payload_start *b)
 static void begin_process(struct json *j, struct strbuf *out, uint32_t pid)
 {
     begin(j, out);
-    jw_key(j, "process");
-    jw_object_begin(j);
-    jw_key(j, "pid");
-    jw_u64(j, pid);
+    jw_object_begin(jw_key(j, "process"));
+    jw_u64(jw_key(j, "pid"), pid);
     jw_object_end(j);
 }
 
@@ -156,10 +136,8 @@ void payload_input(struct strbuf *out, uint32_t pid, bool pty, const void *data,
     strbuf_init(&text, PAYLOAD_MAX);
     base64_encode(&text, data, len);
     begin_process(&j, out, pid);
-    jw_key(&j, "input");
-    jw_object_begin(&j);
-    jw_key(&j, pty ? "pty" : "stdin");
-    jw_string(&j, text.buf);
+    jw_object_begin(jw_key(&j, "input"));
+    jw_string(jw_key(&j, pty ? "pty" : "stdin"), text.buf);
     jw_object_end(&j);
     jw_object_end(&j);
 }
@@ -177,8 +155,7 @@ void payload_signal(struct strbuf *out, uint32_t pid, int sig)
     struct json j;
 
     begin_process(&j, out, pid);
-    jw_key(&j, "signal");
-    jw_string(&j, sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM");
+    jw_string(jw_key(&j, "signal"), sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM");
     jw_object_end(&j);
 }
 
@@ -198,8 +175,7 @@ void payload_path(struct strbuf *out, const char *path)
     struct json j;
 
     begin(&j, out);
-    jw_key(&j, "path");
-    jw_string(&j, path);
+    jw_string(jw_key(&j, "path"), path);
     jw_object_end(&j);
 }
 
@@ -208,9 +184,7 @@ void payload_list(struct strbuf *out, const char *path, uint32_t depth)
     struct json j;
 
     begin(&j, out);
-    jw_key(&j, "path");
-    jw_string(&j, path);
-    jw_key(&j, "depth");
-    jw_u64(&j, depth);
+    jw_string(jw_key(&j, "path"), path);
+    jw_u64(jw_key(&j, "depth"), depth);
     jw_object_end(&j);
 }

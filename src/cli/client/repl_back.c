@@ -151,8 +151,7 @@ int repl_back_fork(struct repl_session *s, const char *argument, struct sg_error
     strbuf_init(&body, BODY_MAX);
     jw_init(&j, &body);
     jw_object_begin(&j);
-    jw_key(&j, "timeout");
-    jw_u64(&j, repl_life_timeout_s(&s->life));
+    jw_u64(jw_key(&j, "timeout"), repl_life_timeout_s(&s->life));
     jw_object_end(&j);
     struct api_request q = {.method = "POST", .path = path.buf, .body = &body};
     int r = api_ask(s->life.client, &q, &answer, &refusal, e);

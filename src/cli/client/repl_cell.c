@@ -71,10 +71,8 @@ static void make_body(struct strbuf *body, const struct repl_cell *cell)
     strbuf_init(body, PAYLOAD_MAX);
     jw_init(&j, body);
     jw_object_begin(&j);
-    jw_key(&j, "code");
-    jw_bytes(&j, cell->code, cell->len);
-    jw_key(&j, "context_id");
-    jw_string(&j, cell->context);
+    jw_bytes(jw_key(&j, "code"), cell->code, cell->len);
+    jw_string(jw_key(&j, "context_id"), cell->context);
     jw_object_end(&j);
 }
 

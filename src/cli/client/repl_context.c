@@ -50,8 +50,7 @@ int repl_context_create(struct sandbox *sandbox, const char *language, char **re
     strbuf_init(&body, PATH_MAX_);
     jw_init(&j, &body);
     jw_object_begin(&j);
-    jw_key(&j, "language");
-    jw_string(&j, language);
+    jw_string(jw_key(&j, "language"), language);
     jw_object_end(&j);
     int r = call(sandbox, "POST", "contexts", &body, &answer, e);
     if (r < 0)

@@ -52,8 +52,7 @@ static void make_body(struct strbuf *body, const char *key, const char *value)
     strbuf_init(body, BODY_MAX);
     jw_init(&j, body);
     jw_object_begin(&j);
-    jw_key(&j, key);
-    jw_string(&j, value);
+    jw_string(jw_key(&j, key), value);
     jw_object_end(&j);
 }
 

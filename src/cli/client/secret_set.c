@@ -36,11 +36,10 @@ static void add_metadata(struct json *j, const struct secret_options *o, json_t 
 {
     add_list(metadata, SECRET_KEY_HOSTS, &o->hosts);
     add_list(metadata, SECRET_KEY_HEADER, &o->headers);
-    jw_key(j, "metadata");
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, "metadata"));
     for (void *at = json_object_iter(metadata); at; at = json_object_iter_next(metadata, at)) {
-        jw_key(j, json_object_iter_key(at));
-        jw_string(j, json_string_value(json_object_iter_value(at)));
+        jw_string(jw_key(j, json_object_iter_key(at)),
+                  json_string_value(json_object_iter_value(at)));
     }
     jw_object_end(j);
 }
@@ -55,12 +54,9 @@ static void make_body(struct strbuf *body, const struct secret_options *o, const
     strbuf_reserve(body);
     jw_init(&j, body);
     jw_object_begin(&j);
-    if (name) {
-        jw_key(&j, "name");
-        jw_string(&j, name);
-    }
-    jw_key(&j, "value");
-    jw_bytes(&j, value->buf, value->len);
+    if (name)
+        jw_string(jw_key(&j, "name"), name);
+    jw_bytes(jw_key(&j, "value"), value->buf, value->len);
     if (metadata)
         add_metadata(&j, o, metadata);
     jw_object_end(&j);

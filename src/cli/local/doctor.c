@@ -45,34 +45,24 @@ static void print_summary(const unsigned count[CHECK_MAX_])
 
 /* ---- for programs ---------------------------------------------------------------------------- */
 
-static void json_pair(struct json *j, const char *key, const char *value)
-{
-    jw_key(j, key);
-    jw_string(j, value);
-}
-
 static void json_check(struct json *j, const char *group, const struct check *c,
                        const struct check_result *r)
 {
     jw_object_begin(j);
-    json_pair(j, "group", group);
-    json_pair(j, "name", c->name);
-    json_pair(j, "state", states[r->state].name);
-    json_pair(j, "value", r->value);
-    json_pair(j, "fix", r->fix[0] ? r->fix : NULL);
+    jw_string(jw_key(j, "group"), group);
+    jw_string(jw_key(j, "name"), c->name);
+    jw_string(jw_key(j, "state"), states[r->state].name);
+    jw_string(jw_key(j, "value"), r->value);
+    jw_string(jw_key(j, "fix"), r->fix[0] ? r->fix : NULL);
     jw_object_end(j);
 }
 
 static void json_summary(struct json *j, const unsigned count[CHECK_MAX_])
 {
-    jw_key(j, "summary");
-    jw_object_begin(j);
-    for (int i = 0; i < CHECK_MAX_; i++) {
-        jw_key(j, states[i].name);
-        jw_u64(j, count[i]);
-    }
-    jw_key(j, "can_run");
-    jw_bool(j, count[CHECK_MISSING] == 0);
+    jw_object_begin(jw_key(j, "summary"));
+    for (int i = 0; i < CHECK_MAX_; i++)
+        jw_u64(jw_key(j, states[i].name), count[i]);
+    jw_bool(jw_key(j, "can_run"), count[CHECK_MISSING] == 0);
     jw_object_end(j);
 }
 
@@ -105,8 +95,7 @@ static int examine_all(bool as_json)
     strbuf_init(&out, 256 * 1024);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "checks");
-    jw_array_begin(&j);
+    jw_array_begin(jw_key(&j, "checks"));
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
         examine(groups[i], as_json ? &j : NULL, colour, count);
     jw_array_end(&j);

@@ -112,14 +112,10 @@ static void tell_end(const struct drain_options *o, const char *state, uint64_t 
     strbuf_init(&out, 4096);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "state");
-    jw_string(&j, state);
-    jw_key(&j, "pid");
-    jw_u64(&j, pid);
-    jw_key(&j, "ended");
-    jw_bool(&j, true);
-    jw_key(&j, "milliseconds");
-    jw_u64(&j, ns / 1000000);
+    jw_string(jw_key(&j, "state"), state);
+    jw_u64(jw_key(&j, "pid"), pid);
+    jw_bool(jw_key(&j, "ended"), true);
+    jw_u64(jw_key(&j, "milliseconds"), ns / 1000000);
     jw_object_end(&j);
     puts(out.buf);
 }

@@ -6,49 +6,34 @@
 #include "lib/text/parse.h"
 #include "lib/command/exit_status.h"
 
-static void key_u64(struct json *j, const char *key, uint64_t v)
-{
-    jw_key(j, key);
-    jw_u64(j, v);
-}
-
-static void key_string(struct json *j, const char *key, const char *s)
-{
-    jw_key(j, key);
-    jw_string(j, s);
-}
-
 /* Writes thousandths as a number with three decimals. */
 static void key_milli(struct json *j, const char *key, uint64_t v)
 {
-    jw_key(j, key);
-    jw_fixed(j, v, 3);
+    jw_fixed(jw_key(j, key), v, 3);
 }
 
 static void write_usage(struct json *j, const struct sg_usage *u)
 {
-    jw_key(j, "resource_usage");
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, "resource_usage"));
     key_milli(j, "cpu_user_ms", u->cpu_user_us);
     key_milli(j, "cpu_system_ms", u->cpu_system_us);
-    key_u64(j, "memory_peak_bytes", u->memory_peak_bytes);
-    key_u64(j, "disk_bytes", u->disk_bytes);
-    key_u64(j, "stdout_bytes", u->stdout_bytes);
-    key_u64(j, "stderr_bytes", u->stderr_bytes);
+    jw_u64(jw_key(j, "memory_peak_bytes"), u->memory_peak_bytes);
+    jw_u64(jw_key(j, "disk_bytes"), u->disk_bytes);
+    jw_u64(jw_key(j, "stdout_bytes"), u->stdout_bytes);
+    jw_u64(jw_key(j, "stderr_bytes"), u->stderr_bytes);
     jw_object_end(j);
 }
 
 static void write_limits(struct json *j, const struct sg_result *r)
 {
-    jw_key(j, "limits_applied");
-    jw_object_begin(j);
-    key_u64(j, "timeout_ms", r->timeout_ms);
-    key_u64(j, "memory_bytes", r->limits_applied.memory_bytes);
+    jw_object_begin(jw_key(j, "limits_applied"));
+    jw_u64(jw_key(j, "timeout_ms"), r->timeout_ms);
+    jw_u64(jw_key(j, "memory_bytes"), r->limits_applied.memory_bytes);
     key_milli(j, "cpus", r->limits_applied.cpus_milli);
-    key_u64(j, "pids", r->limits_applied.pids);
-    key_u64(j, "disk_bytes", r->limits_applied.disk_bytes);
-    key_u64(j, "disk_inodes", r->limits_applied.disk_inodes);
-    key_u64(j, "output_bytes", r->output_limit);
+    jw_u64(jw_key(j, "pids"), r->limits_applied.pids);
+    jw_u64(jw_key(j, "disk_bytes"), r->limits_applied.disk_bytes);
+    jw_u64(jw_key(j, "disk_inodes"), r->limits_applied.disk_inodes);
+    jw_u64(jw_key(j, "output_bytes"), r->output_limit);
     jw_object_end(j);
 }
 
@@ -56,8 +41,7 @@ static void write_results(struct json *j, const struct strbuf *results)
 {
     const char *line = results->buf, *end = results->buf + results->len, *stop;
 
-    jw_key(j, "results");
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, "results"));
     for (; (stop = memchr(line, '\n', (size_t)(end - line))); line = stop + 1)
         jw_raw(j, line, (size_t)(stop - line));
     jw_array_end(j);
@@ -69,17 +53,14 @@ void report_json(struct strbuf *out, const struct sg_result *r, const struct str
 
     jw_init(&j, out);
     jw_object_begin(&j);
-    jw_key(&j, "stdout");
-    jw_bytes(&j, r->stdout_data ? r->stdout_data : "", r->stdout_len);
-    jw_key(&j, "stderr");
-    jw_bytes(&j, r->stderr_data ? r->stderr_data : "", r->stderr_len);
+    jw_bytes(jw_key(&j, "stdout"), r->stdout_data ? r->stdout_data : "", r->stdout_len);
+    jw_bytes(jw_key(&j, "stderr"), r->stderr_data ? r->stderr_data : "", r->stderr_len);
     write_results(&j, results);
-    jw_key(&j, "exit_code");
-    jw_i64(&j, r->exit_code);
+    jw_i64(jw_key(&j, "exit_code"), r->exit_code);
     key_milli(&j, "duration_ms", r->duration_us);
-    key_string(&j, "status", sg_status_name(r->status));
-    key_string(&j, "error_message", r->error_message[0] ? r->error_message : NULL);
-    key_string(&j, "limit", sg_limit_name(r->limit));
+    jw_string(jw_key(&j, "status"), sg_status_name(r->status));
+    jw_string(jw_key(&j, "error_message"), r->error_message[0] ? r->error_message : NULL);
+    jw_string(jw_key(&j, "limit"), sg_limit_name(r->limit));
     write_usage(&j, &r->usage);
     write_limits(&j, r);
     jw_object_end(&j);
@@ -92,19 +73,17 @@ void report_setup_json(struct strbuf *out, const struct sg_error *e, uint64_t du
 
     jw_init(&j, out);
     jw_object_begin(&j);
-    key_string(&j, "stdout", "");
-    key_string(&j, "stderr", "");
-    jw_key(&j, "results");
-    jw_array_begin(&j);
+    jw_string(jw_key(&j, "stdout"), "");
+    jw_string(jw_key(&j, "stderr"), "");
+    jw_array_begin(jw_key(&j, "results"));
     jw_array_end(&j);
-    jw_key(&j, "exit_code");
-    jw_i64(&j, CLI_EXIT_SETUP);
+    jw_i64(jw_key(&j, "exit_code"), CLI_EXIT_SETUP);
     key_milli(&j, "duration_ms", duration_us);
-    key_string(&j, "status", sg_status_name(SG_STATUS_SETUP_ERROR));
-    key_string(&j, "error_message", e->message);
-    key_string(&j, "limit", NULL);
-    key_string(&j, "resource_usage", NULL);
-    key_string(&j, "limits_applied", NULL);
+    jw_string(jw_key(&j, "status"), sg_status_name(SG_STATUS_SETUP_ERROR));
+    jw_string(jw_key(&j, "error_message"), e->message);
+    jw_string(jw_key(&j, "limit"), NULL);
+    jw_string(jw_key(&j, "resource_usage"), NULL);
+    jw_string(jw_key(&j, "limits_applied"), NULL);
     jw_object_end(&j);
     strbuf_addch(out, '\n');
 }

@@ -13,10 +13,8 @@ static void print_json(void)
     strbuf_init(&out, 4096);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "name");
-    jw_string(&j, "sandglass");
-    jw_key(&j, "version");
-    jw_string(&j, SG_VERSION);
+    jw_string(jw_key(&j, "name"), "sandglass");
+    jw_string(jw_key(&j, "version"), SG_VERSION);
     jw_object_end(&j);
     puts(out.buf);
     strbuf_done(&out);

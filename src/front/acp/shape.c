@@ -27,22 +27,14 @@ static void put_time(struct json *j, const char *key, int64_t ms)
     char text[CLOCK_TEXT_LEN];
 
     clock_text(ms, text);
-    jw_key(j, key);
-    jw_string(j, text);
+    jw_string(jw_key(j, key), text);
 }
 
 static void put_text(struct json *j, const char *key, const char *text)
 {
     if (!text)
         return;
-    jw_key(j, key);
-    jw_bytes(j, text, strlen(text));
-}
-
-static void put_number(struct json *j, const char *key, uint64_t v)
-{
-    jw_key(j, key);
-    jw_u64(j, v);
+    jw_bytes(jw_key(j, key), text, strlen(text));
 }
 
 /* Writes how the agent ended. */
@@ -54,7 +46,7 @@ static void put_end(struct json *j, const struct hosted *h)
     put_text(j, "reason", h->reason);
     put_text(j, "fault", agent_fault_name(h->fault));
     if (h->exit_code >= 0)
-        put_number(j, "exitCode", (uint64_t)h->exit_code);
+        jw_u64(jw_key(j, "exitCode"), (uint64_t)h->exit_code);
     if (h->signal > 0) {
         snprintf(signal, sizeof(signal), "SIG%s", signal_name(h->signal));
         put_text(j, "signal", signal);
@@ -74,19 +66,18 @@ void agent_put(struct json *j, const struct hosted *h)
     put_text(j, "pathId", h->path);
     put_text(j, "state", agent_state_name(h->state));
     put_text(j, "command", h->command);
-    put_number(j, "pid", h->pid);
+    jw_u64(jw_key(j, "pid"), h->pid);
     put_time(j, "startedAt", h->started_ms);
     if (h->end_ms > 0)
         put_time(j, "endAt", h->end_ms);
     if (agent_ended(h))
         put_end(j, h);
-    put_number(j, "messagesIn", h->received);
-    put_number(j, "messagesOut", b->next - 1);
-    put_number(j, "messagesKept", b->next - b->first_number);
-    put_number(j, "noise", h->noise);
-    put_number(j, "connected", viewers_count(h));
-    jw_key(j, "writer");
-    jw_bool(j, h->writer != NULL);
+    jw_u64(jw_key(j, "messagesIn"), h->received);
+    jw_u64(jw_key(j, "messagesOut"), b->next - 1);
+    jw_u64(jw_key(j, "messagesKept"), b->next - b->first_number);
+    jw_u64(jw_key(j, "noise"), h->noise);
+    jw_u64(jw_key(j, "connected"), viewers_count(h));
+    jw_bool(jw_key(j, "writer"), h->writer != NULL);
     put_text(j, "acp", acp);
     jw_object_end(j);
 }
@@ -99,8 +90,7 @@ void agent_put_logs(struct json *j, const struct hosted *h)
         jw_object_begin(j);
         put_time(j, "time", e->ms);
         put_text(j, "stream", e->stream ? e->stream : "server");
-        jw_key(j, "text");
-        jw_bytes(j, e->text, e->len);
+        jw_bytes(jw_key(j, "text"), e->text, e->len);
         jw_object_end(j);
     }
 }

@@ -228,8 +228,7 @@ static void put_member(struct json *j, const json_t *report, const char *key)
 
     if (!text)
         return;
-    jw_key(j, key);
-    jw_raw(j, text, strlen(text));
+    jw_raw(jw_key(j, key), text, strlen(text));
 }
 
 void report_put(struct json *j, const json_t *report)
@@ -245,24 +244,16 @@ void checkpoint_put(struct json *j, const struct checkpoint *c)
 
     clock_text(c->at_ms, at);
     jw_object_begin(j);
-    jw_key(j, "checkpointId");
-    jw_string(j, c->name);
-    if (c->label[0]) {
-        jw_key(j, "messageId");
-        jw_bytes(j, c->label, strlen(c->label));
-    }
+    jw_string(jw_key(j, "checkpointId"), c->name);
+    if (c->label[0])
+        jw_bytes(jw_key(j, "messageId"), c->label, strlen(c->label));
     if (checkpoint_find(c->front, c->tenant, c->parent)) {
-        jw_key(j, "parentId");
-        jw_string(j, c->parent);
+        jw_string(jw_key(j, "parentId"), c->parent);
     }
-    jw_key(j, "createdAt");
-    jw_string(j, at);
-    jw_key(j, "memoryBytes");
-    jw_u64(j, c->kernels ? c->memory_bytes : 0);
-    jw_key(j, "kernels");
-    jw_bool(j, c->kernels);
-    jw_key(j, "current");
-    jw_bool(j, b && strcmp(sandbox_came_from(b), c->name) == 0);
+    jw_string(jw_key(j, "createdAt"), at);
+    jw_u64(jw_key(j, "memoryBytes"), c->kernels ? c->memory_bytes : 0);
+    jw_bool(jw_key(j, "kernels"), c->kernels);
+    jw_bool(jw_key(j, "current"), b && strcmp(sandbox_came_from(b), c->name) == 0);
     jw_object_end(j);
 }
 
@@ -282,14 +273,10 @@ void reply_fork_error(struct http_req *req, int r, const struct sg_error *e, con
     strbuf_init(&out, ANSWER_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "code");
-    jw_i64(&j, 409);
-    jw_key(&j, "message");
-    jw_bytes(&j, e->message, strlen(e->message));
-    if (r == -EOWNERDEAD) {
-        jw_key(&j, "reason");
-        jw_string(&j, "state_lost");
-    }
+    jw_i64(jw_key(&j, "code"), 409);
+    jw_bytes(jw_key(&j, "message"), e->message, strlen(e->message));
+    if (r == -EOWNERDEAD)
+        jw_string(jw_key(&j, "reason"), "state_lost");
     reply_put_fault(req, &j, 409, e->message);
     report_put(&j, report);
     jw_object_end(&j);

@@ -264,8 +264,7 @@ static void put(struct json *j, const char *key, const char *value, size_t max)
 
     if (len == 0)
         return;
-    jw_key(j, key);
-    jw_bytes(j, value, len < max ? len : max);
+    jw_bytes(jw_key(j, key), value, len < max ? len : max);
 }
 
 static char *write_json(uint64_t id, int64_t ms, enum event_kind kind,
@@ -279,8 +278,7 @@ static char *write_json(uint64_t id, int64_t ms, enum event_kind kind,
     jw_init(&j, &out);
     clock_text(ms, time);
     jw_object_begin(&j);
-    jw_key(&j, "id");
-    jw_u64(&j, id);
+    jw_u64(jw_key(&j, "id"), id);
     put(&j, "type", event_kind_text(kind), DETAIL_MAX);
     put(&j, "time", time, DETAIL_MAX);
     put(&j, "tenantId", about->tenant, ID_LEN);

@@ -147,8 +147,7 @@ void output_filter_put_counts(const struct output_filter *o, struct json *j)
     for (unsigned k = 0; o && k < SANITISE_KINDS; k++) {
         if (!found(o, k))
             continue;
-        jw_key(j, sanitiser_kind_name(o->patterns->sanitiser, k));
-        jw_u64(j, found(o, k));
+        jw_u64(jw_key(j, sanitiser_kind_name(o->patterns->sanitiser, k)), found(o, k));
     }
     jw_object_end(j);
 }
@@ -170,12 +169,9 @@ static void record(const struct output_filter *o)
     strbuf_init(&payload, 2 * DETAIL_MAX);
     jw_init(&j, &payload);
     jw_object_begin(&j);
-    jw_key(&j, "kind");
-    jw_string(&j, "sanitise");
-    jw_key(&j, "verdict");
-    jw_string(&j, o->mode == SANITISE_ENFORCE ? "deny" : "report");
-    jw_key(&j, "detail");
-    jw_string(&j, detail.buf);
+    jw_string(jw_key(&j, "kind"), "sanitise");
+    jw_string(jw_key(&j, "verdict"), o->mode == SANITISE_ENFORCE ? "deny" : "report");
+    jw_string(jw_key(&j, "detail"), detail.buf);
     jw_object_end(&j);
     guard_ask(o->front, ASK_RECORD, o->tenant, o->sandbox_id, payload.buf, payload.len, NULL, NULL);
 }

@@ -29,8 +29,7 @@ void reply_empty(struct http_req *req, int status)
 
 void reply_put_fault(struct http_req *req, struct json *j, int status, const char *message)
 {
-    jw_key(j, "requestId");
-    jw_string(j, req->id);
+    jw_string(jw_key(j, "requestId"), req->id);
     http_failed(req, status, message);
 }
 
@@ -47,10 +46,8 @@ void reply_error(struct http_req *req, int status, const char *fmt, ...)
     strbuf_init(&out, ERROR_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "code");
-    jw_i64(&j, status);
-    jw_key(&j, "message");
-    jw_bytes(&j, message, strlen(message));
+    jw_i64(jw_key(&j, "code"), status);
+    jw_bytes(jw_key(&j, "message"), message, strlen(message));
     reply_put_fault(req, &j, status, message);
     jw_object_end(&j);
     http_reply(req, status, "application/json", out.buf, out.len);
@@ -180,19 +177,13 @@ static void put_not_found(struct http_req *req, const char *id, const struct san
     strbuf_init(&out, ERROR_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "sandboxId");
-    jw_bytes(&j, id, strnlen(id, 64));
-    jw_key(&j, "message");
-    jw_string(&j, message);
-    jw_key(&j, "code");
-    jw_i64(&j, 502);
+    jw_bytes(jw_key(&j, "sandboxId"), id, strnlen(id, 64));
+    jw_string(jw_key(&j, "message"), message);
+    jw_i64(jw_key(&j, "code"), 502);
     if (news) {
-        jw_key(&j, "reason");
-        jw_string(&j, end_kind(end->why)->word);
-        jw_key(&j, "detail");
-        jw_string(&j, sandbox_end_text(end));
-        jw_key(&j, "layer");
-        jw_string(&j, fault_name(end_kind(end->why)->fault));
+        jw_string(jw_key(&j, "reason"), end_kind(end->why)->word);
+        jw_string(jw_key(&j, "detail"), sandbox_end_text(end));
+        jw_string(jw_key(&j, "layer"), fault_name(end_kind(end->why)->fault));
     }
     reply_put_fault(req, &j, 502, message);
     jw_object_end(&j);

@@ -131,8 +131,7 @@ void checkpoint_list(struct http_req *req)
     strbuf_init(&out, ANSWER_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "checkpoints");
-    jw_array_begin(&j);
+    jw_array_begin(jw_key(&j, "checkpoints"));
     checkpoints_each(q->front, b->id, put_one, &j);
     jw_array_end(&j);
     jw_object_end(&j);

@@ -35,25 +35,17 @@ static void write_entry(struct json *j, const struct log_entry *l)
 
     jw_object_begin(j);
     shape_time_key(j, "timestamp", l->ms);
-    jw_key(j, "level");
-    jw_string(j, log_level_name(l->level));
-    jw_key(j, "message");
-    jw_bytes(j, l->text, l->len);
-    jw_key(j, "fields");
-    jw_object_begin(j);
-    jw_key(j, "source");
-    jw_string(j, is_inside(l) ? "sandbox" : "server");
-    jw_key(j, "layer");
-    jw_string(j, fault_name(l->fault));
+    jw_string(jw_key(j, "level"), log_level_name(l->level));
+    jw_bytes(jw_key(j, "message"), l->text, l->len);
+    jw_object_begin(jw_key(j, "fields"));
+    jw_string(jw_key(j, "source"), is_inside(l) ? "sandbox" : "server");
+    jw_string(jw_key(j, "layer"), fault_name(l->fault));
     if (l->pid) {
         snprintf(pid, sizeof(pid), "%u", l->pid);
-        jw_key(j, "pid");
-        jw_string(j, pid);
+        jw_string(jw_key(j, "pid"), pid);
     }
-    if (l->stream) {
-        jw_key(j, "stream");
-        jw_string(j, l->stream);
-    }
+    if (l->stream)
+        jw_string(jw_key(j, "stream"), l->stream);
     jw_object_end(j);
     jw_object_end(j);
 }
@@ -68,27 +60,19 @@ static void write_line(struct json *j, const struct log_entry *l)
     strbuf_init(&text, LINE_MAX_BYTES);
     jw_init(&line, &text);
     jw_object_begin(&line);
-    jw_key(&line, "level");
-    jw_string(&line, log_level_name(l->level));
-    jw_key(&line, "logger");
-    jw_string(&line, is_inside(l) ? "process" : "server");
-    jw_key(&line, "layer");
-    jw_string(&line, fault_name(l->fault));
-    jw_key(&line, "message");
-    jw_bytes(&line, l->text, l->len);
-    if (l->pid) {
-        jw_key(&line, "pid");
-        jw_u64(&line, l->pid);
-    }
+    jw_string(jw_key(&line, "level"), log_level_name(l->level));
+    jw_string(jw_key(&line, "logger"), is_inside(l) ? "process" : "server");
+    jw_string(jw_key(&line, "layer"), fault_name(l->fault));
+    jw_bytes(jw_key(&line, "message"), l->text, l->len);
+    if (l->pid)
+        jw_u64(jw_key(&line, "pid"), l->pid);
     if (l->stream) {
-        jw_key(&line, "stream");
-        jw_string(&line, l->stream);
+        jw_string(jw_key(&line, "stream"), l->stream);
     }
     jw_object_end(&line);
     jw_object_begin(j);
     shape_time_key(j, "timestamp", l->ms);
-    jw_key(j, "line");
-    jw_bytes(j, text.buf, text.len);
+    jw_bytes(jw_key(j, "line"), text.buf, text.len);
     jw_object_end(j);
 }
 
@@ -99,8 +83,7 @@ static void write_array(struct json *j, const char *key, const struct sandbox_lo
     size_t count = sandbox_log_count(log);
     uint64_t written = 0;
 
-    jw_key(j, key);
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, key));
     for (size_t i = 0; i < count && written < q->limit; i++) {
         const struct log_entry *l = sandbox_log_get(log, q->backward ? count - 1 - i : i);
 

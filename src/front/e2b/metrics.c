@@ -115,8 +115,7 @@ void sandboxes_metrics(struct http_req *req)
     strbuf_init(&out, ANSWER_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "sandboxes");
-    jw_object_begin(&j);
+    jw_object_begin(jw_key(&j, "sandboxes"));
     for (const char *p = ids; *p; n++) {
         size_t len = strcspn(p, ",");
 

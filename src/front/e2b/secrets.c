@@ -19,12 +19,9 @@ static void write_secret(struct json *j, const struct store_vault *v)
     json_t *metadata = json_loads(v->metadata, 0, NULL);
 
     jw_object_begin(j);
-    jw_key(j, "secretID");
-    jw_string(j, v->id);
-    jw_key(j, "name");
-    jw_string(j, v->name);
-    jw_key(j, "currentVersion");
-    jw_i64(j, v->version);
+    jw_string(jw_key(j, "secretID"), v->id);
+    jw_string(jw_key(j, "name"), v->name);
+    jw_i64(jw_key(j, "currentVersion"), v->version);
     jw_key(j, "metadata");
     if (metadata)
         shape_value(j, metadata);

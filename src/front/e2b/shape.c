@@ -7,8 +7,7 @@ void shape_time_key(struct json *j, const char *key, int64_t ms)
     char text[CLOCK_TEXT_LEN];
 
     clock_text(ms, text);
-    jw_key(j, key);
-    jw_string(j, text);
+    jw_string(jw_key(j, key), text);
 }
 
 void shape_value(struct json *j, const json_t *v)
@@ -48,16 +47,10 @@ void shape_value(struct json *j, const json_t *v)
     }
 }
 
-static void key_string(struct json *j, const char *key, const char *value)
-{
-    jw_key(j, key);
-    jw_string(j, value);
-}
-
 /* Writes "" as null. */
 static void key_nullable(struct json *j, const char *key, const char *value)
 {
-    key_string(j, key, value[0] ? value : NULL);
+    jw_string(jw_key(j, key), value[0] ? value : NULL);
 }
 
 uint32_t shape_cpus(const struct sg_limits *l)
@@ -79,12 +72,12 @@ bool shape_is_paused(const struct sandbox *b)
 
 static void identity(struct json *j, const struct sandbox *b)
 {
-    key_string(j, "templateID", b->spec.template_id);
-    key_string(j, "sandboxID", b->id);
-    key_string(j, "clientID", SHAPE_CLIENT_ID);
-    key_string(j, "envdVersion", FRONT_ENVD_VERSION);
+    jw_string(jw_key(j, "templateID"), b->spec.template_id);
+    jw_string(jw_key(j, "sandboxID"), b->id);
+    jw_string(jw_key(j, "clientID"), SHAPE_CLIENT_ID);
+    jw_string(jw_key(j, "envdVersion"), FRONT_ENVD_VERSION);
     if (b->spec.alias[0])
-        key_string(j, "alias", b->spec.alias);
+        jw_string(jw_key(j, "alias"), b->spec.alias);
 }
 
 void shape_sandbox(struct json *j, const struct sandbox *b)
@@ -92,7 +85,7 @@ void shape_sandbox(struct json *j, const struct sandbox *b)
     jw_object_begin(j);
     identity(j, b);
     if (b->spec.envd_token[0])
-        key_string(j, "envdAccessToken", b->spec.envd_token);
+        jw_string(jw_key(j, "envdAccessToken"), b->spec.envd_token);
     key_nullable(j, "trafficAccessToken", b->spec.traffic_token);
     key_nullable(j, "domain", b->front->settings.domain);
     jw_object_end(j);
@@ -106,19 +99,15 @@ static void status(struct json *j, const struct sandbox *b)
     identity(j, b);
     shape_time_key(j, "startedAt", b->spec.started_ms);
     shape_time_key(j, "endAt", b->end_ms);
-    key_string(j, "state", shape_is_paused(b) ? "paused" : "running");
-    jw_key(j, "cpuCount");
-    jw_u64(j, shape_cpus(l));
-    jw_key(j, "memoryMB");
-    jw_u64(j, shape_mib(l->memory_bytes));
-    jw_key(j, "diskSizeMB");
-    jw_u64(j, shape_mib(l->disk_bytes));
+    jw_string(jw_key(j, "state"), shape_is_paused(b) ? "paused" : "running");
+    jw_u64(jw_key(j, "cpuCount"), shape_cpus(l));
+    jw_u64(jw_key(j, "memoryMB"), shape_mib(l->memory_bytes));
+    jw_u64(jw_key(j, "diskSizeMB"), shape_mib(l->disk_bytes));
     if (b->spec.metadata) {
         jw_key(j, "metadata");
         shape_value(j, b->spec.metadata);
     }
-    jw_key(j, "volumeMounts");
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, "volumeMounts"));
     jw_array_end(j);
 }
 
@@ -147,7 +136,7 @@ void shape_detail(struct json *j, const struct sandbox *b)
     jw_object_begin(j);
     status(j, b);
     if (s->envd_token[0])
-        key_string(j, "envdAccessToken", s->envd_token);
+        jw_string(jw_key(j, "envdAccessToken"), s->envd_token);
     key_nullable(j, "domain", b->front->settings.domain);
     jw_key(j, "allowInternetAccess");
     if (s->allow_internet < 0)
@@ -158,11 +147,9 @@ void shape_detail(struct json *j, const struct sandbox *b)
         jw_key(j, "network");
         network(j, s->network);
     }
-    jw_key(j, "lifecycle");
-    jw_object_begin(j);
-    jw_key(j, "autoResume");
-    jw_bool(j, s->auto_resume);
-    key_string(j, "onTimeout", s->auto_pause ? "pause" : "kill");
+    jw_object_begin(jw_key(j, "lifecycle"));
+    jw_bool(jw_key(j, "autoResume"), s->auto_resume);
+    jw_string(jw_key(j, "onTimeout"), s->auto_pause ? "pause" : "kill");
     jw_object_end(j);
     jw_object_end(j);
 }
@@ -180,24 +167,18 @@ void shape_metric(struct json *j, const struct metric *m, const struct sandbox *
 
     jw_object_begin(j);
     shape_time_key(j, "timestamp", m->ms);
-    jw_key(j, "timestampUnix");
-    jw_i64(j, m->ms / 1000);
-    jw_key(j, "cpuCount");
-    jw_u64(j, shape_cpus(&b->spec.limits));
-    jw_key(j, "cpuUsedPct");
-    jw_fixed(j, (uint64_t)(pct * 100 + 0.5), 2);
-    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-        jw_key(j, sizes[i].key);
-        jw_u64(j, sizes[i].value);
-    }
+    jw_i64(jw_key(j, "timestampUnix"), m->ms / 1000);
+    jw_u64(jw_key(j, "cpuCount"), shape_cpus(&b->spec.limits));
+    jw_fixed(jw_key(j, "cpuUsedPct"), (uint64_t)(pct * 100 + 0.5), 2);
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+        jw_u64(jw_key(j, sizes[i].key), sizes[i].value);
     jw_object_end(j);
 }
 
 void shape_error(struct json *j, int code, const char *message)
 {
     jw_object_begin(j);
-    jw_key(j, "code");
-    jw_i64(j, code);
-    key_string(j, "message", message);
+    jw_i64(jw_key(j, "code"), code);
+    jw_string(jw_key(j, "message"), message);
     jw_object_end(j);
 }

@@ -24,15 +24,12 @@ static void write_info(struct json *j, struct e2b_req *q, const struct store_sna
     snprintf(name, sizeof(name), "%s/%s", tenant_name, s->name);
     snprintf(id, sizeof(id), "%s:%s", s->name[0] ? name : s->id, s->tag);
     jw_object_begin(j);
-    jw_key(j, "snapshotID");
-    jw_string(j, id);
-    jw_key(j, "names");
-    jw_array_begin(j);
+    jw_string(jw_key(j, "snapshotID"), id);
+    jw_array_begin(jw_key(j, "names"));
     if (s->name[0])
         jw_string(j, name);
     jw_array_end(j);
-    jw_key(j, "state");
-    jw_string(j, warm && warm->kernels ? "warm" : "files");
+    jw_string(jw_key(j, "state"), warm && warm->kernels ? "warm" : "files");
     report_put(j, report);
     jw_object_end(j);
 }

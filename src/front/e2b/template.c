@@ -96,8 +96,7 @@ static void build_uuid(const char *id, char ret[UUID_LEN + 1])
 
 static void key_names(struct json *j, const char *key, const char *space, const char *alias)
 {
-    jw_key(j, key);
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, key));
     if (alias[0]) {
         char name[2 * STORE_NAME_MAX + 2];
 
@@ -111,14 +110,10 @@ static void key_sizes(struct json *j, const struct settings *s)
 {
     struct sg_limits limits = {.cpus_milli = s->sandbox_cpus_milli};
 
-    jw_key(j, "cpuCount");
-    jw_u64(j, shape_cpus(&limits));
-    jw_key(j, "memoryMB");
-    jw_u64(j, shape_mib(s->sandbox_memory));
-    jw_key(j, "diskSizeMB");
-    jw_u64(j, shape_mib(s->sandbox_disk));
-    jw_key(j, "envdVersion");
-    jw_string(j, FRONT_ENVD_VERSION);
+    jw_u64(jw_key(j, "cpuCount"), shape_cpus(&limits));
+    jw_u64(jw_key(j, "memoryMB"), shape_mib(s->sandbox_memory));
+    jw_u64(jw_key(j, "diskSizeMB"), shape_mib(s->sandbox_disk));
+    jw_string(jw_key(j, "envdVersion"), FRONT_ENVD_VERSION);
 }
 
 /* Writes the fields that the list and the details share. Uses of a template are not counted. */
@@ -126,18 +121,14 @@ static void template_head(struct json *j, const struct template_found *t, const 
 {
     bool public = t->snapshot[0] == '\0';
 
-    jw_key(j, "templateID");
-    jw_string(j, t->id);
-    jw_key(j, "public");
-    jw_bool(j, public);
+    jw_string(jw_key(j, "templateID"), t->id);
+    jw_bool(jw_key(j, "public"), public);
     key_names(j, "aliases", "", t->alias);
     key_names(j, "names", public ? "" : tenant_name, t->alias);
     shape_time_key(j, "createdAt", t->created_ms);
     shape_time_key(j, "updatedAt", t->created_ms);
-    jw_key(j, "lastSpawnedAt");
-    jw_null(j);
-    jw_key(j, "spawnCount");
-    jw_u64(j, 0);
+    jw_null(jw_key(j, "lastSpawnedAt"));
+    jw_u64(jw_key(j, "spawnCount"), 0);
 }
 
 void templates_list(struct http_req *req)
@@ -157,14 +148,10 @@ void templates_list(struct http_req *req)
         jw_object_begin(&j);
         template_head(&j, &t, "");
         key_sizes(&j, &front_of(req)->settings);
-        jw_key(&j, "buildID");
-        jw_string(&j, uuid);
-        jw_key(&j, "buildCount");
-        jw_u64(&j, 1);
-        jw_key(&j, "buildStatus");
-        jw_string(&j, "ready");
-        jw_key(&j, "createdBy");
-        jw_null(&j);
+        jw_string(jw_key(&j, "buildID"), uuid);
+        jw_u64(jw_key(&j, "buildCount"), 1);
+        jw_string(jw_key(&j, "buildStatus"), "ready");
+        jw_null(jw_key(&j, "createdBy"));
         jw_object_end(&j);
     }
     jw_array_end(&j);
@@ -204,13 +191,10 @@ void template_get(struct http_req *req)
     build_uuid(t.id, uuid);
     jw_object_begin(&j);
     template_head(&j, &t, e2b_of(req)->tenant.name);
-    jw_key(&j, "builds");
-    jw_array_begin(&j);
+    jw_array_begin(jw_key(&j, "builds"));
     jw_object_begin(&j);
-    jw_key(&j, "buildID");
-    jw_string(&j, uuid);
-    jw_key(&j, "status");
-    jw_string(&j, "ready");
+    jw_string(jw_key(&j, "buildID"), uuid);
+    jw_string(jw_key(&j, "status"), "ready");
     shape_time_key(&j, "createdAt", t.created_ms);
     shape_time_key(&j, "updatedAt", t.created_ms);
     shape_time_key(&j, "finishedAt", t.created_ms);
@@ -240,10 +224,8 @@ void template_alias(struct http_req *req)
     strbuf_init(&out, ANSWER_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "templateID");
-    jw_string(&j, t.id);
-    jw_key(&j, "public");
-    jw_bool(&j, t.snapshot[0] == '\0');
+    jw_string(jw_key(&j, "templateID"), t.id);
+    jw_bool(jw_key(&j, "public"), t.snapshot[0] == '\0');
     jw_object_end(&j);
     reply_json(req, 200, &out);
 }
@@ -261,10 +243,8 @@ static void write_tag(struct json *j, const char *tag, const char *id, int64_t c
 
     build_uuid(id, uuid);
     jw_object_begin(j);
-    jw_key(j, "tag");
-    jw_string(j, tag);
-    jw_key(j, "buildID");
-    jw_string(j, uuid);
+    jw_string(jw_key(j, "tag"), tag);
+    jw_string(jw_key(j, "buildID"), uuid);
     shape_time_key(j, "createdAt", created_ms);
     jw_object_end(j);
 }

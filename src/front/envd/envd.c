@@ -17,12 +17,9 @@ static void reply_internal_path(struct http_req *req)
     strbuf_init(&out, 4096);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "message");
-    jw_string(&j, "this path cannot be reached from outside");
-    jw_key(&j, "path");
-    jw_string(&j, req->path);
-    jw_key(&j, "code");
-    jw_i64(&j, 404);
+    jw_string(jw_key(&j, "message"), "this path cannot be reached from outside");
+    jw_string(jw_key(&j, "path"), req->path);
+    jw_i64(jw_key(&j, "code"), 404);
     reply_put_fault(req, &j, 404, "this path cannot be reached from outside");
     jw_object_end(&j);
     reply_json(req, 404, &out);

@@ -38,10 +38,8 @@ static void write_metric(struct strbuf *out, const struct sandbox *b, const stru
 
     jw_init(&j, out);
     jw_object_begin(&j);
-    jw_key(&j, "ts");
-    jw_i64(&j, m->ms / 1000);
-    jw_key(&j, "cpu_count");
-    jw_u64(&j, cpus);
+    jw_i64(jw_key(&j, "ts"), m->ms / 1000);
+    jw_u64(jw_key(&j, "cpu_count"), cpus);
     jw_key(&j, "cpu_used_pct"); /* 100 is all processors together */
     jw_fixed(&j, (uint64_t)(pct * 100 + 0.5f), 2);
     const struct {
@@ -56,10 +54,8 @@ static void write_metric(struct strbuf *out, const struct sandbox *b, const stru
         {"disk_used", m->disk_used},
         {"disk_total", m->disk_total},
     };
-    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-        jw_key(&j, sizes[i].name);
-        jw_u64(&j, sizes[i].value);
-    }
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+        jw_u64(jw_key(&j, sizes[i].name), sizes[i].value);
     jw_object_end(&j);
 }
 
@@ -111,13 +107,11 @@ void envd_envs(struct sandbox *b, struct http_req *req)
     for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
         if (json_object_get(b->spec.envs, ours[i].name))
             continue;
-        jw_key(&j, ours[i].name);
-        jw_string(&j, ours[i].value);
+        jw_string(jw_key(&j, ours[i].name), ours[i].value);
     }
     json_object_foreach(b->spec.envs, key, value)
     {
-        jw_key(&j, key);
-        jw_string(&j, json_string_value(value));
+        jw_string(jw_key(&j, key), json_string_value(value));
     }
     jw_object_end(&j);
     http_add_header(req, "Cache-Control", "no-store");

@@ -45,16 +45,11 @@ static void write_json(struct strbuf *out, struct http_req *req, const struct sa
 
     jw_init(&j, out);
     jw_object_begin(&j);
-    jw_key(&j, "sandboxId");
-    jw_string(&j, b->id);
-    jw_key(&j, "message");
-    jw_string(&j, message);
-    if (port) {
-        jw_key(&j, "port");
-        jw_u64(&j, port);
-    }
-    jw_key(&j, "code");
-    jw_i64(&j, status);
+    jw_string(jw_key(&j, "sandboxId"), b->id);
+    jw_string(jw_key(&j, "message"), message);
+    if (port)
+        jw_u64(jw_key(&j, "port"), port);
+    jw_i64(jw_key(&j, "code"), status);
     reply_put_fault(req, &j, status, message);
     jw_object_end(&j);
 }

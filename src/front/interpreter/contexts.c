@@ -91,12 +91,9 @@ static bool write_context(struct ask *a, const void *p, size_t len)
         return false;
     replay_learn(a->sandbox, id, language);
     jw_object_begin(j);
-    jw_key(j, "id");
-    jw_bytes(j, id, strlen(id));
-    jw_key(j, "language");
-    jw_bytes(j, language, strlen(language));
-    jw_key(j, "cwd");
-    jw_bytes(j, cwd, strlen(cwd));
+    jw_bytes(jw_key(j, "id"), id, strlen(id));
+    jw_bytes(jw_key(j, "language"), language, strlen(language));
+    jw_bytes(jw_key(j, "cwd"), cwd, strlen(cwd));
     jw_object_end(j);
     return true;
 }

@@ -73,18 +73,6 @@ static void end_progress(const struct shown *s)
         fprintf(stderr, "\r%*s\r", 40, "");
 }
 
-static void json_count(struct json *j, const char *key, uint64_t n)
-{
-    jw_key(j, key);
-    jw_u64(j, n);
-}
-
-static void json_text(struct json *j, const char *key, const char *text)
-{
-    jw_key(j, key);
-    jw_string(j, text);
-}
-
 static void print_json(const char *path, const char *state, const struct backup_report *r)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
@@ -93,27 +81,26 @@ static void print_json(const char *path, const char *state, const struct backup_
     strbuf_init(&out, JSON_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    json_text(&j, "path", path);
+    jw_string(jw_key(&j, "path"), path);
     if (state)
-        json_text(&j, "state", state);
-    json_text(&j, "created", r->created);
-    json_text(&j, "version", r->version);
-    json_count(&j, "schema", (uint64_t)r->facts.schema);
-    json_count(&j, "tenants", r->facts.tenants);
-    json_count(&j, "keys", r->facts.keys);
-    json_count(&j, "secrets", r->facts.secrets);
-    json_count(&j, "snapshots", r->facts.snapshots);
-    json_count(&j, "contexts", r->facts.contexts);
-    json_count(&j, "files", r->files);
-    json_count(&j, "bytes", r->bytes);
+        jw_string(jw_key(&j, "state"), state);
+    jw_string(jw_key(&j, "created"), r->created);
+    jw_string(jw_key(&j, "version"), r->version);
+    jw_u64(jw_key(&j, "schema"), (uint64_t)r->facts.schema);
+    jw_u64(jw_key(&j, "tenants"), r->facts.tenants);
+    jw_u64(jw_key(&j, "keys"), r->facts.keys);
+    jw_u64(jw_key(&j, "secrets"), r->facts.secrets);
+    jw_u64(jw_key(&j, "snapshots"), r->facts.snapshots);
+    jw_u64(jw_key(&j, "contexts"), r->facts.contexts);
+    jw_u64(jw_key(&j, "files"), r->files);
+    jw_u64(jw_key(&j, "bytes"), r->bytes);
     if (r->aside[0])
-        json_text(&j, "before", r->aside);
-    jw_key(&j, "leftOut");
-    jw_array_begin(&j);
+        jw_string(jw_key(&j, "before"), r->aside);
+    jw_array_begin(jw_key(&j, "leftOut"));
     for (size_t i = 0; i < r->n_left && i < BACKUP_LEFT_MAX; i++) {
         jw_object_begin(&j);
-        json_text(&j, "snapshot", r->left[i].id);
-        json_text(&j, "reason", r->left[i].why);
+        jw_string(jw_key(&j, "snapshot"), r->left[i].id);
+        jw_string(jw_key(&j, "reason"), r->left[i].why);
         jw_object_end(&j);
     }
     jw_array_end(&j);

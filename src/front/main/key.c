@@ -66,25 +66,18 @@ static void json_time(struct json *j, const char *key, int64_t ms)
     char text[TIME_LEN + 1];
 
     format_time(ms, text);
-    jw_key(j, key);
-    jw_string(j, text[0] ? text : NULL);
-}
-
-static void json_pair(struct json *j, const char *key, const char *value)
-{
-    jw_key(j, key);
-    jw_string(j, value);
+    jw_string(jw_key(j, key), text[0] ? text : NULL);
 }
 
 /* secret: the key itself, or NULL. */
 static void json_one(struct json *j, const struct store_key *k, const char *secret)
 {
     jw_object_begin(j);
-    json_pair(j, "id", k->id);
-    json_pair(j, "tenant", k->tenant_name);
-    json_pair(j, "name", k->name);
-    json_pair(j, secret ? "key" : "hint", secret ? secret : k->hint);
-    json_pair(j, "sanitise", manage_sanitise_name(k->sanitise));
+    jw_string(jw_key(j, "id"), k->id);
+    jw_string(jw_key(j, "tenant"), k->tenant_name);
+    jw_string(jw_key(j, "name"), k->name);
+    jw_string(jw_key(j, secret ? "key" : "hint"), secret ? secret : k->hint);
+    jw_string(jw_key(j, "sanitise"), manage_sanitise_name(k->sanitise));
     json_time(j, "created", k->created_ms);
     if (!secret) {
         json_time(j, "last_used", k->used_ms);

@@ -107,16 +107,12 @@ static void json_limit(struct json *j, const char *key, uint64_t value)
 static void json_tenant(struct json *j, const struct store_tenant *t)
 {
     jw_object_begin(j);
-    jw_key(j, "id");
-    jw_string(j, t->id);
-    jw_key(j, "name");
-    jw_string(j, t->name);
+    jw_string(jw_key(j, "id"), t->id);
+    jw_string(jw_key(j, "name"), t->name);
 #define LIMIT_JSON(name, ...) json_limit(j, #name, t->name);
     LIMITS(LIMIT_JSON)
-    jw_key(j, "sanitise");
-    jw_string(j, manage_sanitise_name(t->sanitise));
-    jw_key(j, "sanitise_always");
-    jw_bool(j, t->sanitise_always);
+    jw_string(jw_key(j, "sanitise"), manage_sanitise_name(t->sanitise));
+    jw_bool(jw_key(j, "sanitise_always"), t->sanitise_always);
     jw_object_end(j);
 }
 

@@ -153,20 +153,14 @@ void mcp_call_tell_progress(struct mcp_call *c)
     strbuf_init(&out, TELL_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "jsonrpc");
-    jw_string(&j, "2.0");
-    jw_key(&j, "method");
-    jw_string(&j, "notifications/progress");
-    jw_key(&j, "params");
-    jw_object_begin(&j);
+    jw_string(jw_key(&j, "jsonrpc"), "2.0");
+    jw_string(jw_key(&j, "method"), "notifications/progress");
+    jw_object_begin(jw_key(&j, "params"));
     jw_key(&j, "progressToken");
     put_token(&j, c->token);
-    jw_key(&j, "progress");
-    jw_fixed(&j, uv_now(c->x->front->loop) - c->began_ms, 3);
-    if (c->line_len > 0) {
-        jw_key(&j, "message");
-        jw_bytes(&j, c->line, c->line_len);
-    }
+    jw_fixed(jw_key(&j, "progress"), uv_now(c->x->front->loop) - c->began_ms, 3);
+    if (c->line_len > 0)
+        jw_bytes(jw_key(&j, "message"), c->line, c->line_len);
     jw_object_end(&j);
     jw_object_end(&j);
     exchange_tell(c->x, &out);

@@ -72,12 +72,6 @@ static json_t *schema_of(const struct mcp_tool *t, bool conversation_set, bool p
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static void put_hint(struct json *j, const char *name, bool value)
-{
-    jw_key(j, name);
-    jw_bool(j, value);
-}
-
 void catalogue_write(struct json *j, bool conversation_set, bool path_set)
 {
     jw_array_begin(j);
@@ -88,20 +82,16 @@ void catalogue_write(struct json *j, bool conversation_set, bool path_set)
 
         json_decref(schema);
         jw_object_begin(j);
-        jw_key(j, "name");
-        jw_string(j, t->name);
-        jw_key(j, "title");
-        jw_string(j, t->title);
-        jw_key(j, "description");
-        jw_string(j, t->description ? t->description : tool_description(t->runs));
-        jw_key(j, "inputSchema");
-        jw_raw(j, text, strlen(text));
-        jw_key(j, "annotations");
-        jw_object_begin(j);
-        put_hint(j, "readOnlyHint", t->reads_only);
-        put_hint(j, "destructiveHint", t->destroys);
-        put_hint(j, "idempotentHint", t->repeatable);
-        put_hint(j, "openWorldHint", t->reaches_out);
+        jw_string(jw_key(j, "name"), t->name);
+        jw_string(jw_key(j, "title"), t->title);
+        jw_string(jw_key(j, "description"),
+                  t->description ? t->description : tool_description(t->runs));
+        jw_raw(jw_key(j, "inputSchema"), text, strlen(text));
+        jw_object_begin(jw_key(j, "annotations"));
+        jw_bool(jw_key(j, "readOnlyHint"), t->reads_only);
+        jw_bool(jw_key(j, "destructiveHint"), t->destroys);
+        jw_bool(jw_key(j, "idempotentHint"), t->repeatable);
+        jw_bool(jw_key(j, "openWorldHint"), t->reaches_out);
         jw_object_end(j);
         jw_object_end(j);
     }

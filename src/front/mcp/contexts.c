@@ -54,8 +54,7 @@ static void fail_with(struct mcp_call *c, int r, const char *message)
 
 static void put_field(struct json *j, const char *key, const char *text)
 {
-    jw_key(j, key);
-    jw_bytes(j, text, strlen(text));
+    jw_bytes(jw_key(j, key), text, strlen(text));
 }
 
 static void put_row(struct json *j, const struct ctx_row *row)
@@ -67,8 +66,8 @@ static void put_row(struct json *j, const struct ctx_row *row)
     put_field(j, "sandboxStatus", ctx_status_text(row->status));
     put_field(j, "sandboxId", row->sandbox_id);
     put_field(j, "templateId", row->template_id);
-    jw_key(j, "expiresInSeconds");
-    jw_i64(j, row->expires_ms > row->now_ms ? (row->expires_ms - row->now_ms) / 1000 : 0);
+    jw_i64(jw_key(j, "expiresInSeconds"),
+           row->expires_ms > row->now_ms ? (row->expires_ms - row->now_ms) / 1000 : 0);
     jw_object_end(j);
 }
 
@@ -95,15 +94,13 @@ static void on_listed(void *arg, const struct ctx_reply *reply)
     strbuf_init(&data, LIST_MAX);
     jw_init(&j, &data);
     jw_object_begin(&j);
-    jw_key(&j, "contexts");
-    jw_array_begin(&j);
+    jw_array_begin(jw_key(&j, "contexts"));
     for (size_t i = 0; i < reply->n; i++) {
         add_line(&text, &reply->rows[i]);
         put_row(&j, &reply->rows[i]);
     }
     jw_array_end(&j);
-    jw_key(&j, "more");
-    jw_bool(&j, reply->more);
+    jw_bool(jw_key(&j, "more"), reply->more);
     jw_object_end(&j);
     result_begin(&r, c->x->version);
     if (reply->n == 0)

@@ -42,8 +42,7 @@ static const char *type_text(uint32_t type)
 
 static void put_field(struct json *j, const char *key, const char *text)
 {
-    jw_key(j, key);
-    jw_bytes(j, text, strlen(text));
+    jw_bytes(jw_key(j, key), text, strlen(text));
 }
 
 static void add_entry(struct listing *g, const struct file_entry *f)
@@ -57,10 +56,8 @@ static void add_entry(struct listing *g, const struct file_entry *f)
     jw_object_begin(&g->j);
     put_field(&g->j, "path", f->path);
     put_field(&g->j, "type", type_text(f->type));
-    jw_key(&g->j, "size");
-    jw_u64(&g->j, f->size);
-    jw_key(&g->j, "modifiedMs");
-    jw_i64(&g->j, f->mtime_ms);
+    jw_u64(jw_key(&g->j, "size"), f->size);
+    jw_i64(jw_key(&g->j, "modifiedMs"), f->mtime_ms);
     jw_object_end(&g->j);
 }
 
@@ -73,8 +70,7 @@ static void answer(struct listing *g)
     if (g->more)
         strbuf_addf(&g->text, "(only the first %zu are shown)", g->n);
     jw_array_end(&g->j);
-    jw_key(&g->j, "more");
-    jw_bool(&g->j, g->more);
+    jw_bool(jw_key(&g->j, "more"), g->more);
     jw_object_end(&g->j);
     result_begin(&r, g->w.c->x->version);
     result_text(&r, g->text.buf, g->text.len);
@@ -133,8 +129,7 @@ static void begin(struct mcp_call *c)
     strbuf_init(&g->data, LIST_MAX);
     jw_init(&g->j, &g->data);
     jw_object_begin(&g->j);
-    jw_key(&g->j, "entries");
-    jw_array_begin(&g->j);
+    jw_array_begin(jw_key(&g->j, "entries"));
     file_begin(c, &g->w, known, ARRAY_SIZE(known), HOME);
 }
 

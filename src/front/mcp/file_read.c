@@ -74,14 +74,10 @@ static void put_data(struct strbuf *out, const struct reading *g)
     strbuf_init(out, 16 * OPS_PATH_MAX);
     jw_init(&j, out);
     jw_object_begin(&j);
-    jw_key(&j, "path");
-    jw_bytes(&j, g->path, strlen(g->path));
-    jw_key(&j, "size");
-    jw_u64(&j, g->size);
-    jw_key(&j, "offset");
-    jw_u64(&j, g->offset);
-    jw_key(&j, "length");
-    jw_u64(&j, g->bytes.len);
+    jw_bytes(jw_key(&j, "path"), g->path, strlen(g->path));
+    jw_u64(jw_key(&j, "size"), g->size);
+    jw_u64(jw_key(&j, "offset"), g->offset);
+    jw_u64(jw_key(&j, "length"), g->bytes.len);
     jw_object_end(&j);
 }
 

@@ -65,10 +65,8 @@ static void on_end(struct call *c, int status, const char *message, const void *
     strbuf_init(&data, 16 * OPS_PATH_MAX);
     jw_init(&j, &data);
     jw_object_begin(&j);
-    jw_key(&j, "path");
-    jw_bytes(&j, entry.path, strlen(entry.path));
-    jw_key(&j, "size");
-    jw_u64(&j, g->bytes.len);
+    jw_bytes(jw_key(&j, "path"), entry.path, strlen(entry.path));
+    jw_u64(jw_key(&j, "size"), g->bytes.len);
     jw_object_end(&j);
     result_end(&r, false, data.buf, data.len);
     file_done(&g->w, &r);

@@ -44,8 +44,7 @@ static void begin(struct json *j, struct strbuf *out, const json_t *id)
 {
     jw_init(j, out);
     jw_object_begin(j);
-    jw_key(j, "jsonrpc");
-    jw_string(j, "2.0");
+    jw_string(jw_key(j, "jsonrpc"), "2.0");
     if (!id)
         return;
     jw_key(j, "id");
@@ -61,16 +60,11 @@ void message_error(struct strbuf *out, const json_t *id, enum message_code code,
     struct json j;
 
     begin(&j, out, id);
-    jw_key(&j, "error");
-    jw_object_begin(&j);
-    jw_key(&j, "code");
-    jw_i64(&j, code);
-    jw_key(&j, "message");
-    jw_bytes(&j, message, strlen(message));
-    if (data) {
-        jw_key(&j, "data");
-        jw_raw(&j, data, strlen(data));
-    }
+    jw_object_begin(jw_key(&j, "error"));
+    jw_i64(jw_key(&j, "code"), code);
+    jw_bytes(jw_key(&j, "message"), message, strlen(message));
+    if (data)
+        jw_raw(jw_key(&j, "data"), data, strlen(data));
     jw_object_end(&j);
     jw_object_end(&j);
 }
@@ -80,7 +74,6 @@ void message_result(struct strbuf *out, const json_t *id, const struct strbuf *r
     struct json j;
 
     begin(&j, out, id);
-    jw_key(&j, "result");
-    jw_raw(&j, result->buf, result->len);
+    jw_raw(jw_key(&j, "result"), result->buf, result->len);
     jw_object_end(&j);
 }

@@ -31,10 +31,8 @@ static void answer(struct exchange *x, const struct message *m, const struct str
 
 static void put_abilities(struct json *j)
 {
-    jw_key(j, "capabilities");
-    jw_object_begin(j);
-    jw_key(j, "tools");
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, "capabilities"));
+    jw_object_begin(jw_key(j, "tools"));
     jw_object_end(j);
     jw_object_end(j);
 }
@@ -43,10 +41,8 @@ static void put_cacheable(struct json *j, enum mcp_version version)
 {
     if (version_has_sessions(version))
         return;
-    jw_key(j, "ttlMs");
-    jw_u64(j, LIST_FRESH_MS);
-    jw_key(j, "cacheScope");
-    jw_string(j, "private");
+    jw_u64(jw_key(j, "ttlMs"), LIST_FRESH_MS);
+    jw_string(jw_key(j, "cacheScope"), "private");
 }
 
 static void initialize(struct exchange *x, const struct message *m)
@@ -70,13 +66,12 @@ static void initialize(struct exchange *x, const struct message *m)
     strbuf_init(&out, MESSAGE_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "protocolVersion");
-    jw_string(&j, version_text(version_settle(json_string_value(wanted))));
+    jw_string(jw_key(&j, "protocolVersion"),
+              version_text(version_settle(json_string_value(wanted))));
     put_abilities(&j);
     jw_key(&j, "serverInfo");
     result_server_info(&j);
-    jw_key(&j, "instructions");
-    jw_string(&j, instructions);
+    jw_string(jw_key(&j, "instructions"), instructions);
     jw_object_end(&j);
     answer(x, m, &out);
 }
@@ -89,14 +84,12 @@ static void discover(struct exchange *x, const struct message *m)
     strbuf_init(&out, MESSAGE_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
-    jw_key(&j, "supportedVersions");
-    jw_array_begin(&j);
+    jw_array_begin(jw_key(&j, "supportedVersions"));
     for (int v = MCP_VERSION_MAX_ - 1; v >= 0; v--)
         jw_string(&j, version_text((enum mcp_version)v));
     jw_array_end(&j);
     put_abilities(&j);
-    jw_key(&j, "instructions");
-    jw_string(&j, instructions);
+    jw_string(jw_key(&j, "instructions"), instructions);
     put_cacheable(&j, x->version);
     result_common(&j, x->version);
     jw_object_end(&j);

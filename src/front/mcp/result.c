@@ -8,12 +8,9 @@
 void result_server_info(struct json *j)
 {
     jw_object_begin(j);
-    jw_key(j, "name");
-    jw_string(j, "sandglass");
-    jw_key(j, "title");
-    jw_string(j, "Sandglass");
-    jw_key(j, "version");
-    jw_string(j, SG_VERSION);
+    jw_string(jw_key(j, "name"), "sandglass");
+    jw_string(jw_key(j, "title"), "Sandglass");
+    jw_string(jw_key(j, "version"), SG_VERSION);
     jw_object_end(j);
 }
 
@@ -21,10 +18,8 @@ void result_common(struct json *j, enum mcp_version version)
 {
     if (version_has_sessions(version))
         return;
-    jw_key(j, "resultType");
-    jw_string(j, "complete");
-    jw_key(j, "_meta");
-    jw_object_begin(j);
+    jw_string(jw_key(j, "resultType"), "complete");
+    jw_object_begin(jw_key(j, "_meta"));
     jw_key(j, "io.modelcontextprotocol/serverInfo");
     result_server_info(j);
     jw_object_end(j);
@@ -36,22 +31,19 @@ void result_begin(struct result *r, enum mcp_version version)
     strbuf_init(&r->out, MESSAGE_MAX);
     jw_init(&r->j, &r->out);
     jw_object_begin(&r->j);
-    jw_key(&r->j, "content");
-    jw_array_begin(&r->j);
+    jw_array_begin(jw_key(&r->j, "content"));
 }
 
 static void begin_item(struct result *r, const char *type)
 {
     jw_object_begin(&r->j);
-    jw_key(&r->j, "type");
-    jw_string(&r->j, type);
+    jw_string(jw_key(&r->j, "type"), type);
 }
 
 void result_text(struct result *r, const char *text, size_t len)
 {
     begin_item(r, "text");
-    jw_key(&r->j, "text");
-    jw_bytes(&r->j, text, len);
+    jw_bytes(jw_key(&r->j, "text"), text, len);
     jw_object_end(&r->j);
 }
 
@@ -69,10 +61,8 @@ void result_textf(struct result *r, const char *fmt, ...)
 void result_image(struct result *r, const char *type, const char *base64, size_t len)
 {
     begin_item(r, "image");
-    jw_key(&r->j, "data");
-    jw_bytes(&r->j, base64, len);
-    jw_key(&r->j, "mimeType");
-    jw_string(&r->j, type);
+    jw_bytes(jw_key(&r->j, "data"), base64, len);
+    jw_string(jw_key(&r->j, "mimeType"), type);
     jw_object_end(&r->j);
 }
 
@@ -99,18 +89,15 @@ void result_resource(struct result *r, const char *type, const char *path, const
     char name[48];
 
     begin_item(r, "resource");
-    jw_key(&r->j, "resource");
-    jw_object_begin(&r->j);
+    jw_object_begin(jw_key(&r->j, "resource"));
     jw_key(&r->j, "uri");
     snprintf(name, sizeof(name), "sandglass://result/%u", ++r->resources);
     if (path)
         put_file_uri(r, path);
     else
         jw_string(&r->j, name);
-    jw_key(&r->j, "mimeType");
-    jw_string(&r->j, type);
-    jw_key(&r->j, text ? "text" : "blob");
-    jw_bytes(&r->j, text ? text : base64, len);
+    jw_string(jw_key(&r->j, "mimeType"), type);
+    jw_bytes(jw_key(&r->j, text ? "text" : "blob"), text ? text : base64, len);
     jw_object_end(&r->j);
     jw_object_end(&r->j);
 }
@@ -118,12 +105,9 @@ void result_resource(struct result *r, const char *type, const char *path, const
 void result_end(struct result *r, bool is_error, const char *structured, size_t len)
 {
     jw_array_end(&r->j);
-    if (structured) {
-        jw_key(&r->j, "structuredContent");
-        jw_raw(&r->j, structured, len);
-    }
-    jw_key(&r->j, "isError");
-    jw_bool(&r->j, is_error);
+    if (structured)
+        jw_raw(jw_key(&r->j, "structuredContent"), structured, len);
+    jw_bool(jw_key(&r->j, "isError"), is_error);
     result_common(&r->j, r->version);
     jw_object_end(&r->j);
 }

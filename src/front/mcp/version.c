@@ -40,13 +40,11 @@ void version_error_data(struct strbuf *out, const char *requested)
 
     jw_init(&j, out);
     jw_object_begin(&j);
-    jw_key(&j, "supported");
-    jw_array_begin(&j);
+    jw_array_begin(jw_key(&j, "supported"));
     for (size_t i = ARRAY_SIZE(texts); i > 0; i--)
         jw_string(&j, texts[i - 1]);
     jw_array_end(&j);
-    jw_key(&j, "requested");
-    jw_bytes(&j, requested, strnlen(requested, 64));
+    jw_bytes(jw_key(&j, "requested"), requested, strnlen(requested, 64));
     jw_object_end(&j);
 }
 

@@ -312,17 +312,14 @@ static void pg_leave(struct ctx_store *s, const char *node, ctx_done done, void 
 
 static void write_count(struct json *j, const char *key, uint64_t n)
 {
-    jw_key(j, key);
-    jw_u64(j, n < USAGE_MAX ? n : USAGE_MAX);
+    jw_u64(jw_key(j, key), n < USAGE_MAX ? n : USAGE_MAX);
 }
 
 static void write_add(struct json *j, const struct ctx_usage_add *add)
 {
     jw_object_begin(j);
-    jw_key(j, "tenant");
-    jw_string(j, add->tenant);
-    jw_key(j, "context");
-    jw_string(j, add->context);
+    jw_string(jw_key(j, "tenant"), add->tenant);
+    jw_string(jw_key(j, "context"), add->context);
 #define WRITE(name) write_count(j, #name, add->usage.name);
     CTX_USAGE(WRITE)
 #undef WRITE

@@ -124,16 +124,9 @@ struct part {
     size_t skip, n;
 };
 
-static void write_text(struct json *j, const char *key, const char *text)
-{
-    jw_key(j, key);
-    jw_string(j, text);
-}
-
 static void write_time(struct json *j, const char *key, int64_t ms)
 {
-    jw_key(j, key);
-    jw_u64(j, ms > 0 ? (uint64_t)ms : 0);
+    jw_u64(jw_key(j, key), ms > 0 ? (uint64_t)ms : 0);
 }
 
 static void write_copy(const struct key_copy *c, void *arg)
@@ -148,12 +141,12 @@ static void write_copy(const struct key_copy *c, void *arg)
         return;
     p->n++;
     jw_object_begin(&p->j);
-    write_text(&p->j, "id", c->key.id);
-    write_text(&p->j, "tenant", c->key.tenant);
-    write_text(&p->j, "tenant_name", c->key.tenant_name);
-    write_text(&p->j, "name", c->key.name);
-    write_text(&p->j, "hash", c->hash);
-    write_text(&p->j, "hint", c->key.hint);
+    jw_string(jw_key(&p->j, "id"), c->key.id);
+    jw_string(jw_key(&p->j, "tenant"), c->key.tenant);
+    jw_string(jw_key(&p->j, "tenant_name"), c->key.tenant_name);
+    jw_string(jw_key(&p->j, "name"), c->key.name);
+    jw_string(jw_key(&p->j, "hash"), c->hash);
+    jw_string(jw_key(&p->j, "hint"), c->key.hint);
     write_time(&p->j, "created_ms", c->key.created_ms);
     write_time(&p->j, "revoked_ms", c->key.revoked_ms);
     jw_object_end(&p->j);

@@ -130,10 +130,8 @@ static int write_row(struct csv *c, const struct header *h, struct json *j, stru
         int r = next_field(c, e);
         if (r < 0)
             return r;
-        if (i < h->n) {
-            jw_key(j, h->names[i]);
-            jw_bytes(j, c->field.buf, c->field.len);
-        }
+        if (i < h->n)
+            jw_bytes(jw_key(j, h->names[i]), c->field.buf, c->field.len);
         i++;
     } while (!c->last);
     jw_object_end(j);

@@ -57,46 +57,33 @@ static void put_refusal(struct json *j, const struct once_result *r, const char 
 {
     if (!result_put_refusal(j, r->status, &r->refusal, request))
         return;
-    jw_key(j, "status");
-    jw_string(j, outcome_text(r->outcome));
-    jw_key(j, "errorMessage");
-    jw_string(j, r->refusal.message);
+    jw_string(jw_key(j, "status"), outcome_text(r->outcome));
+    jw_string(jw_key(j, "errorMessage"), r->refusal.message);
 }
 
 static void put_usage(struct json *j, const struct once_result *r)
 {
-    jw_key(j, "resourceUsage");
-    jw_object_begin(j);
-    jw_key(j, "cpuSeconds");
-    jw_fixed(j, r->cpu_us / 1000, 3);
-    jw_key(j, "memoryMb");
-    jw_fixed(j, r->memory_bytes * 10 / MIB, 1);
-    jw_key(j, "diskBytes");
-    jw_u64(j, r->disk_bytes);
+    jw_object_begin(jw_key(j, "resourceUsage"));
+    jw_fixed(jw_key(j, "cpuSeconds"), r->cpu_us / 1000, 3);
+    jw_fixed(jw_key(j, "memoryMb"), r->memory_bytes * 10 / MIB, 1);
+    jw_u64(jw_key(j, "diskBytes"), r->disk_bytes);
     jw_object_end(j);
 }
 
 static void put_outcome(struct json *j, const struct once_result *r)
 {
-    jw_key(j, "status");
-    jw_string(j, outcome_text(r->outcome));
-    jw_key(j, "stdout");
-    jw_bytes(j, r->out->buf, r->out->len);
-    jw_key(j, "stderr");
-    jw_bytes(j, r->err->buf, r->err->len);
+    jw_string(jw_key(j, "status"), outcome_text(r->outcome));
+    jw_bytes(jw_key(j, "stdout"), r->out->buf, r->out->len);
+    jw_bytes(jw_key(j, "stderr"), r->err->buf, r->err->len);
     jw_key(j, "exitCode");
     if (r->outcome == ONCE_SETUP_ERROR)
         jw_null(j);
     else
         jw_i64(j, r->exit_code);
-    jw_key(j, "duration");
-    jw_fixed(j, r->ms, 3);
-    jw_key(j, "errorMessage");
-    jw_string(j, r->message);
-    jw_key(j, "sessionId");
-    jw_string(j, r->session);
-    jw_key(j, "sandboxId");
-    jw_string(j, r->sandbox_id);
+    jw_fixed(jw_key(j, "duration"), r->ms, 3);
+    jw_string(jw_key(j, "errorMessage"), r->message);
+    jw_string(jw_key(j, "sessionId"), r->session);
+    jw_string(jw_key(j, "sandboxId"), r->sandbox_id);
     result_put_cut(j, r->out_cut, r->err_cut);
     result_put_sanitised(j, r->sanitised);
     put_usage(j, r);

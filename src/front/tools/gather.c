@@ -89,10 +89,8 @@ static bool left_out(struct gather *g, const char *why)
     strbuf_init(&line, 2 * NOTE_MAX);
     jw_init(&j, &line);
     jw_object_begin(&j);
-    jw_key(&j, "type");
-    jw_string(&j, "stderr");
-    jw_key(&j, "text");
-    jw_string(&j, text.buf);
+    jw_string(jw_key(&j, "type"), "stderr");
+    jw_string(jw_key(&j, "text"), text.buf);
     jw_object_end(&j);
     return tell(g, line.buf, line.len);
 }
@@ -139,12 +137,9 @@ void gather_error(struct gather *g, const char *name, const char *value)
     strbuf_init(&s, ERROR_MAX);
     jw_init(&j, &s);
     jw_object_begin(&j);
-    jw_key(&j, "name");
-    jw_string(&j, name);
-    jw_key(&j, "value");
-    jw_string(&j, value);
-    jw_key(&j, "traceback");
-    jw_string(&j, "");
+    jw_string(jw_key(&j, "name"), name);
+    jw_string(jw_key(&j, "value"), value);
+    jw_string(jw_key(&j, "traceback"), "");
     jw_object_end(&j);
     g->error = strbuf_detach(&s, NULL);
 }

@@ -436,20 +436,13 @@ static void tell_context(struct tool_run *r)
     strbuf_init(&line, 16 * CTX_NAME_MAX);
     jw_init(&j, &line);
     jw_object_begin(&j);
-    jw_key(&j, "type");
-    jw_string(&j, "context");
-    jw_key(&j, "contextId");
-    jw_string(&j, r->context);
-    jw_key(&j, "conversationId");
-    jw_string(&j, r->call.conversation);
-    jw_key(&j, "pathId");
-    jw_string(&j, r->call.path);
-    jw_key(&j, "sandboxId");
-    jw_string(&j, r->sandbox_id);
-    jw_key(&j, "wasCreated");
-    jw_bool(&j, r->was_created);
-    jw_key(&j, "replaced");
-    jw_bool(&j, r->replaced);
+    jw_string(jw_key(&j, "type"), "context");
+    jw_string(jw_key(&j, "contextId"), r->context);
+    jw_string(jw_key(&j, "conversationId"), r->call.conversation);
+    jw_string(jw_key(&j, "pathId"), r->call.path);
+    jw_string(jw_key(&j, "sandboxId"), r->sandbox_id);
+    jw_bool(jw_key(&j, "wasCreated"), r->was_created);
+    jw_bool(jw_key(&j, "replaced"), r->replaced);
     jw_object_end(&j);
     on_line(r, line.buf, line.len);
 }

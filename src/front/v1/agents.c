@@ -384,8 +384,7 @@ void v1_agents_list(struct http_req *req)
     struct reply r;
     struct json *j = reply_begin(&r, LIST_MAX);
 
-    jw_key(j, "agents");
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, "agents"));
     agents_put(j, q->front, q->tenant.id);
     jw_array_end(j);
     reply_send(q, 200, &r);
@@ -409,8 +408,7 @@ void v1_agent_logs(struct http_req *req)
     if (!h)
         return;
     struct json *j = reply_begin(&r, LOGS_MAX);
-    jw_key(j, "entries");
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, "entries"));
     agent_put_logs(j, h);
     jw_array_end(j);
     reply_send(q, 200, &r);

@@ -79,8 +79,7 @@ static int add_time(struct e2b_req *q, struct json *j, const char *field, struct
         return 0;
     if (!value || filter_time(value, &us, NULL) < 0 || us < 1000)
         return invalid(field, "not a time such as 2026-01-31T12:00:00Z", e);
-    jw_key(j, field);
-    jw_i64(j, us / 1000);
+    jw_i64(jw_key(j, field), us / 1000);
     return 0;
 }
 
@@ -95,14 +94,12 @@ static int add_numbers(struct e2b_req *q, struct json *j, struct sg_error *e)
         r = parse_u64("limit", limit ? limit : "", 1, LIMIT_MAX, &n, e);
     if (r < 0)
         return r;
-    jw_key(j, "limit");
-    jw_u64(j, n);
+    jw_u64(jw_key(j, "limit"), n);
     if (!http_query_has(q->http, "cursor"))
         return 0;
     if (!cursor || parse_u64("cursor", cursor, 1, INT64_MAX, &before, NULL) < 0)
         return invalid("cursor", "give the nextCursor of the page before", e);
-    jw_key(j, "before");
-    jw_u64(j, before);
+    jw_u64(jw_key(j, "before"), before);
     return 0;
 }
 
@@ -175,8 +172,7 @@ static void reply_records(struct e2b_req *q, int fd)
     }
     start = strchr(text, '[');
     struct json *j = reply_begin(&r, ANSWER_MAX + ASK_MAX);
-    jw_key(j, "records");
-    jw_raw(j, start, (size_t)(end - start));
+    jw_raw(jw_key(j, "records"), start, (size_t)(end - start));
     if (next > 0)
         snprintf(cursor, sizeof(cursor), "%" PRIu64, next);
     shape_nullable_key(j, "nextCursor", cursor);

@@ -191,8 +191,7 @@ static void on_cleaned(void *arg, int res, const struct sg_error *e, size_t n)
         return;
     }
     struct json *j = reply_begin(&r, REPLY_MAX);
-    jw_key(j, "terminated");
-    jw_u64(j, n);
+    jw_u64(jw_key(j, "terminated"), n);
     reply_send(q, 200, &r);
 }
 
@@ -226,8 +225,7 @@ static void on_paths(void *arg, const struct ctx_reply *reply)
     if (!reply_came_of_store(q, reply))
         return;
     struct json *j = reply_begin(&r, ANSWER_MAX);
-    jw_key(j, "paths");
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, "paths"));
     for (size_t i = 0; i < reply->n; i++)
         shape_path(j, &reply->paths[i]);
     jw_array_end(j);

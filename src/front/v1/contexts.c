@@ -16,10 +16,8 @@ static void on_obtained(void *arg, const struct context_answer *a)
         return;
     struct json *j = reply_begin(&r, REPLY_MAX);
     shape_obtained(j, a);
-    jw_key(j, "replaced");
-    jw_bool(j, a->replaced);
-    jw_key(j, "keptLost");
-    jw_bool(j, a->kept_lost);
+    jw_bool(jw_key(j, "replaced"), a->replaced);
+    jw_bool(jw_key(j, "keptLost"), a->kept_lost);
     reply_send(q, a->created ? 201 : 200, &r);
 }
 

@@ -151,8 +151,7 @@ static void reply_page(struct e2b_req *q, const struct wanted *wanted, uint64_t 
     bool gap;
 
     p.json = reply_begin(&r, PAGE_MAX);
-    jw_key(p.json, "events");
-    jw_array_begin(p.json);
+    jw_array_begin(jw_key(p.json, "events"));
     /* The number is of another server, or of a file of events that was removed. */
     if (after > events_last(q->front))
         p.next = after = events_last(q->front);
@@ -160,12 +159,9 @@ static void reply_page(struct e2b_req *q, const struct wanted *wanted, uint64_t 
     jw_array_end(p.json);
     if (!p.full && p.next < events_last(q->front))
         p.next = events_last(q->front);
-    jw_key(p.json, "next");
-    jw_u64(p.json, p.next);
-    jw_key(p.json, "more");
-    jw_bool(p.json, p.full);
-    jw_key(p.json, "gap");
-    jw_bool(p.json, gap);
+    jw_u64(jw_key(p.json, "next"), p.next);
+    jw_bool(jw_key(p.json, "more"), p.full);
+    jw_bool(jw_key(p.json, "gap"), gap);
     reply_send(q, 200, &r);
 }
 

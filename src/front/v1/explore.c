@@ -99,15 +99,13 @@ static void put_attempt(struct json *j, const struct explore *g, size_t i)
     jw_object_begin(j);
     if (b && g->keep_ms > 0)
         shape_text_key(j, "candidateId", b->id);
-    jw_key(j, "index");
-    jw_u64(j, i);
+    jw_u64(jw_key(j, "index"), i);
     if (a->text.len > 0) {
         /* Copies the members of an object that was written as a whole, without its braces. */
         strbuf_addch(j->out, ',');
         strbuf_add(j->out, a->text.buf + 1, a->text.len - 2);
     } else {
-        jw_key(j, "code");
-        jw_i64(j, a->why == no_room ? 507 : 503);
+        jw_i64(jw_key(j, "code"), a->why == no_room ? 507 : 503);
         shape_text_key(j, "message", a->why);
     }
     jw_object_end(j);
@@ -125,18 +123,14 @@ static void answer(struct explore *g)
     if (g->keep_ms > 0) {
         shape_time_key(&j, "keptUntil", clock_wall_ms() + (int64_t)g->keep_ms);
     } else {
-        jw_key(&j, "keptUntil");
-        jw_null(&j);
+        jw_null(jw_key(&j, "keptUntil"));
     }
-    jw_key(&j, "results");
-    jw_array_begin(&j);
+    jw_array_begin(jw_key(&j, "results"));
     for (size_t i = 0; i < g->n; i++)
         put_attempt(&j, g, i);
     jw_array_end(&j);
-    if (g->kernels.len > 0) {
-        jw_key(&j, "kernels");
-        jw_raw(&j, g->kernels.buf, g->kernels.len);
-    }
+    if (g->kernels.len > 0)
+        jw_raw(jw_key(&j, "kernels"), g->kernels.buf, g->kernels.len);
     jw_object_end(&j);
     exploration_keep(steal_ptr(&g->x), g->keep_ms);
     http_start(g->req, 200, "application/json", (int64_t)out.len);

@@ -108,8 +108,7 @@ static void on_listed(void *arg, const struct ctx_reply *reply)
     if (!reply_came_of_store(q, reply))
         return;
     struct json *j = reply_begin(&r, ANSWER_MAX);
-    jw_key(j, "contexts");
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, "contexts"));
     for (size_t i = 0; i < reply->n; i++)
         shape_context(j, &reply->rows[i]);
     jw_array_end(j);

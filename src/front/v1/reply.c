@@ -20,8 +20,7 @@ static bool put_one(struct checkpoint *c, void *arg)
 
 void reply_put_checkpoints(struct json *j, struct sandbox *b)
 {
-    jw_key(j, "checkpoints");
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, "checkpoints"));
     if (b)
         checkpoints_each(b->front, b->id, put_one, j);
     jw_array_end(j);
@@ -33,8 +32,7 @@ static void reply_thinned(struct e2b_req *q, const struct context_answer *a)
     struct reply r;
     struct json *j = reply_begin(&r, REPLY_LONG_MAX);
 
-    jw_key(j, "code");
-    jw_i64(j, 410);
+    jw_i64(jw_key(j, "code"), 410);
     shape_text_key(j, "message", a->e->message);
     reply_put_fault(q->http, j, 410, a->e->message);
     reply_put_checkpoints(j, a->sandbox);

@@ -4,8 +4,7 @@
 
 void shape_text_key(struct json *j, const char *key, const char *value)
 {
-    jw_key(j, key);
-    jw_string(j, value);
+    jw_string(jw_key(j, key), value);
 }
 
 void shape_nullable_key(struct json *j, const char *key, const char *value)
@@ -19,8 +18,7 @@ static void nullable_time_key(struct json *j, const char *key, int64_t ms)
         shape_time_key(j, key, ms);
         return;
     }
-    jw_key(j, key);
-    jw_null(j);
+    jw_null(jw_key(j, key));
 }
 
 void shape_usage(struct json *j, const struct ctx_usage *u)
@@ -38,14 +36,11 @@ void shape_usage(struct json *j, const struct ctx_usage *u)
         {"egressBytesIn", u->egress_down},
     };
 
-    jw_key(j, "cpuSeconds");
-    jw_fixed(j, u->cpu_us / 1000, 3);
-    jw_key(j, "memoryGibSeconds");
-    jw_fixed(j, u->memory_mib_ms / 1024 * 1000 + u->memory_mib_ms % 1024 * 1000 / 1024, 6);
-    for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-        jw_key(j, counts[i].key);
-        jw_u64(j, counts[i].value);
-    }
+    jw_fixed(jw_key(j, "cpuSeconds"), u->cpu_us / 1000, 3);
+    jw_fixed(jw_key(j, "memoryGibSeconds"),
+             u->memory_mib_ms / 1024 * 1000 + u->memory_mib_ms % 1024 * 1000 / 1024, 6);
+    for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+        jw_u64(jw_key(j, counts[i].key), counts[i].value);
 }
 
 void shape_context(struct json *j, const struct ctx_row *row)
@@ -63,15 +58,13 @@ void shape_context(struct json *j, const struct ctx_row *row)
     shape_nullable_key(j, "sandboxId", row->sandbox_id);
     shape_text_key(j, "sandboxStatus", ctx_status_text(row->status));
     shape_text_key(j, "templateId", row->template_id);
-    jw_key(j, "ttlSeconds");
-    jw_u64(j, row->ttl_ms / 1000);
+    jw_u64(jw_key(j, "ttlSeconds"), row->ttl_ms / 1000);
     shape_time_key(j, "createdAt", row->created_ms);
     shape_time_key(j, "lastUsedAt", row->used_ms);
     shape_time_key(j, "expiresAt", row->expires_ms);
     nullable_time_key(j, "terminatedAt", row->terminated_ms);
     shape_nullable_key(j, "errorMessage", row->error);
-    jw_key(j, "resourceUsage");
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, "resourceUsage"));
     shape_usage(j, &row->usage);
     jw_object_end(j);
     jw_object_end(j);
@@ -98,6 +91,5 @@ void shape_obtained(struct json *j, const struct context_answer *a)
         shape_sandbox(j, a->sandbox);
     else
         jw_null(j);
-    jw_key(j, "wasCreated");
-    jw_bool(j, a->created);
+    jw_bool(jw_key(j, "wasCreated"), a->created);
 }

@@ -25,12 +25,6 @@ struct usage_ask {
     struct reply reply;
 };
 
-static void key_count(struct json *j, const char *key, uint64_t n)
-{
-    jw_key(j, key);
-    jw_u64(j, n);
-}
-
 /* ---- the cost -------------------------------------------------------------------------------- */
 
 static void key_amount(struct json *j, const char *key, uint64_t amount)
@@ -58,12 +52,10 @@ static void write_cost(struct json *j, const struct prices *p, const struct ctx_
         parts[i] = price_cost(p, i, quantities[i]);
         amount = price_sum(amount, parts[i]);
     }
-    jw_key(j, "cost");
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, "cost"));
     key_amount(j, "amount", amount);
     shape_text_key(j, "currency", p->currency);
-    jw_key(j, "parts");
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, "parts"));
     for (enum price i = 0; i < PRICE_MAX_; i++)
         key_amount(j, price_name(i), parts[i]);
     jw_object_end(j);
@@ -85,8 +77,7 @@ static void write_prices(struct json *j, const struct prices *p)
         if (p->of[i].amount == 0)
             continue;
         price_per(p, i, per);
-        jw_key(j, price_name(i));
-        jw_object_begin(j);
+        jw_object_begin(jw_key(j, price_name(i)));
         key_amount(j, "price", p->of[i].amount);
         shape_text_key(j, "per", per);
         jw_object_end(j);
@@ -106,8 +97,7 @@ static void write_rows(struct usage_ask *u, const struct ctx_reply *reply)
 {
     struct json *j = &u->reply.json;
 
-    jw_key(j, u->by == BY_DAY ? "days" : "conversations");
-    jw_array_begin(j);
+    jw_array_begin(jw_key(j, u->by == BY_DAY ? "days" : "conversations"));
     for (size_t i = 0; i < reply->n; i++) {
         const struct ctx_usage_row *row = &reply->used[i];
 
@@ -129,8 +119,7 @@ static void write_total(struct usage_ask *u, const struct ctx_reply *days)
 
     for (size_t i = 0; i < days->n; i++)
         ctx_usage_sum(&total, &days->used[i].usage);
-    jw_key(j, "total");
-    jw_object_begin(j);
+    jw_object_begin(jw_key(j, "total"));
     write_used(u, &total);
     jw_object_end(j);
 }
@@ -140,13 +129,12 @@ static void write_limits(struct json *j, const struct e2b_req *q)
     struct context_limits limits;
 
     context_limits(q->front, &q->tenant, &limits);
-    jw_key(j, "limits");
-    jw_object_begin(j);
-    key_count(j, "contexts", limits.tenant);
-    key_count(j, "conversationContexts", limits.conversation);
-    key_count(j, "executionSeconds", limits.execution_ms / 1000);
-    key_count(j, "executionMaxSeconds", limits.execution_max_ms / 1000);
-    key_count(j, "codeBytes", limits.code_max);
+    jw_object_begin(jw_key(j, "limits"));
+    jw_u64(jw_key(j, "contexts"), limits.tenant);
+    jw_u64(jw_key(j, "conversationContexts"), limits.conversation);
+    jw_u64(jw_key(j, "executionSeconds"), limits.execution_ms / 1000);
+    jw_u64(jw_key(j, "executionMaxSeconds"), limits.execution_max_ms / 1000);
+    jw_u64(jw_key(j, "codeBytes"), limits.code_max);
     jw_object_end(j);
 }
 
@@ -154,10 +142,9 @@ static void write_rest(struct usage_ask *u)
 {
     struct json *j = &u->reply.json;
 
-    jw_key(j, "active");
-    jw_object_begin(j);
-    key_count(j, "contexts", u->contexts);
-    key_count(j, "sandboxes", u->sandboxes);
+    jw_object_begin(jw_key(j, "active"));
+    jw_u64(jw_key(j, "contexts"), u->contexts);
+    jw_u64(jw_key(j, "sandboxes"), u->sandboxes);
     jw_object_end(j);
     write_limits(j, u->q);
     write_prices(j, &u->prices);

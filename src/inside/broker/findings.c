@@ -60,14 +60,7 @@ static void end(struct findings *f, struct json *j, struct strbuf *list, struct 
 
 static void text(struct json *j, const char *key, const char *value)
 {
-    jw_key(j, key);
-    jw_bytes(j, value, strlen(value));
-}
-
-static void number(struct json *j, const char *key, int64_t value)
-{
-    jw_key(j, key);
-    jw_i64(j, value);
+    jw_bytes(jw_key(j, key), value, strlen(value));
 }
 
 void findings_in_the_way(struct findings *f, const struct findings_who *who,
@@ -80,9 +73,8 @@ void findings_in_the_way(struct findings *f, const struct findings_who *who,
 
     f->n_in_the_way++;
     begin(&j, &out);
-    number(&j, "pid", who->inside);
-    jw_key(&j, "command");
-    jw_bytes(&j, command, len);
+    jw_i64(jw_key(&j, "pid"), who->inside);
+    jw_bytes(jw_key(&j, "command"), command, len);
     text(&j, "what", one->what);
     if (one->holds)
         text(&j, "holds", one->holds);
@@ -102,9 +94,9 @@ void findings_file(struct findings *f, int fd, const char *path, int64_t offset)
     struct json j;
 
     begin(&j, &out);
-    number(&j, "fd", fd);
+    jw_i64(jw_key(&j, "fd"), fd);
     text(&j, "path", path);
-    number(&j, "offset", offset);
+    jw_i64(jw_key(&j, "offset"), offset);
     end(f, &j, &f->files, &out);
 }
 
@@ -114,7 +106,7 @@ void findings_dropped(struct findings *f, int fd, const char *what)
     struct json j;
 
     begin(&j, &out);
-    number(&j, "fd", fd);
+    jw_i64(jw_key(&j, "fd"), fd);
     text(&j, "what", what);
     end(f, &j, &f->dropped, &out);
 }

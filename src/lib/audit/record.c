@@ -109,8 +109,7 @@ static void add_number(struct json *j, const char *key, uint64_t value)
 {
     if (value == 0)
         return;
-    jw_key(j, key);
-    jw_u64(j, value);
+    jw_u64(jw_key(j, key), value);
 }
 
 static void begin_line(struct json *j, struct audit_place *p, int64_t time_ms, const char *kind)
@@ -169,10 +168,8 @@ void audit_print_head(struct strbuf *out, struct audit_place *p, int64_t time_ms
 
     jw_init(&j, out);
     begin_line(&j, p, time_ms, "head");
-    jw_key(&j, "file");
-    jw_u64(&j, file);
-    jw_key(&j, "records");
-    jw_u64(&j, p->records);
+    jw_u64(jw_key(&j, "file"), file);
+    jw_u64(jw_key(&j, "records"), p->records);
     add_text(&j, "prev", p->hash);
     strbuf_init(&signature, 256);
     audit_sign(signer, out->buf + start, out->len - start, &signature);

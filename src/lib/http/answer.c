@@ -246,12 +246,9 @@ void answer_refusal(struct strbuf *out, const struct http_req *req)
     strbuf_init(&body, ERROR_BODY_MAX);
     jw_init(&j, &body);
     jw_object_begin(&j);
-    jw_key(&j, "code");
-    jw_u64(&j, (uint64_t)req->status);
-    jw_key(&j, "message");
-    jw_string(&j, req->fault_text);
-    jw_key(&j, "requestId");
-    jw_string(&j, req->id);
+    jw_u64(jw_key(&j, "code"), (uint64_t)req->status);
+    jw_string(jw_key(&j, "message"), req->fault_text);
+    jw_string(jw_key(&j, "requestId"), req->id);
     jw_object_end(&j);
     add_status_line(out, req->server, req->status);
     add_id(out, req->id);

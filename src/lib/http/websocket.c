@@ -364,12 +364,9 @@ static void refuse_request(struct http_req *req, int status, const char *message
     strbuf_init(&body, 1024);
     jw_init(&j, &body);
     jw_object_begin(&j);
-    jw_key(&j, "code");
-    jw_i64(&j, status);
-    jw_key(&j, "message");
-    jw_string(&j, message);
-    jw_key(&j, "requestId");
-    jw_string(&j, req->id);
+    jw_i64(jw_key(&j, "code"), status);
+    jw_string(jw_key(&j, "message"), message);
+    jw_string(jw_key(&j, "requestId"), req->id);
     jw_object_end(&j);
     if (status == 426) {
         http_add_header(req, "Upgrade", "websocket");

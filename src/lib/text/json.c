@@ -137,13 +137,14 @@ static void add_quoted(struct strbuf *out, const void *data, size_t len)
     strbuf_addch(out, '"');
 }
 
-void jw_key(struct json *j, const char *key)
+struct json *jw_key(struct json *j, const char *key)
 {
     assert(j->depth > 0 && !j->after_key);
     before_value(j);
     add_quoted(j->out, key, strlen(key));
     strbuf_addch(j->out, ':');
     j->after_key = true;
+    return j;
 }
 
 void jw_bytes(struct json *j, const void *data, size_t len)

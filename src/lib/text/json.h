@@ -19,7 +19,8 @@ void jw_object_begin(struct json *j);
 void jw_object_end(struct json *j);
 void jw_array_begin(struct json *j);
 void jw_array_end(struct json *j);
-void jw_key(struct json *j, const char *key);
+/* Returns j, for the value: jw_string(jw_key(j, "id"), id). */
+struct json *jw_key(struct json *j, const char *key);
 void jw_string(struct json *j, const char *s); /* NULL writes null */
 void jw_bytes(struct json *j, const void *data, size_t len);
 void jw_u64(struct json *j, uint64_t v);
