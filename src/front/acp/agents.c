@@ -232,7 +232,7 @@ static void add_lost(const struct sandbox *b, const json_t *one)
     h->path = path[0] ? xstrdup(path) : NULL;
     h->command = xstrdup(text_of(one, "command"));
     h->state = AGENT_LOST;
-    h->fault = AGENT_FAULT_INFRASTRUCTURE;
+    h->fault = FAULT_INFRASTRUCTURE;
     snprintf(h->reason, sizeof(h->reason), "the server was restarted while the agent ran");
     h->exit_code = -1;
     h->started_ms = (int64_t)json_integer_value(json_object_get(one, "startedMs"));
@@ -372,12 +372,12 @@ static void tick_running(struct hosted *h, uint64_t now)
     uint64_t since = now - h->stop_ns;
 
     if (h->timed_out && since > 2 * AGENT_STOP_MS * NS_PER_MS) {
-        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "the agent's timeout expired");
+        hosted_end(h, AGENT_TIMED_OUT, FAULT_AGENT, "the agent's timeout expired");
     } else if (h->timed_out || h->stopping) {
         if (!h->killed && since > AGENT_STOP_MS * NS_PER_MS)
             hosted_signal(h, SIGKILL);
         else if (h->killed && since > 2 * AGENT_STOP_MS * NS_PER_MS)
-            hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "the agent was stopped on request");
+            hosted_end(h, AGENT_KILLED, FAULT_CLIENT, "the agent was stopped on request");
     } else if (now >= h->deadline_ns) {
         h->timed_out = true;
         h->stop_ns = now;

@@ -63,14 +63,6 @@ enum agent_state {
     AGENT_LOST,
     AGENT_STATE_MAX_
 };
-enum agent_fault {
-    AGENT_FAULT_NONE,
-    AGENT_FAULT_AGENT,
-    AGENT_FAULT_CLIENT,
-    AGENT_FAULT_SANDBOX,
-    AGENT_FAULT_INFRASTRUCTURE,
-    AGENT_FAULT_MAX_
-};
 
 enum source_type { SOURCE_NONE, SOURCE_TAR, SOURCE_BUNDLE };
 

@@ -111,19 +111,15 @@ void hosted_leave_sandbox(struct hosted *h)
     sandbox_unref(b);
 }
 
-static enum sg_error_kind kind_of_fault(enum agent_fault fault)
-{
-    return fault == AGENT_FAULT_SANDBOX ? SG_ERR_GONE : SG_ERR_INTERNAL;
-}
-
 static void tell_end(struct hosted *h)
 {
     struct sg_error e = {0};
-    bool bad = h->fault == AGENT_FAULT_SANDBOX || h->fault == AGENT_FAULT_INFRASTRUCTURE;
+    bool bad = h->fault == FAULT_SANDBOX || h->fault == FAULT_INFRASTRUCTURE;
     int r = 0;
 
     if (bad)
-        r = err_set(&e, kind_of_fault(h->fault), -EIO, "%s", h->reason);
+        r = err_set(&e, h->fault == FAULT_SANDBOX ? SG_ERR_GONE : SG_ERR_INTERNAL, -EIO, "%s",
+                    h->reason);
     if (h->exit_code >= 0)
         span_number(h->operation.span, KEY_EXIT_CODE, h->exit_code);
     operation_end(&h->operation, h->front, h->sandbox, r, &e, agent_state_name(h->state));
@@ -135,20 +131,14 @@ static void tell_end(struct hosted *h)
                                      .agent = h->id,
                                      .reason = agent_state_name(h->state),
                                      .detail = h->reason});
-    log_with(bad ? LEVEL_WARN : LEVEL_INFO,
-             &(struct log_about){.fault = h->fault == AGENT_FAULT_CLIENT    ? FAULT_CLIENT
-                                          : h->fault == AGENT_FAULT_SANDBOX ? FAULT_SANDBOX
-                                          : h->fault == AGENT_FAULT_INFRASTRUCTURE
-                                              ? FAULT_INFRASTRUCTURE
-                                              : FAULT_AGENT,
-                                 .sandbox_id = h->sandbox_id,
-                                 .tenant = h->tenant},
-             "agent %s: %s", h->id, h->reason);
+    log_with(
+        bad ? LEVEL_WARN : LEVEL_INFO,
+        &(struct log_about){.fault = h->fault, .sandbox_id = h->sandbox_id, .tenant = h->tenant},
+        "agent %s: %s", h->id, h->reason);
     sandbox_log_add(&h->log, bad ? LOG_ERROR : LOG_INFO, FAULT_AGENT, h->pid, "%s", h->reason);
 }
 
-void hosted_end(struct hosted *h, enum agent_state state, enum agent_fault fault, const char *fmt,
-                ...)
+void hosted_end(struct hosted *h, enum agent_state state, enum fault fault, const char *fmt, ...)
 {
     struct stopper *s;
     va_list ap;
@@ -183,16 +173,15 @@ static void end_by_itself(struct hosted *h, bool killed, uint32_t code)
 {
     if (!killed) {
         h->exit_code = (int)(code & 0xff);
-        hosted_end(h, AGENT_EXITED, h->exit_code == 0 ? AGENT_FAULT_NONE : AGENT_FAULT_AGENT,
-                   "the agent exited with status %d", h->exit_code);
+        hosted_end(h, AGENT_EXITED, FAULT_AGENT, "the agent exited with status %d", h->exit_code);
         return;
     }
     h->signal = (int)(code & 0x7f);
     if (h->signal == SIGKILL)
-        hosted_end(h, AGENT_KILLED, AGENT_FAULT_SANDBOX,
+        hosted_end(h, AGENT_KILLED, FAULT_SANDBOX,
                    "the agent was killed by SIGKILL, as when the sandbox's memory runs out");
     else
-        hosted_end(h, AGENT_KILLED, AGENT_FAULT_AGENT, "the agent was killed by SIG%s",
+        hosted_end(h, AGENT_KILLED, FAULT_AGENT, "the agent was killed by SIG%s",
                    signal_name(h->signal));
 }
 
@@ -204,7 +193,7 @@ void hosted_process_ended(struct hosted *h, const void *result, size_t len)
     bool killed = wire_get_u32(&r) == PROC_KILLED;
     uint32_t code = wire_get_u32(&r);
     if (r.bad) {
-        hosted_end(h, AGENT_FAILED, AGENT_FAULT_SANDBOX, "the sandbox sent a malformed answer");
+        hosted_end(h, AGENT_FAILED, FAULT_SANDBOX, "the sandbox sent a malformed answer");
         return;
     }
     if (killed)
@@ -212,36 +201,35 @@ void hosted_process_ended(struct hosted *h, const void *result, size_t len)
     else
         h->exit_code = (int)(code & 0xff);
     if (h->timed_out)
-        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "the agent's timeout expired");
+        hosted_end(h, AGENT_TIMED_OUT, FAULT_AGENT, "the agent's timeout expired");
     else if (h->stopping)
-        hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "the agent was stopped on request");
+        hosted_end(h, AGENT_KILLED, FAULT_CLIENT, "the agent was stopped on request");
     else if (h->killed)
-        hosted_end(h, AGENT_FAILED, AGENT_FAULT_INFRASTRUCTURE, "the server was out of memory");
+        hosted_end(h, AGENT_FAILED, FAULT_INFRASTRUCTURE, "the server was out of memory");
     else
         end_by_itself(h, killed, code);
 }
 
-static enum agent_fault fault_of_end(const struct sandbox_end *end)
+static enum fault fault_of_end(const struct sandbox_end *end)
 {
-    return end_kind(end->why)->fault == FAULT_INFRASTRUCTURE ? AGENT_FAULT_INFRASTRUCTURE
-                                                             : AGENT_FAULT_SANDBOX;
+    return end_kind(end->why)->fault == FAULT_INFRASTRUCTURE ? FAULT_INFRASTRUCTURE : FAULT_SANDBOX;
 }
 
 /* The agent's sandbox has ended: finds out whose doing that was, and ends the agent. */
 void hosted_sandbox_ended(struct hosted *h)
 {
     if (h->timed_out)
-        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "the agent's timeout expired");
+        hosted_end(h, AGENT_TIMED_OUT, FAULT_AGENT, "the agent's timeout expired");
     else if (h->stopping)
-        hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "the agent was stopped on request");
+        hosted_end(h, AGENT_KILLED, FAULT_CLIENT, "the agent was stopped on request");
     else if (h->front->draining)
-        hosted_end(h, AGENT_LOST, AGENT_FAULT_INFRASTRUCTURE, "the server is stopping");
+        hosted_end(h, AGENT_LOST, FAULT_INFRASTRUCTURE, "the server is stopping");
     else if (sandbox_end_is_news(&h->sandbox->end))
         hosted_end(h, AGENT_KILLED, fault_of_end(&h->sandbox->end),
                    "the agent ended with its sandbox: %s", sandbox_end_text(&h->sandbox->end));
     else if (h->sandbox->state == SANDBOX_ENDED)
-        hosted_end(h, AGENT_KILLED, AGENT_FAULT_SANDBOX, "the agent ended with its sandbox");
+        hosted_end(h, AGENT_KILLED, FAULT_SANDBOX, "the agent ended with its sandbox");
     else
-        hosted_end(h, AGENT_KILLED, AGENT_FAULT_SANDBOX,
+        hosted_end(h, AGENT_KILLED, FAULT_SANDBOX,
                    "the agent ended: its sandbox was paused or rewound");
 }

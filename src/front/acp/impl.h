@@ -52,7 +52,7 @@ struct hosted {
     char *conversation, *path; /* or NULL */
     char *command;             /* the command in one line, for people */
     enum agent_state state;
-    enum agent_fault fault;
+    enum fault fault;
     char reason[REASON_MAX];
     int exit_code; /* -1: none */
     int signal;    /* 0: none */
@@ -110,8 +110,7 @@ void hosted_process_ended(struct hosted *h, const void *result, size_t len);
 void hosted_sandbox_ended(struct hosted *h);
 void hosted_leave_sandbox(struct hosted *h);
 PRINTF(4, 5)
-void hosted_end(struct hosted *h, enum agent_state state, enum agent_fault fault, const char *fmt,
-                ...);
+void hosted_end(struct hosted *h, enum agent_state state, enum fault fault, const char *fmt, ...);
 
 /* source.c: unpacks the source, then calls hosted_begin or hosted_fail_start. */
 void source_put(struct hosted *h);
@@ -136,4 +135,3 @@ void agents_remember(struct hosted *h, bool runs); /* writes it to the sandbox's
 
 /* shape.c */
 const char *agent_state_name(enum agent_state s);
-const char *agent_fault_name(enum agent_fault f);

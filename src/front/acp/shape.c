@@ -14,14 +14,6 @@ const char *agent_state_name(enum agent_state s)
     return names[s];
 }
 
-const char *agent_fault_name(enum agent_fault f)
-{
-    static const char *const names[] = {NULL, "agent", "client", "sandbox", "infrastructure"};
-
-    _Static_assert(ARRAY_SIZE(names) == AGENT_FAULT_MAX_, "a name for each");
-    return names[f];
-}
-
 static void put_time(struct json *j, const char *key, int64_t ms)
 {
     char text[CLOCK_TEXT_LEN];
@@ -44,7 +36,8 @@ static void put_end(struct json *j, const struct hosted *h)
 
     put_time(j, "endedAt", h->ended_ms);
     put_text(j, "reason", h->reason);
-    put_text(j, "fault", agent_fault_name(h->fault));
+    if (h->state != AGENT_EXITED || h->exit_code != 0)
+        put_text(j, "fault", fault_name(h->fault));
     if (h->exit_code >= 0)
         jw_u64(jw_key(j, "exitCode"), (uint64_t)h->exit_code);
     if (h->signal > 0) {

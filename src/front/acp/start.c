@@ -80,7 +80,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     else if (status == CALL_GONE)
         hosted_sandbox_ended(h);
     else if (status != 0)
-        hosted_end(h, AGENT_FAILED, AGENT_FAULT_SANDBOX, "agent failed: %.100s", message);
+        hosted_end(h, AGENT_FAILED, FAULT_SANDBOX, "agent failed: %.100s", message);
     else
         hosted_process_ended(h, result, len);
 }

@@ -70,15 +70,15 @@ static void ask_confirmation(struct viewer *v)
 static unsigned close_code(const struct hosted *h)
 {
     switch (h->fault) {
-    case AGENT_FAULT_NONE:
-    case AGENT_FAULT_CLIENT:
+    case FAULT_CLIENT:
         return WS_NORMAL;
-    case AGENT_FAULT_AGENT:
+    case FAULT_AGENT:
         return h->state == AGENT_EXITED ? WS_NORMAL : WS_GOING_AWAY;
-    case AGENT_FAULT_SANDBOX:
+    case FAULT_SANDBOX:
         return WS_GOING_AWAY;
-    case AGENT_FAULT_INFRASTRUCTURE:
-    case AGENT_FAULT_MAX_:
+    case FAULT_INFRASTRUCTURE:
+    case FAULT_CODE:
+    case FAULT_MAX_:
         break;
     }
     return WS_INTERNAL;
