@@ -10,15 +10,13 @@ which some of them cannot change later. It is an object with
     close()                the end
 """
 import importlib
+import importlib.util
 import os
 import re
 
 from _sandglass.protocol import Streams
 
 from .interrupts import Interrupts
-
-# Others are looked for among the kernelspecs.
-MODULES = {"bash": "bash", "r": "r", "java": "java"}
 
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
@@ -132,7 +130,11 @@ def go_to(path):
 
 
 def start(bridge, language):
-    module = importlib.import_module("." + MODULES.get(language, "jupyter"), __package__)
+    """The module of that name has the interpreter. Other languages are looked for among the kernelspecs."""
+    own = language.isidentifier() and importlib.util.find_spec("." + language, __package__)
+    module = importlib.import_module("." + language, __package__) if own else None
+    if not hasattr(module, "Interpreter"):
+        module = importlib.import_module(".jupyter", __package__)
     return module.Interpreter(bridge, language)
 
 

@@ -4,6 +4,7 @@
 #include <sandglass.h>
 
 #include "lib/base/ids.h"
+#include "lib/base/languages.h"
 #include "warden/providers/provider.h"
 #include "engine/session.h"
 
@@ -58,13 +59,6 @@ int secrets_install(struct sg_sandbox *s, const struct sg_options *o, char *cons
 void strings_free(char **list); /* NULL is allowed */
 
 /* languages.c: how code of a language is run. "@" stands for the path of the code. */
-struct language {
-    const char *name;
-    const char *short_name;
-    const char *suffixes;   /* space-separated; the first one names main.<suffix> */
-    const char *program[6]; /* runs the code as a program of its own */
-    const char *cell[6];    /* runs the code as a cell, by a kernel; empty: same as `program` */
-};
 const struct language *language_get(enum sg_language l);
 /* The suffix of the language that `name` ends in, or the first suffix. *ret_len is its length. */
 const char *language_suffix(const struct language *l, const char *name, size_t *ret_len);

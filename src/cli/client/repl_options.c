@@ -1,6 +1,7 @@
 #include "cli/client/repl_options.h"
 
 #include "cli/client/url.h"
+#include "lib/base/languages.h"
 
 static int take_language(void *to, const struct cli_option *o, const char *value,
                          struct sg_error *e)
@@ -30,7 +31,7 @@ static int positional(void *self, const char *arg, struct sg_error *e)
 }
 
 static const struct cli_option options[] = {
-    {"language", 'l', "NAME", "python (default), javascript, typescript, bash, ...",
+    {"language", 'l', "NAME", LANGUAGES_HELP ", ...",
      CLI_AT(take_language, repl_options, language)},
     {"context", 'c', "ID", "continue in this context of the sandbox, and leave it there",
      CLI_AT(take_context, repl_options, context)},

@@ -1,33 +1,16 @@
 #include "cli/client/repl_whole.h"
 
+#include "lib/base/languages.h"
+
 #define DEPTH_MAX   256
 #define INDENT_STEP 4
 #define INDENT_MAX  64
 
-struct rules {
-    const char *language;
-    const char *quotes;    /* characters that begin and end a string */
-    const char *long_ones; /* the quotes whose strings may span lines */
-    bool triple;           /* three quotes begin a string that may span lines */
-    bool hash;     /* comments begin with '#'; else with two slashes, or are between slash-star */
-    bool template; /* `text ${code} text` */
-    bool regex;    /* a slash may begin a regular expression */
-    bool blocks;   /* blocks are made by a colon and indentation; a blank line ends them */
-    const char *open_ends; /* after a line that ends with one of these, another line follows */
-};
-
-static const struct rules all_rules[] = {
-    {"python", "'\"", "", .triple = true, .hash = true, .blocks = true, .open_ends = ""},
-    {"javascript", "'\"", "", .template = true, .regex = true, .open_ends = "=+-*/%,.&|?:<>^~"},
-    {"typescript", "'\"", "", .template = true, .regex = true, .open_ends = "=+-*/%,.&|?:<>^~"},
-    {"java", "'\"", "", .triple = true, .open_ends = "=+-*/%,.&|?:^~"},
-    {"r", "'\"`", "'\"`", .hash = true, .open_ends = "=+-*/,&|~^$<>%"},
-};
 /* For a language that we do not know, we count brackets, and a blank line ends the code. */
-static const struct rules other_rules = {"", "\"", "", .open_ends = ""};
+static const struct language_syntax other_rules = {"\"", "", .open_ends = ""};
 
 struct scan {
-    const struct rules *rules;
+    const struct language_syntax *rules;
     const char *p;
     char stack[DEPTH_MAX]; /* the closing character of each open bracket; '`': text of a template */
     unsigned depth;
@@ -40,18 +23,11 @@ struct scan {
     bool cell_magic;    /* the first line begins with %%: the rest is another language */
 };
 
-static const struct rules *find_rules(const char *language)
+static const struct language_syntax *find_rules(const char *language)
 {
-    static const char *const names[][2] = {
-        {"py", "python"}, {"js", "javascript"}, {"ts", "typescript"}, {"sh", "bash"}};
+    const struct language *l = language_find(language_full_name(language));
 
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        if (strcmp(language, names[i][0]) == 0)
-            language = names[i][1];
-    for (size_t i = 0; i < ARRAY_SIZE(all_rules); i++)
-        if (strcmp(language, all_rules[i].language) == 0)
-            return &all_rules[i];
-    return &other_rules;
+    return l && l->syntax.quotes ? &l->syntax : &other_rules;
 }
 
 static void note(struct scan *s, char c)
@@ -248,7 +224,7 @@ static void step(struct scan *s)
     }
 }
 
-static void walk(struct scan *s, const struct rules *rules, const char *code)
+static void walk(struct scan *s, const struct language_syntax *rules, const char *code)
 {
     *s = (struct scan){.rules = rules, .p = code};
     if (rules->blocks && strncmp(code, "%%", 2) == 0) {
@@ -278,7 +254,7 @@ static bool ends_open(const struct scan *s)
 
 bool repl_is_whole(const char *language, const char *code, bool together)
 {
-    const struct rules *rules = find_rules(language);
+    const struct language_syntax *rules = find_rules(language);
     bool ended = ends_blank(code);
     struct scan s;
 

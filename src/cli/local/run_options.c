@@ -1,5 +1,7 @@
 #include "cli/local/run_options.h"
 
+#include "lib/base/languages.h"
+
 #define OUTPUT_LIMIT_MAX (1024ull * 1024 * 1024)
 
 /* ---- where the code comes from --------------------------------------------------------------- */
@@ -69,8 +71,7 @@ static int apply_language(void *self, const struct cli_option *option, const cha
 static const struct cli_option options[] = {
     {"file", 'f', "FILE", "run the code in FILE; its suffix gives the language",
      .apply = apply_file},
-    {"language", 'l', "LANG", "python (default), javascript, typescript, bash",
-     .apply = apply_language},
+    {"language", 'l', "LANG", LANGUAGES_HELP, .apply = apply_language},
     {"timeout", 0, "TIME", "wall-clock limit: 500ms, 30s (default), 5m, 1h", CAGE_TIMEOUT},
     {"output-limit", 0, "SIZE", "bytes kept of each stream (default 8M)",
      CAGE_SIZE(run_options, output_limit, 1, OUTPUT_LIMIT_MAX)},

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/languages.h"
 #include "lib/base/fd.h"
 #include "lib/channel/wire.h"
 #include "front/core/call.h"
@@ -35,7 +36,9 @@ static json_t *text_or_empty(const char *text)
 
 static const char *why_not(const char *language, bool twin, bool idle)
 {
-    if (strcmp(language, "javascript") == 0 || strcmp(language, "typescript") == 0)
+    const struct language *known = language_find(language);
+
+    if (known && known->kernel == PROGRAM_NODE)
         return REASON_NODE;
     if (strcmp(language, "python") != 0)
         return REASON_OTHER;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/languages.h"
 #include "wire/agent.h"
 #include "front/core/replay_impl.h"
 
@@ -43,21 +44,6 @@ void replay_free(struct replay *r)
     json_decref(r->languages);
     json_decref(r->broken);
     free(r);
-}
-
-/* The agent's name for a language. */
-static const char *full_name(const char *language)
-{
-    static const char *const names[][2] = {{"", "python"},
-                                           {"py", "python"},
-                                           {"js", "javascript"},
-                                           {"ts", "typescript"},
-                                           {"sh", "bash"}};
-
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        if (strcmp(language, names[i][0]) == 0)
-            return names[i][1];
-    return language;
 }
 
 static const char *text_of(const json_t *cell, const char *key)
@@ -133,7 +119,7 @@ struct cell_history *cell_history_new(struct sandbox *b, const char *context, co
 {
     const char *known =
         b->replay ? json_string_value(json_object_get(b->replay->languages, context)) : NULL;
-    const char *name = context[0] ? (known ? known : "?") : full_name(language);
+    const char *name = context[0] ? (known ? known : "?") : language_full_name(language);
     struct cell_history *t;
 
     if (strcmp(name, "python") == 0)

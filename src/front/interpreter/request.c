@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/languages.h"
 #include "front/interpreter/routes.h"
 
 #define VALUES_MAX    (4 * OPS_ARGS_MAX) /* values in a body: far more than a request needs */
@@ -102,10 +103,8 @@ static void normal_language(const char *given, char ret[LANGUAGE_MAX + 1])
     for (char *p = ret; *p; p++)
         if (*p >= 'A' && *p <= 'Z')
             *p = (char)(*p - 'A' + 'a');
-    if (strcmp(ret, "js") == 0)
-        snprintf(ret, LANGUAGE_MAX + 1, "javascript");
-    else if (strcmp(ret, "ts") == 0)
-        snprintf(ret, LANGUAGE_MAX + 1, "typescript");
+    if (*ret && language_full_name(ret) != ret)
+        snprintf(ret, LANGUAGE_MAX + 1, "%s", language_full_name(ret));
 }
 
 static bool get_language(struct http_req *req, const json_t *body, char ret[LANGUAGE_MAX + 1])

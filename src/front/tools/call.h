@@ -30,6 +30,8 @@ int analysis_call_read(const struct context_limits *limits, const json_t *argume
                        const struct tool_place *place, struct tool_call *ret, struct sg_error *e);
 void tool_call_done(struct tool_call *c);
 
+/* Finds the kernel for a language that a call names. */
+int tool_language(const char *name, const char **ret_kernel, struct sg_error *e);
 /* code.c, for analysis.c: the fields that both tools have. */
 int call_read_place(const json_t *arguments, const struct tool_place *place, struct tool_call *ret,
                     struct sg_error *e);

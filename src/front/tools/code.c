@@ -10,17 +10,6 @@
 static const char *const known[] = {"conversationId", "pathId",         "messageId", "code",
                                     "language",       "timeoutSeconds", "envs",      "template"};
 
-/* The names of languages in calls, and the kernels that run them. */
-static const struct {
-    const char *name, *kernel;
-} languages[] = {
-    {"python", "python"},
-    {"javascript", "javascript"},
-    {"typescript", "typescript"},
-    {"bash", "bash"},
-    {"sh", "bash"},
-};
-
 /* ---- fields of both tools -------------------------------------------------------------------- */
 
 static int read_name(const json_t *arguments, const char *field, const char *fallback,
@@ -124,21 +113,24 @@ void tool_call_done(struct tool_call *c)
 
 /* ---- run_code -------------------------------------------------------------------------------- */
 
+int tool_language(const char *name, const char **ret_kernel, struct sg_error *e)
+{
+    const struct language *l = language_find(name);
+    char names[LANGUAGE_NAMES_MAX];
+
+    if (!l || !l->program[0])
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown language '%.64s': use %s", name,
+                       language_names(n_languages_with_program, names));
+    *ret_kernel = language_full_name(name);
+    return 0;
+}
+
 static int read_language(const json_t *arguments, struct tool_call *ret, struct sg_error *e)
 {
     const char *name = languages[0].name;
     int r = field_string(arguments, "language", SIZE_MAX, &name, e);
 
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < ARRAY_SIZE(languages); i++)
-        if (strcmp(name, languages[i].name) == 0) {
-            ret->kernel = languages[i].kernel;
-            return 0;
-        }
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "unknown language '%.64s': use python, javascript, typescript, bash or sh",
-                   name);
+    return r < 0 ? r : tool_language(name, &ret->kernel, e);
 }
 
 int code_call_read(const struct context_limits *limits, const json_t *arguments,

@@ -22,8 +22,8 @@ static const char schema[] =
     "\"path\":{\"type\":\"string\"},\"content\":{\"type\":\"string\"}},"
     "\"required\":[\"path\",\"content\"],\"additionalProperties\":false},"
     "\"description\":\"Files beside the program.\"},"
-    "\"language\":{\"type\":\"string\",\"enum\":[\"python\",\"javascript\",\"typescript\","
-    "\"bash\",\"sh\"],\"description\":\"Of the program. Without it: what the suffix of file says, "
+    "\"language\":{\"type\":\"string\",\"enum\":[" LANGUAGES_JSON
+    "],\"description\":\"Of the program. Without it: what the suffix of file says, "
     "or python.\"},"
     "\"stdin\":{\"type\":\"string\",\"description\":\"What the program reads from standard "
     "input.\"},"

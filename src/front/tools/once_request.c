@@ -19,47 +19,24 @@ static const char *const known[] = {"code",   "language",  "file",           "fi
                                     "limits", "sessionId", "timeoutSeconds", "envs"};
 static const char *const known_limits[] = {"memoryMb", "cpus", "outputBytes"};
 
-/* Strips the types, and runs the rest as an ES module in which require() works as well. */
-#define TYPESCRIPT                                                                                 \
-    "esbuild --loader=ts --format=esm --target=node18 --sourcemap=inline --log-level=error "       \
-    "--banner='import{createRequire as $r}from\"node:module\";const require=$r(import.meta.url);'" \
-    " --sourcefile=\"$0\" <\"$0\" >\"$0.mjs\" && exec node --enable-source-maps \"$0.mjs\""
-
-static const struct language {
-    const char *name, *suffixes, *path; /* path: the file for code that comes without a path */
-    const char *command[5];
-} languages[] = {
-    {"python", ".py", "main.py", {"python3", "@", NULL}},
-    {"javascript", ".js.mjs.cjs", "main.js", {"node", "@", NULL}},
-    {"typescript", ".ts.mts", "main.ts", {"sh", "-c", TYPESCRIPT, "@", NULL}},
-    {"bash", ".bash", "main.bash", {"bash", "@", NULL}},
-    {"sh", ".sh", "main.sh", {"sh", "@", NULL}},
-};
-
 /* ---- language -------------------------------------------------------------------------------- */
-
-static bool has_suffix(const struct language *l, const char *path)
-{
-    const char *dot = strrchr(path, '.'), *at = dot ? strstr(l->suffixes, dot) : NULL;
-    size_t len = dot ? strlen(dot) : 0;
-
-    return at && len > 1 && (at[len] == '.' || at[len] == '\0');
-}
 
 /* Finds a language by its name, or by the path's suffix. Without either, *ret stays as it is. */
 static int find_language(const char *name, const char *path, const struct language **ret,
                          struct sg_error *e)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(languages); i++)
-        if (name ? strcmp(name, languages[i].name) == 0 : path && has_suffix(&languages[i], path)) {
+    const char *kernel;
+
+    /* From the last on: bash has the suffix of sh too. */
+    for (size_t i = n_languages_with_program; !name && path && i-- > 0;)
+        if (language_has_suffix(&languages[i], path)) {
             *ret = &languages[i];
             return 0;
         }
     if (!name)
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "unknown language '%.64s': use python, javascript, typescript, bash or sh",
-                   name);
+    *ret = language_find(name);
+    return tool_language(name, &kernel, e);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -151,14 +128,14 @@ static int read_program(const json_t *arguments, const struct context_limits *li
                        FIELD_ERROR "one of 'code' and 'file' must be given");
     if (file && !has_file(q, file))
         return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'files' has no '%.64s'", file);
-    if (code && has_file(q, l->path))
+    if (code && has_file(q, l->main))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       FIELD_ERROR "'files' has '%s', which is where the code is put", l->path);
-    q->command = l->command;
-    q->path = file ? file : l->path;
+                       FIELD_ERROR "'files' has '%s', which is where the code is put", l->main);
+    q->command = l->program;
+    q->path = file ? file : l->main;
     if (code)
         q->files[q->n_files++] =
-            (struct once_file){l->path, json_string_value(code), json_string_length(code)};
+            (struct once_file){l->main, json_string_value(code), json_string_length(code)};
     return 0;
 }
 

@@ -35,8 +35,8 @@ static const struct {
             "expression is a result. There is no access to the user's computer.",
             "{\"type\":\"object\",\"properties\":{" PLACE "," MESSAGE ","
             "\"code\":{\"type\":\"string\",\"minLength\":1,\"description\":\"The code to run.\"},"
-            "\"language\":{\"type\":\"string\",\"enum\":[\"python\",\"javascript\",\"typescript\","
-            "\"bash\",\"sh\"],\"default\":\"python\",\"description\":\"Its language. Each has "
+            "\"language\":{\"type\":\"string\",\"enum\":[" LANGUAGES_JSON
+            "],\"default\":\"python\",\"description\":\"Its language. Each has "
             "variables of its own, and all see the same files.\"},"
             "\"envs\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},"
             "\"description\":\"Environment variables of this run only.\"}," TIMEOUT "},"

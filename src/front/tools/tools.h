@@ -17,6 +17,7 @@
  * (on_line), and the result at the end (on_done). */
 #pragma once
 
+#include "lib/base/languages.h"
 #include "lib/text/json.h"
 #include "front/contexts/context.h"
 #include "front/core/front.h"

@@ -13,23 +13,6 @@
 #define PYTHON     "/usr/bin/python3"
 #define LISTED_MAX 24 /* how many kernelspecs an error lists */
 
-static const struct {
-    const char *name;
-    enum kernel_program program;
-    const char *needs[2]; /* one of these must be installed */
-} known[] = {
-    {"bash", PROGRAM_BRIDGE, {"/usr/bin/bash", "/bin/bash"}},
-    {"java", PROGRAM_BRIDGE, {"/usr/bin/jshell", "/usr/bin/java"}},
-    {"javascript", PROGRAM_NODE, {"/usr/bin/node", NULL}},
-    {"python", PROGRAM_PYTHON, {PYTHON, NULL}},
-    {"r", PROGRAM_BRIDGE, {"/usr/bin/R", "/usr/bin/Rscript"}},
-    {"typescript", PROGRAM_NODE, {"/usr/bin/node", NULL}},
-};
-
-static const struct {
-    const char *alias, *name;
-} aliases[] = {{"js", "javascript"}, {"ts", "typescript"}, {"py", "python"}, {"sh", "bash"}};
-
 /* Where Jupyter looks for kernelspecs. The first directory is in the user's home. */
 static const char *const spec_dirs[] = {".local/share/jupyter/kernels",
                                         "/usr/local/share/jupyter/kernels",
@@ -45,10 +28,10 @@ static bool is_program(const char *path)
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
 }
 
-static bool is_installed(size_t i)
+static bool is_installed(const struct language *l)
 {
-    return (is_program(known[i].needs[0]) || is_program(known[i].needs[1])) &&
-           (known[i].program == PROGRAM_NODE || is_program(PYTHON));
+    return (is_program(l->needs[0]) || is_program(l->needs[1])) &&
+           (l->kernel == PROGRAM_NODE || is_program(PYTHON));
 }
 
 static int open_specs(const struct agent_user *as, const char *dir)
@@ -89,21 +72,13 @@ static bool find_spec(const struct agent_user *as, const char *name)
     return found;
 }
 
-static int find_known(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-        if (strcmp(name, known[i].name) == 0)
-            return (int)i;
-    return -1;
-}
-
 static bool find(const struct agent_user *as, struct kernel_language *l)
 {
-    int i = find_known(l->name);
+    const struct language *known = language_find(l->name);
 
-    if (i >= 0) {
-        l->program = known[i].program;
-        return is_installed((size_t)i);
+    if (known) {
+        l->program = known->kernel;
+        return is_installed(known);
     }
     l->program = PROGRAM_BRIDGE;
     return is_name(l->name) && is_program(PYTHON) && find_spec(as, l->name);
@@ -136,7 +111,7 @@ static void add_specs(struct names *names, int dirfd)
     if (dirents_init(&d) < 0)
         return;
     while (names->n < LISTED_MAX && dirents_next(&d, dirfd, &entry) == 1)
-        if (is_name(entry.name) && find_known(entry.name) < 0 && has_spec(dirfd, entry.name))
+        if (is_name(entry.name) && !language_find(entry.name) && has_spec(dirfd, entry.name))
             add_name(names, entry.name);
     dirents_done(&d);
 }
@@ -144,11 +119,13 @@ static void add_specs(struct names *names, int dirfd)
 /* Separated by ", ". */
 static void list_all(const struct agent_user *as, struct strbuf *out)
 {
-    struct names names = {0};
+    struct names known = {0}, names = {0};
 
-    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-        if (is_installed(i))
-            strbuf_addf(out, "%s%s", out->len ? ", " : "", known[i].name);
+    for (size_t i = 0; i < n_languages; i++)
+        if (is_installed(&languages[i]))
+            add_name(&known, languages[i].name);
+    for (size_t i = 0; i < known.n; i++)
+        strbuf_addf(out, "%s%s", out->len ? ", " : "", known.v[i]);
     for (size_t i = 0; i < ARRAY_SIZE(spec_dirs) && is_program(PYTHON); i++) {
         AUTO(close_p) int fd = open_specs(as, spec_dirs[i]);
 
@@ -164,17 +141,15 @@ void kernel_language_name(const char *name, char ret[KERNEL_LANGUAGE_MAX + 1])
 {
     size_t len = 0;
 
-    if (name[0] == '\0')
-        name = "python";
     for (; name[len] && len < KERNEL_LANGUAGE_MAX; len++) {
         char c = name[len];
 
         ret[len] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c > ' ' && c < 127 ? c : '?');
     }
     ret[len] = '\0';
-    for (size_t i = 0; i < ARRAY_SIZE(aliases); i++)
-        if (strcmp(ret, aliases[i].alias) == 0)
-            snprintf(ret, KERNEL_LANGUAGE_MAX + 1, "%s", aliases[i].name);
+    name = language_full_name(ret);
+    if (name != ret)
+        snprintf(ret, KERNEL_LANGUAGE_MAX + 1, "%s", name);
 }
 
 int kernel_language_find(const char *name, struct kernel_language *ret, struct sg_error *e)

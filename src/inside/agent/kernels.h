@@ -38,6 +38,7 @@
  * for the code and variables of all executions. */
 #pragma once
 
+#include "lib/base/languages.h"
 #include "inside/agent/countdown.h"
 #include "inside/agent/kernel_packets.h"
 #include "inside/agent/serve.h"
@@ -62,8 +63,6 @@
 struct context;
 struct kernel;
 struct execution;
-
-enum kernel_program { PROGRAM_PYTHON, PROGRAM_BRIDGE, PROGRAM_NODE };
 
 struct kernel_language {
     char name[KERNEL_LANGUAGE_MAX + 1];
