@@ -139,9 +139,8 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
         put_network(&j, o->network);
     if (o->timeout_s)
         jw_u64(jw_key(&j, "timeout"), o->timeout_s);
-    if (o->serve_fs) {
+    if (o->serve_fs)
         jw_bool(jw_key(&j, "serveFs"), true);
-    }
     r = put_source(&j, o, e);
     if (r < 0)
         return r;

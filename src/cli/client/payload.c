@@ -47,9 +47,8 @@ void payload_create(struct strbuf *out, const struct payload_create *b)
     add_env(&j, "envVars", b->env);
     if (b->auto_pause)
         jw_bool(jw_key(&j, "autoPause"), true);
-    if (b->secure) {
+    if (b->secure)
         jw_bool(jw_key(&j, "secure"), true);
-    }
     jw_object_end(&j);
 }
 

@@ -250,9 +250,8 @@ void checkpoint_put(struct json *j, const struct checkpoint *c)
     jw_string(jw_key(j, "checkpointId"), c->name);
     if (c->label[0])
         jw_bytes(jw_key(j, "messageId"), c->label, strlen(c->label));
-    if (checkpoint_find(c->front, c->tenant, c->parent)) {
+    if (checkpoint_find(c->front, c->tenant, c->parent))
         jw_string(jw_key(j, "parentId"), c->parent);
-    }
     jw_string(jw_key(j, "createdAt"), at);
     jw_u64(jw_key(j, "memoryBytes"), c->kernels ? c->memory_bytes : 0);
     jw_bool(jw_key(j, "kernels"), c->kernels);

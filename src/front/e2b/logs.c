@@ -66,9 +66,8 @@ static void write_line(struct json *j, const struct log_entry *l)
     jw_bytes(jw_key(&line, "message"), l->text, l->len);
     if (l->pid)
         jw_u64(jw_key(&line, "pid"), l->pid);
-    if (l->stream) {
+    if (l->stream)
         jw_string(jw_key(&line, "stream"), l->stream);
-    }
     jw_object_end(&line);
     jw_object_begin(j);
     shape_time_key(j, "timestamp", l->ms);
