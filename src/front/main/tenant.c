@@ -240,8 +240,7 @@ int tenant_main(int argc, char **argv)
 {
     static const struct manage_verb verb = {
         .name = "tenant",
-        .summary =
-            "Manages the tenants of 'sandglass serve': whom keys belong to, and their limits.",
+        .summary = "Manages the tenants of 'sandglass serve', which own keys and have limits.",
         .actions = actions,
         .n_actions = ARRAY_SIZE(actions),
         .options_size = sizeof(struct tenant_options),
