@@ -6,8 +6,7 @@ pkg_check_modules(GUARD REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto 
 sources(guard_sources src/guard/*.c src/lib/audit/*.c src/lib/sanitise/*.c src/lib/vault/*.c src/lib/http/chunked.c
     src/lib/http/work.c)
 add_executable(sandglass-guard ${guard_sources} ${command_sources} ${settings_sources} ${wire_sources}
-    ${shared_sources} $<TARGET_OBJECTS:llhttp>)
-target_include_directories(sandglass-guard SYSTEM PRIVATE ${LLHTTP_INCLUDE})
+    ${shared_sources})
 target_link_libraries(sandglass-guard PRIVATE PkgConfig::GUARD flags)
 set_target_properties(sandglass-guard PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${SANDGLASS_LIBEXEC_OUTPUT})
