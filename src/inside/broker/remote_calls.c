@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "inside/broker/tracee.h"
+#include "inside/stage/seccomp.h"
 
 #define CODE_ROOM 64
 #define PAGE      4096u
