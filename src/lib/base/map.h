@@ -1,0 +1,49 @@
+/* The only hash table: chained, made of nodes that are embedded in its entries.
+ *
+ *   struct sandbox { struct map_node by_id; ... };
+ *
+ *   map_add(&server->sandboxes, &s->by_id, hash_text(0, s->id));
+ *   MAP_AT(struct sandbox, s, &server->sandboxes, hash_text(0, id), by_id)
+ *       if (strcmp(s->id, id) == 0)
+ *           return s;
+ *
+ * Zero bytes are an empty map: nothing needs to be initialised, and a map that became empty holds no
+ * memory. It grows with its entries. Keys are not its business: it compares hashes, and the caller
+ * compares keys. All entries are in one list too, in the order in which they were added. */
+#pragma once
+
+#include "lib/base/hash.h"
+#include "lib/base/list.h"
+
+struct map_node {
+    struct list all, chain;
+    uint64_t hash;
+};
+
+struct map {
+    struct list all;
+    struct list *buckets;
+    size_t n, n_buckets;
+};
+
+void map_add(struct map *m, struct map_node *node, uint64_t hash);
+/* Does nothing if the node is in no map. */
+void map_remove(struct map *m, struct map_node *node);
+
+/* The next entry with this hash, after `at` or from the beginning; NULL at the end. */
+struct map_node *map_find(const struct map *m, uint64_t hash, const struct map_node *at);
+
+static inline void *map_entry_(struct map_node *node, size_t offset)
+{
+    return node ? (char *)node - offset : NULL;
+}
+
+#define MAP_FIRST(type, map, member) LIST_FIRST(type, &(map)->all, member.all)
+
+/* All entries, as LIST_EACH. */
+#define MAP_EACH(type, at, map, member) LIST_EACH(type, at, &(map)->all, member.all)
+
+/* The entries with this hash. The loop must end if it takes one out. */
+#define MAP_AT(type, at, map, key_hash, member)                                            \
+    for (type *at = map_entry_(map_find(map, key_hash, NULL), offsetof(type, member)); at; \
+         at = map_entry_(map_find(map, at->member.hash, &at->member), offsetof(type, member)))
