@@ -255,7 +255,7 @@ static int order_figures(struct server *s, const struct ticket *t, struct sg_err
 
     process_figures(&f.warden);
     memcpy(f.faults, s->faults, sizeof f.faults);
-    for (const struct tenant_pool *w = s->tenant_pools; w; w = w->next)
+    LIST_EACH(const struct tenant_pool, w, &s->tenant_pools, link)
         f.pool += w->n_ready;
     sandboxes_count(s, &f);
     fd = text_memfd((const char *)&f, sizeof f, e);

@@ -39,6 +39,7 @@
 
 #include "wire/guard.h"
 #include "wire/warden.h"
+#include "lib/base/map.h"
 #include "lib/settings/settings.h"
 #include "warden/processes/front_process.h"
 #include "warden/sandboxes/sandbox.h"
@@ -50,15 +51,12 @@
 #include "warden/reactor.h"
 #include "warden/state.h"
 
-#define SANDBOX_BUCKETS 4096
-
 #define LISTENERS_MAX 16
 
 struct sandbox;
 struct tenant_pool;
 struct snapshot;
 struct checkpoint;
-struct discard;
 struct cgroup_place;
 struct provider_ops;
 
@@ -99,11 +97,9 @@ struct server {
     struct readiness readiness;
     enum egress_path path; /* how sandboxes' connections come to the guard; 0: not at all */
     uint64_t lives;        /* numbers instances, for the guard */
-    struct sandbox *sandboxes[SANDBOX_BUCKETS];
-    struct tenant_pool *tenant_pools;
-    struct snapshot *snapshots;
-    struct checkpoint *checkpoints;
-    struct discard *discards; /* see task.h */
+    struct map sandboxes;  /* by id */
+    struct list tenant_pools, snapshots, checkpoints;
+    struct list discards; /* see task.h */
     struct timer discard_timer;
     bool discards_due;
     bool squashing;     /* layers are being merged */

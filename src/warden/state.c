@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/fd.h"
+#include "lib/base/hash.h"
 #include "lib/base/ids.h"
 #include "lib/log/log.h"
 #include "warden/host/idmap.h"
@@ -245,14 +246,12 @@ int state_give(struct state *s, const char *name, uint32_t uid, uint32_t gid, st
 /* The name is short, and has no character that anybody else chose. */
 static void name_server(struct state *s)
 {
-    uint64_t hash = 14695981039346656037ull;
     struct stat st = {0};
 
     fstat(s->dir, &st);
     uint64_t parts[] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino};
-    for (size_t i = 0; i < sizeof parts; i++)
-        hash = (hash ^ ((const uint8_t *)parts)[i]) * 1099511628211ull;
-    snprintf(s->name, sizeof s->name, "s%016llx", (unsigned long long)hash);
+    snprintf(s->name, sizeof s->name, "s%016llx",
+             (unsigned long long)hash_stable(0, parts, sizeof parts));
 }
 
 int state_open(struct state *s, const char *path, struct sg_error *e)

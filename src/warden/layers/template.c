@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/fd.h"
+#include "lib/base/hash.h"
 #include "lib/base/ids.h"
 #include "warden/host/images.h"
 #include "warden/layers/template_etc.h"
@@ -207,17 +208,9 @@ static int build_aside(int top, const char *name, struct sg_error *e)
     return r;
 }
 
-/* FNV-1a. */
-static uint64_t hash(uint64_t h, const void *data, size_t len)
-{
-    for (const uint8_t *p = data; len > 0; p++, len--)
-        h = (h ^ *p) * 1099511628211u;
-    return h;
-}
-
 static uint64_t hash_str(uint64_t h, const char *s)
 {
-    return hash(h, s, strlen(s) + 1);
+    return hash_stable(h, s, strlen(s) + 1);
 }
 
 /* Hashes the times at which these files of the host were changed; missing files are skipped. */
@@ -227,7 +220,7 @@ static uint64_t hash_times(uint64_t h, const char *const *paths, size_t n)
         struct stat st;
         h = hash_str(h, paths[i]);
         if (stat(paths[i], &st) == 0)
-            h = hash(h, &st.st_mtim, sizeof st.st_mtim);
+            h = hash_stable(h, &st.st_mtim, sizeof st.st_mtim);
     }
     return h;
 }
@@ -238,10 +231,10 @@ static uint64_t hash_times(uint64_t h, const char *const *paths, size_t n)
 static uint64_t content_hash(void)
 {
     size_t sudo_len = (size_t)(sg_sudo_image_end - sg_sudo_image);
-    uint64_t h = hash(1469598103934665603u, sg_sudo_image, sudo_len < 4096 ? sudo_len : 4096);
+    uint64_t h = hash_stable(0, sg_sudo_image, sudo_len < 4096 ? sudo_len : 4096);
 
-    h = hash(h, &sudo_len, sizeof sudo_len);
-    h = hash(h, sg_kernels_image, KERNELS_HASH_LEN);
+    h = hash_stable(h, &sudo_len, sizeof sudo_len);
+    h = hash_stable(h, sg_kernels_image, KERNELS_HASH_LEN);
     for (size_t i = 0; i < template_n_dirs; i++)
         h = hash_str(h, template_dirs[i].path) ^ template_dirs[i].mode;
     for (size_t i = 0; i < template_n_files; i++)

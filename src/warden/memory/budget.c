@@ -9,7 +9,7 @@
 
 /* What is known of the sandboxes that one tenant made from one template. */
 struct budget_class {
-    struct budget_class *next;
+    struct map_node node;
     char tenant[ID_LEN + 1], template[ID_LEN + 1];
     uint64_t samples[BUDGET_SAMPLES];
     uint32_t n, at;
@@ -19,7 +19,7 @@ struct budget_class {
 
 /* A tenant that has shares. */
 struct budget_tenant {
-    struct budget_tenant *next;
+    struct map_node node;
     char name[ID_LEN + 1];
     uint64_t reserved, used;
     uint32_t users;
@@ -34,21 +34,15 @@ uint64_t budget_of_machine(uint64_t there)
 
 /* ---- what is known of templates -------------------------------------------------------------- */
 
-static uint32_t hash(const char *a, const char *b)
+static uint64_t class_hash(const char *tenant, const char *template)
 {
-    uint32_t h = 2166136261u;
-
-    for (; *a; a++)
-        h = (h ^ (uint8_t)*a) * 16777619u;
-    for (; *b; b++)
-        h = (h ^ (uint8_t)*b) * 16777619u;
-    return h % BUDGET_BUCKETS;
+    return hash_text(hash_text(0, tenant), template);
 }
 
 static struct budget_class *class_find(const struct budget *b, const char *tenant,
                                        const char *template)
 {
-    for (struct budget_class *c = b->classes[hash(tenant, template)]; c; c = c->next)
+    MAP_AT(struct budget_class, c, &b->classes, class_hash(tenant, template), node)
         if (strcmp(c->tenant, tenant) == 0 && strcmp(c->template, template) == 0)
             return c;
     return NULL;
@@ -57,35 +51,29 @@ static struct budget_class *class_find(const struct budget *b, const char *tenan
 /* Forgets the template that was not used for the longest time, unless all are in use. */
 static void forget_oldest(struct budget *b)
 {
-    struct budget_class **oldest = NULL;
+    struct budget_class *oldest = NULL;
 
-    for (size_t i = 0; i < BUDGET_BUCKETS; i++)
-        for (struct budget_class **p = &b->classes[i]; *p; p = &(*p)->next)
-            if ((*p)->users == 0 && (!oldest || (*p)->last_use < (*oldest)->last_use))
-                oldest = p;
-    if (oldest) {
-        struct budget_class *c = *oldest;
-        *oldest = c->next;
-        free(c);
-        b->n_classes--;
-    }
+    MAP_EACH(struct budget_class, c, &b->classes, node)
+        if (c->users == 0 && (!oldest || c->last_use < oldest->last_use))
+            oldest = c;
+    if (oldest)
+        map_remove(&b->classes, &oldest->node);
+    free(oldest);
 }
 
 static struct budget_class *class_get(struct budget *b, const char *tenant, const char *template)
 {
-    struct budget_class *c = class_find(b, tenant, template), **bucket;
+    struct budget_class *c = class_find(b, tenant, template);
 
     if (c)
         return c;
-    if (b->n_classes >= BUDGET_CLASSES)
+    if (b->classes.n >= BUDGET_CLASSES)
         forget_oldest(b);
-    bucket = &b->classes[hash(tenant, template)];
     c = xcalloc(1, sizeof *c);
-    *c = (struct budget_class){.next = *bucket, .expected = BUDGET_NEW};
+    c->expected = BUDGET_NEW;
     snprintf(c->tenant, sizeof c->tenant, "%s", tenant);
     snprintf(c->template, sizeof c->template, "%s", template);
-    *bucket = c;
-    b->n_classes++;
+    map_add(&b->classes, &c->node, class_hash(tenant, template));
     return c;
 }
 
@@ -114,24 +102,24 @@ static void learn(struct budget_class *c, uint64_t peak)
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-static struct budget_tenant **tenant_at(struct budget *b, const char *name)
+static struct budget_tenant *tenant_find(const struct budget *b, const char *name)
 {
-    struct budget_tenant **p = &b->tenants[hash(name, "")];
-
-    while (*p && strcmp((*p)->name, name) != 0)
-        p = &(*p)->next;
-    return p;
+    MAP_AT(struct budget_tenant, t, &b->tenants, hash_text(0, name), node)
+        if (strcmp(t->name, name) == 0)
+            return t;
+    return NULL;
 }
 
 static struct budget_tenant *tenant_get(struct budget *b, const char *name)
 {
-    struct budget_tenant **p = tenant_at(b, name);
+    struct budget_tenant *t = tenant_find(b, name);
 
-    if (!*p) {
-        *p = xcalloc(1, sizeof **p);
-        snprintf((*p)->name, sizeof(*p)->name, "%s", name);
+    if (!t) {
+        t = xcalloc(1, sizeof *t);
+        snprintf(t->name, sizeof t->name, "%s", name);
+        map_add(&b->tenants, &t->node, hash_text(0, t->name));
     }
-    return *p;
+    return t;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -146,7 +134,7 @@ bool budget_has_room(const struct budget *b, uint64_t bytes)
 
 static int check(struct budget *b, const char *tenant, uint64_t bytes, struct sg_error *e)
 {
-    const struct budget_tenant *t = *tenant_at(b, tenant);
+    const struct budget_tenant *t = tenant_find(b, tenant);
 
     if (b->tenant_limit && t && larger(t->reserved, t->used) + bytes > b->tenant_limit)
         return err_set(e, SG_ERR_LIMIT, -EDQUOT,
@@ -191,8 +179,7 @@ void budget_give_back(struct budget *b, struct budget_share *share, uint64_t pea
     if (peak > 0)
         learn(share->class, peak);
     if (--t->users == 0) {
-        struct budget_tenant **p = tenant_at(b, t->name);
-        *p = t->next;
+        map_remove(&b->tenants, &t->node);
         free(t);
     }
     *share = (struct budget_share){0};
@@ -207,7 +194,7 @@ uint64_t budget_expects(const struct budget *b, const char *tenant, const char *
 
 void budget_tenant_uses(struct budget *b, const char *tenant, uint64_t bytes)
 {
-    struct budget_tenant *t = *tenant_at(b, tenant);
+    struct budget_tenant *t = tenant_find(b, tenant);
 
     if (t)
         t->used = bytes;
@@ -215,16 +202,12 @@ void budget_tenant_uses(struct budget *b, const char *tenant, uint64_t bytes)
 
 void budget_done(struct budget *b)
 {
-    for (size_t i = 0; i < BUDGET_BUCKETS; i++) {
-        while (b->classes[i]) {
-            struct budget_class *c = b->classes[i];
-            b->classes[i] = c->next;
-            free(c);
-        }
-        while (b->tenants[i]) {
-            struct budget_tenant *t = b->tenants[i];
-            b->tenants[i] = t->next;
-            free(t);
-        }
+    MAP_EACH(struct budget_class, c, &b->classes, node) {
+        map_remove(&b->classes, &c->node);
+        free(c);
+    }
+    MAP_EACH(struct budget_tenant, t, &b->tenants, node) {
+        map_remove(&b->tenants, &t->node);
+        free(t);
     }
 }

@@ -25,12 +25,12 @@
 
 #include "lib/base/err.h"
 #include "lib/base/ids.h"
+#include "lib/base/map.h"
 
 #define BUDGET_NEW     (16ull << 20)
 #define BUDGET_SAMPLES 64
 #define BUDGET_KNOWN   20 /* samples needed before they count */
 #define BUDGET_CLASSES 2048
-#define BUDGET_BUCKETS 256
 
 struct budget_class;
 struct budget_tenant;
@@ -40,10 +40,8 @@ struct budget {
     uint64_t reserved, used;
     bool closed; /* no new sandbox gets a share */
     uint64_t refused;
-    uint32_t n_classes;
     uint64_t clock; /* counts uses, to find the longest unused */
-    struct budget_class *classes[BUDGET_BUCKETS];
-    struct budget_tenant *tenants[BUDGET_BUCKETS];
+    struct map classes, tenants;
 };
 
 /* The share of one sandbox; zeroed: no share. */

@@ -23,7 +23,7 @@ bool helper_holder_gone(const struct tenant_pool *w)
  * have been. Frozen processes do not end by themselves. */
 static void look_at_holder(struct tenant_pool *w)
 {
-    if (!w->hearts[PROCESS_HOLDER].link || !helper_holder_gone(w))
+    if (!list_linked(&w->hearts[PROCESS_HOLDER].link) || !helper_holder_gone(w))
         return;
     heartbeat_stop(&w->hearts[PROCESS_HOLDER]);
     fault_count(w->server, PROCESS_HOLDER, PROCESS_KILLED);
@@ -95,7 +95,7 @@ void helper_ended(struct tenant_pool *w, enum process h)
     if (!OPS(w->provider)->helpers)
         return;
     look_at_holder(w);
-    alone = w->hearts[PROCESS_HOLDER].link != NULL;
+    alone = list_linked(&w->hearts[PROCESS_HOLDER].link);
     heartbeat_stop(&w->hearts[h]);
     OPS(w->provider)->helpers->ended(w->provider, h, &how);
     if (alone && !w->hung[h])

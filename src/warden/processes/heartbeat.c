@@ -51,13 +51,10 @@ static void look_at(struct server *s, struct heartbeat *b)
 static void on_look(struct timer *timer)
 {
     struct server *s = CONTAINER_OF(timer, struct server, beats.timer);
-    struct heartbeat *next;
 
     notify_watchdog();
-    for (struct heartbeat *b = s->beats.first; b; b = next) {
-        next = b->next;
+    LIST_EACH(struct heartbeat, b, &s->beats.all, link)
         look_at(s, b);
-    }
     timer_set(&s->reactor, timer, clock_ns() + LOOK_NS);
 }
 
@@ -75,11 +72,8 @@ void heartbeats_stop(struct server *s)
 void heartbeat_start(struct server *s, struct heartbeat *b, const struct heartbeat_kind *kind,
                      int pid)
 {
-    *b = (struct heartbeat){
-        .kind = kind, .pid = pid, .heard = true, .next = s->beats.first, .link = &s->beats.first};
-    if (b->next)
-        b->next->link = &b->next;
-    s->beats.first = b;
+    *b = (struct heartbeat){.kind = kind, .pid = pid, .heard = true};
+    list_push(&s->beats.all, &b->link);
 }
 
 void heartbeat_heard(struct heartbeat *b)
@@ -89,10 +83,5 @@ void heartbeat_heard(struct heartbeat *b)
 
 void heartbeat_stop(struct heartbeat *b)
 {
-    if (!b->link)
-        return;
-    *b->link = b->next;
-    if (b->next)
-        b->next->link = b->link;
-    b->link = NULL;
+    list_remove(&b->link);
 }

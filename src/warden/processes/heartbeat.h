@@ -21,6 +21,7 @@
  * systemd watches the warden itself (warden/processes/notify.h). */
 #pragma once
 
+#include "lib/base/list.h"
 #include "wire/warden.h"
 #include "warden/reactor.h"
 
@@ -36,7 +37,7 @@ struct heartbeat_kind {
 };
 
 struct heartbeat {
-    struct heartbeat *next, **link; /* link NULL: not watched */
+    struct list link; /* in heartbeats.all while it is watched */
     const struct heartbeat_kind *kind;
     int pid;         /* of a process that has not been reaped */
     unsigned silent; /* looks since it was heard */
@@ -45,7 +46,7 @@ struct heartbeat {
 };
 
 struct heartbeats {
-    struct heartbeat *first;
+    struct list all;
     struct timer timer;
 };
 

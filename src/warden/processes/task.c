@@ -30,7 +30,7 @@ struct task {
 };
 
 struct discard {
-    struct discard *next;
+    struct list link;
     int mount;
     char dir[32];
 };
@@ -136,23 +136,33 @@ void task_discard(struct server *s, int mount, const char *dir)
     d = xcalloc(1, sizeof *d);
     d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);
     snprintf(d->dir, sizeof d->dir, "%s", dir);
-    if (!s->discards) {
+    if (list_empty(&s->discards)) {
         s->discards_due = false;
         s->discard_timer.fn = on_discard;
         timer_set(&s->reactor, &s->discard_timer, clock_ns() + DISCARD_NS);
     }
-    d->next = s->discards;
-    s->discards = d;
+    list_push(&s->discards, &d->link);
 }
 
 static int remove_all(const int *fds, void *arg)
 {
-    const struct discard *d = arg;
+    const struct server *s = arg;
+    size_t i = 0;
 
-    for (size_t i = 0; d && i < DISCARDS_MAX; i++, d = d->next)
-        if (fds[i] >= 0)
+    LIST_EACH(const struct discard, d, &s->discards, link) {
+        if (i < DISCARDS_MAX && fds[i] >= 0)
             layer_stack_remove(fds[i], d->dir, NULL);
+        i++;
+    }
     return 0;
+}
+
+static void forget_first(struct server *s)
+{
+    struct discard *d = LIST_POP(struct discard, &s->discards, link);
+
+    close_p(&d->mount);
+    free(d);
 }
 
 /* Starts a child for as many directories as one child removes. */
@@ -161,24 +171,20 @@ static void start_discards(struct server *s)
     int fds[DISCARDS_MAX] = {-1};
     size_t n = 0;
 
-    for (struct discard *d = s->discards; d && n < ARRAY_SIZE(fds); d = d->next)
-        fds[n++] = d->mount;
-    task_start(s, fds, n, remove_all, NULL, s->discards);
-    while (n-- > 0) {
-        struct discard *d = s->discards;
-
-        s->discards = d->next;
-        close_p(&d->mount);
-        free(d);
-    }
+    LIST_EACH(struct discard, d, &s->discards, link)
+        if (n < ARRAY_SIZE(fds))
+            fds[n++] = d->mount;
+    task_start(s, fds, n, remove_all, NULL, s);
+    while (n-- > 0)
+        forget_first(s);
     timer_cancel(&s->reactor, &s->discard_timer);
-    if (s->discards)
+    if (!list_empty(&s->discards))
         timer_set(&s->reactor, &s->discard_timer, clock_ns() + DISCARD_LATE_NS);
 }
 
 bool tasks_idle(struct server *s)
 {
-    if (!s->discards || !s->discards_due)
+    if (list_empty(&s->discards) || !s->discards_due)
         return false;
     start_discards(s);
     return true;
@@ -187,11 +193,6 @@ bool tasks_idle(struct server *s)
 void tasks_close(struct server *s)
 {
     timer_cancel(&s->reactor, &s->discard_timer);
-    while (s->discards) {
-        struct discard *d = s->discards;
-
-        s->discards = d->next;
-        close_p(&d->mount);
-        free(d);
-    }
+    while (!list_empty(&s->discards))
+        forget_first(s);
 }

@@ -16,11 +16,10 @@ struct checkpoint *checkpoint_new(struct server *s, const char *tenant, const ch
 {
     struct checkpoint *m = xcalloc(1, sizeof *m);
 
-    *m = (struct checkpoint){
-        .server = s, .next = s->checkpoints, .users = 1, .written = -1, .note = -1};
+    *m = (struct checkpoint){.server = s, .users = 1, .written = -1, .note = -1};
     snprintf(m->tenant, sizeof m->tenant, "%s", tenant);
     snprintf(m->sandbox, sizeof m->sandbox, "%s", sandbox);
-    s->checkpoints = m;
+    list_push(&s->checkpoints, &m->link);
     return m;
 }
 
@@ -32,7 +31,7 @@ void checkpoint_name(struct checkpoint *m, const char *name)
 
 struct checkpoint *checkpoint_find(struct server *s, const char *name)
 {
-    for (struct checkpoint *m = s->checkpoints; m; m = m->next)
+    LIST_EACH(struct checkpoint, m, &s->checkpoints, link)
         if (m->name[0] && strcmp(m->name, name) == 0)
             return m;
     return NULL;
@@ -46,11 +45,7 @@ struct checkpoint *checkpoint_use(struct checkpoint *m)
 
 static void checkpoint_free(struct checkpoint *m)
 {
-    for (struct checkpoint **p = &m->server->checkpoints; *p; p = &(*p)->next)
-        if (*p == m) {
-            *p = m->next;
-            break;
-        }
+    list_remove(&m->link);
     close_p(&m->written);
     close_p(&m->note);
     free(m);
@@ -154,18 +149,23 @@ static void lose(struct checkpoint *m)
     checkpoint_without_frozen_kernels(m);
 }
 
+static struct checkpoint *first(struct server *s)
+{
+    return LIST_FIRST(struct checkpoint, &s->checkpoints, link);
+}
+
 /* The search begins anew after each hit: a tenant pool that gets its reference back may end other
  * checkpoints. */
 void checkpoints_lost(struct server *s, struct tenant_pool *w, uint64_t frozen_kernels)
 {
-    struct checkpoint *m = s->checkpoints;
+    struct checkpoint *m = first(s);
 
     while (m) {
         bool lost =
             m->tenant_pool == w && (frozen_kernels == 0 || m->frozen_kernels == frozen_kernels);
         if (lost)
             lose(m);
-        m = lost ? s->checkpoints : m->next;
+        m = lost ? first(s) : LIST_NEXT(struct checkpoint, &s->checkpoints, &m->link, link);
     }
 }
 
@@ -174,7 +174,7 @@ bool checkpoints_let_go(struct server *s)
 {
     struct checkpoint *oldest = NULL;
 
-    for (struct checkpoint *m = s->checkpoints; m; m = m->next)
+    LIST_EACH(struct checkpoint, m, &s->checkpoints, link)
         if (m->tenant_pool && m->name[0] && m->users == 1)
             oldest = m;
     if (!oldest)
@@ -189,19 +189,19 @@ bool checkpoints_let_go(struct server *s)
 
 void checkpoints_home_gone(struct server *s, struct tenant_pool *w)
 {
-    struct checkpoint *m = s->checkpoints;
+    struct checkpoint *m = first(s);
 
     while (m) {
         bool lost = m->tenant_pool == w && m->keep;
         if (lost)
             lose(m);
-        m = lost ? s->checkpoints : m->next;
+        m = lost ? first(s) : LIST_NEXT(struct checkpoint, &s->checkpoints, &m->link, link);
     }
 }
 
 void checkpoints_sandbox_gone(struct server *s, const char *sandbox)
 {
-    struct checkpoint *m = s->checkpoints;
+    struct checkpoint *m = first(s);
 
     while (m) {
         bool its = strcmp(m->sandbox, sandbox) == 0, ends = its && !m->keep && m->name[0];
@@ -211,13 +211,13 @@ void checkpoints_sandbox_gone(struct server *s, const char *sandbox)
             m->sandbox[0] = '\0';
         if (ends)
             checkpoint_forget(m);
-        m = ends ? s->checkpoints : m->next;
+        m = ends ? first(s) : LIST_NEXT(struct checkpoint, &s->checkpoints, &m->link, link);
     }
 }
 
 void checkpoints_introduce(struct server *s)
 {
-    for (struct checkpoint *m = s->checkpoints; m; m = m->next) {
+    LIST_EACH(struct checkpoint, m, &s->checkpoints, link) {
         struct order_answer a = {.tell = TELL_CHECKPOINT,
                                  .flags = m->tenant_pool ? TELL_KERNELS : 0,
                                  .stats.memory_used = m->memory_bytes};
@@ -234,9 +234,7 @@ void checkpoints_introduce(struct server *s)
 
 void checkpoints_close(struct server *s)
 {
-    while (s->checkpoints) {
-        struct checkpoint *m = s->checkpoints;
-
+    LIST_EACH(struct checkpoint, m, &s->checkpoints, link) {
         fork_start_drop(m->fork_start);
         stack_free(m->stack);
         checkpoint_free(m);

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "lib/base/ids.h"
+#include "lib/base/list.h"
 #include "wire/warden.h"
 
 struct server;
@@ -24,7 +25,7 @@ struct ticket;
 struct fork_start;
 
 struct checkpoint {
-    struct checkpoint *next;
+    struct list link;
     struct server *server;
     char name[ID_LEN + 1]; /* "": not named yet, or forgotten */
     char tenant[ORDER_TENANT_LEN + 1];

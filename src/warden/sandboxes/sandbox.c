@@ -20,18 +20,9 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static struct sandbox **bucket_of(struct server *s, const char *id)
-{
-    uint32_t h = 2166136261u;
-
-    for (const char *p = id; *p; p++)
-        h = (h ^ (uint8_t)*p) * 16777619u;
-    return &s->sandboxes[h % SANDBOX_BUCKETS];
-}
-
 struct sandbox *sandbox_find(struct server *s, const char *id)
 {
-    for (struct sandbox *g = *bucket_of(s, id); g; g = g->next)
+    MAP_AT(struct sandbox, g, &s->sandboxes, hash_text(0, id), by_id)
         if (strcmp(g->id, id) == 0)
             return g;
     return NULL;
@@ -42,24 +33,17 @@ const char *sandbox_tenant(const struct sandbox *g)
     return g->tenant;
 }
 
-static void drop_waiters(struct waiter **list)
+static void drop_waiters(struct list *list)
 {
-    while (*list) {
-        struct waiter *w = *list;
-        *list = w->next;
+    LIST_EACH(struct waiter, w, list, link)
         free(w);
-    }
 }
 
 static void sandbox_free(struct sandbox *g)
 {
     struct server *s = g->server;
 
-    for (struct sandbox **p = bucket_of(s, g->id); *p; p = &(*p)->next)
-        if (*p == g) {
-            *p = g->next;
-            break;
-        }
+    map_remove(&s->sandboxes, &g->by_id);
     timer_cancel(&s->reactor, &g->timer);
     reactor_unwatch(&s->reactor, &g->process);
     reactor_unwatch(&s->reactor, &g->line);
@@ -178,10 +162,9 @@ static void on_line(struct event_source *src, uint32_t events)
 
 void sandboxes_ask_again(struct server *s, struct tenant_pool *w)
 {
-    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
-        for (struct sandbox *g = s->sandboxes[i]; g; g = g->next)
-            if (g->tenant_pool == w)
-                sandbox_ask_again(g);
+    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id)
+        if (g->tenant_pool == w)
+            sandbox_ask_again(g);
 }
 
 uint32_t sandbox_step(struct sandbox *g)
@@ -303,7 +286,7 @@ static void gone(struct sandbox *g)
     describe_end(end, &a);
     sandbox_usage(g, &a.stats);
     front_tell(s, &a, NULL, 0);
-    for (struct waiter *w = g->kills; w; w = w->next)
+    LIST_EACH(struct waiter, w, &g->kills, link)
         front_answer(s, &w->ticket, NULL, -1);
     sandbox_free(g);
 }
@@ -338,8 +321,7 @@ void sandbox_kill(struct sandbox *g, const struct ticket *t)
     struct waiter *w = xcalloc(1, sizeof *w);
 
     w->ticket = *t;
-    w->next = g->kills;
-    g->kills = w;
+    list_push(&g->kills, &w->link);
     sandbox_end(g, END_KILLED);
 }
 
@@ -367,7 +349,7 @@ static void on_unwanted(void *arg, int r, const struct sg_error *e)
 static void give_up_making(struct sandbox *g, int r, const struct sg_error *e)
 {
     front_answer_error(g->server, &g->job.ticket, r, e);
-    for (struct waiter *w = g->kills; w; w = w->next)
+    LIST_EACH(struct waiter, w, &g->kills, link)
         front_answer(g->server, &w->ticket, NULL, -1);
     sandbox_free(g);
 }
@@ -434,13 +416,12 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
                     struct snapshot *snapshot, struct checkpoint *checkpoint, int note,
                     const struct policy_text *policy)
 {
-    struct sandbox *g = xcalloc(1, sizeof *g), **bucket = bucket_of(s, o->id);
+    struct sandbox *g = xcalloc(1, sizeof *g);
     struct sg_error e = {0};
     int r;
 
     *g = (struct sandbox){
         .server = s,
-        .next = *bucket,
         .phase = MAKING,
         .snapshot = snapshot ? snapshot_use(snapshot) : NULL,
         .limits = o->limits,
@@ -453,9 +434,9 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
         .line.fd = -1,
         .step_ns = clock_ns(),
         .job = {.ticket = *t, .order = *o}};
-    *bucket = g;
     sandbox_network_init(g, policy);
     snprintf(g->id, sizeof g->id, "%s", o->id);
+    map_add(&s->sandboxes, &g->by_id, hash_text(0, g->id));
     snprintf(g->tenant, sizeof g->tenant, "%s", o->tenant);
     /* All checkpoints share one name in the budget: there are many, with few sandboxes of each. */
     snprintf(g->template, sizeof g->template, "%s", checkpoint ? "checkpoint" : o->snapshot);
@@ -525,14 +506,9 @@ void sandbox_stats(struct sandbox *g, const struct ticket *t)
 
 void sandboxes_front_gone(struct server *s)
 {
-    struct sandbox *next;
-
-    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
-        for (struct sandbox *g = s->sandboxes[i]; g; g = next) {
-            next = g->next; /* a sandbox whose processes are dead is freed at once */
-            if (g->phase == MAKING || (g->phase == BRANCHING && g->job.kind == JOB_BRANCH))
-                sandbox_end(g, END_KILLED);
-        }
+    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id)
+        if (g->phase == MAKING || (g->phase == BRANCHING && g->job.kind == JOB_BRANCH))
+            sandbox_end(g, END_KILLED);
 }
 
 static void introduce(struct sandbox *g)
@@ -559,27 +535,16 @@ static void introduce(struct sandbox *g)
 /* A sandbox that is being made fails by itself, and if possible is made in another tenant pool. */
 void sandboxes_holder_gone(struct server *s, struct tenant_pool *w)
 {
-    struct sandbox *next;
-
-    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
-        for (struct sandbox *g = s->sandboxes[i]; g; g = next) {
-            next = g->next;
-            if (g->tenant_pool == w && g->instance)
-                end_with_holder(g);
-        }
+    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id)
+        if (g->tenant_pool == w && g->instance)
+            end_with_holder(g);
 }
 
 void sandboxes_introduce(struct server *s)
 {
-    struct sandbox *next;
-
-    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
-        for (struct sandbox *g = s->sandboxes[i]; g; g = next) {
-            next = g->next;
-            if (g->phase != MAKING && g->phase != ENDING && g->ending == 0 &&
-                g->job.kind != JOB_BRANCH)
-                introduce(g);
-        }
+    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id)
+        if (g->phase != MAKING && g->phase != ENDING && g->ending == 0 && g->job.kind != JOB_BRANCH)
+            introduce(g);
 }
 
 static void tell_end(struct server *s, const struct sandbox_ended *end)
@@ -595,36 +560,35 @@ void sandboxes_tell_ends(struct server *s)
     for (size_t i = 0; i < ENDS_KEPT; i++)
         if (s->ends[i].id[0])
             tell_end(s, &s->ends[i]);
-    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
-        for (const struct sandbox *g = s->sandboxes[i]; g; g = g->next)
-            if (g->ending != 0) {
-                struct sandbox_ended end;
+    MAP_EACH(const struct sandbox, g, &s->sandboxes, by_id)
+        if (g->ending != 0) {
+            struct sandbox_ended end;
 
-                sandbox_ended(g, &end);
-                tell_end(s, &end);
-            }
+            sandbox_ended(g, &end);
+            tell_end(s, &end);
+        }
 }
 
 void sandboxes_count(const struct server *s, struct order_figures *ret)
 {
-    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
-        for (const struct sandbox *g = s->sandboxes[i]; g; g = g->next) {
-            struct order_answer a = {0};
+    MAP_EACH(const struct sandbox, g, &s->sandboxes, by_id) {
+        struct order_answer a = {0};
 
-            if (g->phase == MAKING || g->phase == ENDING)
-                continue;
-            sandbox_describe(g, &a);
-            ret->running += a.state == STATE_RUNNING;
-            ret->paused += a.state == STATE_PAUSED;
-            ret->stored += a.state == STATE_STORED;
-        }
+        if (g->phase == MAKING || g->phase == ENDING)
+            continue;
+        sandbox_describe(g, &a);
+        ret->running += a.state == STATE_RUNNING;
+        ret->paused += a.state == STATE_PAUSED;
+        ret->stored += a.state == STATE_STORED;
+    }
 }
 
 void sandboxes_close(struct server *s)
 {
-    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
-        while (s->sandboxes[i]) {
-            sandbox_abandon_job(s->sandboxes[i]);
-            sandbox_free(s->sandboxes[i]);
-        }
+    struct sandbox *g;
+
+    while ((g = MAP_FIRST(struct sandbox, &s->sandboxes, by_id))) {
+        sandbox_abandon_job(g);
+        sandbox_free(g);
+    }
 }

@@ -292,21 +292,18 @@ void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct 
 void sandboxes_broker_gone(struct server *s, struct tenant_pool *w)
 {
     struct sg_error e = {0};
-    struct sandbox *next;
 
     err_set(&e, SG_ERR_LIMIT, -EPIPE, "the broker of the tenant has ended: try again");
-    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
-        for (struct sandbox *g = s->sandboxes[i]; g; g = next) {
-            next = g->next;
-            if (g->tenant_pool != w)
-                continue;
-            if (g->phase == KEEPING && !g->fork.moving) {
-                fail(g, -EPIPE, &e);
-            } else if (g->phase == KEEPING) {
-                g->fork.held = true;
-                g->fork.why = e;
-            }
-            if (g->phase == BRANCHING && !g->fork.moving)
-                sandbox_copied(g, -EPIPE, &e);
+    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id) {
+        if (g->tenant_pool != w)
+            continue;
+        if (g->phase == KEEPING && !g->fork.moving) {
+            fail(g, -EPIPE, &e);
+        } else if (g->phase == KEEPING) {
+            g->fork.held = true;
+            g->fork.why = e;
         }
+        if (g->phase == BRANCHING && !g->fork.moving)
+            sandbox_copied(g, -EPIPE, &e);
+    }
 }

@@ -45,7 +45,7 @@ struct job {
 
 /* An order that waits for the one before it, or a kill that waits for the end. */
 struct waiter {
-    struct waiter *next;
+    struct list link;
     struct ticket ticket;
     struct order order;
 };
@@ -76,7 +76,7 @@ struct sandbox_fork {
 
 struct sandbox {
     struct server *server;
-    struct sandbox *next; /* in its hash bucket */
+    struct map_node by_id;
     char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1];
     enum phase phase;
     struct tenant_pool *tenant_pool; /* that the instance is of */
@@ -109,8 +109,8 @@ struct sandbox {
         uint64_t seen, looked_ns;
         uint64_t own, tenant, machine;
     } oom;
-    struct order_stats spent; /* used by past instances; memory: the last one's */
-    struct waiter *waiting, *kills;
+    struct order_stats spent;   /* used by past instances; memory: the last one's */
+    struct list waiting, kills; /* of struct waiter */
     unsigned n_waiting;
     struct order_steps steps; /* how long each step of its making took */
     uint64_t step_ns;         /* when the present step began */

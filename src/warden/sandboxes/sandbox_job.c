@@ -102,12 +102,8 @@ void sandbox_abandon_job(struct sandbox *g)
     if (g->job.kind != JOB_NONE && !g->job.answered)
         front_answer_error(g->server, &g->job.ticket, r, &e);
     g->job.kind = JOB_NONE;
-    while (g->waiting) {
-        struct waiter *w = g->waiting;
-        g->waiting = w->next;
+    for (struct waiter *w; (w = LIST_POP(struct waiter, &g->waiting, link)); free(w))
         front_answer_error(g->server, &w->ticket, r, &e);
-        free(w);
-    }
     g->n_waiting = 0;
 }
 
@@ -446,9 +442,10 @@ static void dispatch(struct sandbox *g, const struct ticket *t, const struct ord
 
 static void take_next_order(struct sandbox *g)
 {
-    while (g->waiting) {
-        struct waiter *w = g->waiting, copy = *w;
-        g->waiting = w->next;
+    struct waiter *w;
+
+    while ((w = LIST_POP(struct waiter, &g->waiting, link))) {
+        struct waiter copy = *w;
         g->n_waiting--;
         free(w);
         if (!ticket_valid(g->server, &copy.ticket))
@@ -460,7 +457,7 @@ static void take_next_order(struct sandbox *g)
 
 void sandbox_order(struct sandbox *g, const struct ticket *t, const struct order *o)
 {
-    struct waiter *w, **end = &g->waiting;
+    struct waiter *w;
     struct sg_error e = {0};
 
     if (g->phase == RUNNING || g->phase == PAUSED || g->phase == STORED) {
@@ -479,8 +476,6 @@ void sandbox_order(struct sandbox *g, const struct ticket *t, const struct order
     w = xcalloc(1, sizeof *w);
     w->ticket = *t;
     w->order = *o;
-    while (*end)
-        end = &(*end)->next;
-    *end = w;
+    list_append(&g->waiting, &w->link);
     g->n_waiting++;
 }

@@ -273,10 +273,9 @@ void sandboxes_ask_udp(struct server *s, const struct guard_message *m)
 
 void sandboxes_introduce_guard(struct server *s)
 {
-    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
-        for (struct sandbox *g = s->sandboxes[i]; g; g = g->next)
-            if (g->instance && g->network.policy.text)
-                tell_sandbox(g);
+    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id)
+        if (g->instance && g->network.policy.text)
+            tell_sandbox(g);
 }
 
 void sandboxes_guard_gone(struct server *s)
@@ -284,9 +283,8 @@ void sandboxes_guard_gone(struct server *s)
     struct sg_error e = {0};
     int r = no_guard(&e);
 
-    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
-        for (struct sandbox *g = s->sandboxes[i]; g; g = g->next) {
-            g->network.told = false;
-            adopt(g, r, &e);
-        }
+    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id) {
+        g->network.told = false;
+        adopt(g, r, &e);
+    }
 }

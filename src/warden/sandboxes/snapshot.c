@@ -21,7 +21,7 @@
 #define CHILD_MS 5000
 
 struct snapshot {
-    struct snapshot *next;
+    struct list link;
     char name[ID_LEN + 1]; /* "": without a name, or forgotten */
     char file[ID_LEN + 1]; /* its directory's name in layers/ or work/ */
     bool durable;
@@ -89,10 +89,10 @@ static struct snapshot *snapshot_new(struct server *s, const char *name, const c
 {
     struct snapshot *l = xcalloc(1, sizeof *l);
 
-    *l = (struct snapshot){.next = s->snapshots, .durable = durable, .dir = -1, .users = 1};
+    *l = (struct snapshot){.durable = durable, .dir = -1, .users = 1};
     snprintf(l->name, sizeof l->name, "%s", name);
     snprintf(l->file, sizeof l->file, "%s", file);
-    s->snapshots = l;
+    list_push(&s->snapshots, &l->link);
     return l;
 }
 
@@ -105,20 +105,16 @@ static int snapshot_open(struct server *s, struct snapshot *l, struct sg_error *
     return 0;
 }
 
-static void snapshot_free(struct server *s, struct snapshot *l)
+static void snapshot_free(struct snapshot *l)
 {
-    for (struct snapshot **p = &s->snapshots; *p; p = &(*p)->next)
-        if (*p == l) {
-            *p = l->next;
-            break;
-        }
+    list_remove(&l->link);
     close_p(&l->dir);
     free(l);
 }
 
 static struct snapshot *find_name(struct server *s, const char *name)
 {
-    for (struct snapshot *l = s->snapshots; l; l = l->next)
+    LIST_EACH(struct snapshot, l, &s->snapshots, link)
         if (strcmp(l->name, name) == 0)
             return l;
     return NULL;
@@ -147,7 +143,7 @@ void snapshot_release(struct server *s, struct snapshot *l)
     if (!l || --l->users > 0)
         return;
     set_aside(s, parent_of(s, l->durable), l->file);
-    snapshot_free(s, l);
+    snapshot_free(l);
 }
 
 /* A durable snapshot gets another file name at once, so that no later server finds it. */
@@ -176,7 +172,7 @@ static void load_one(struct server *s, const char *name)
         struct snapshot *l = snapshot_new(s, name, name, true);
         if (snapshot_open(s, l, &e) < 0) {
             log_line(LEVEL_WARN, "%s", e.message);
-            snapshot_free(s, l);
+            snapshot_free(l);
         }
     } else if (strncmp(name, "new-", 4) == 0 || strncmp(name, "old-", 4) == 0) {
         remove_dir(s, s->state.snapshots, name);
@@ -202,8 +198,8 @@ int snapshots_load(struct server *s, struct sg_error *e)
 
 void snapshots_unload(struct server *s)
 {
-    while (s->snapshots)
-        snapshot_free(s, s->snapshots);
+    LIST_EACH(struct snapshot, l, &s->snapshots, link)
+        snapshot_free(l);
     if (s->state.dir >= 0)
         tree_remove(s->state.dir, "work", NULL);
 }
@@ -271,7 +267,7 @@ static void save_undo(struct save *v)
 
     set_aside(v->server, parent, v->aside);
     set_aside(v->server, parent, v->snapshot->file);
-    snapshot_free(v->server, v->snapshot);
+    snapshot_free(v->snapshot);
 }
 
 static int save_outcome(struct save *v, uint64_t *ret_bytes, struct sg_error *e)
@@ -391,7 +387,7 @@ struct save *snapshot_save(struct server *s, const struct save_order *o, save_do
                        .arg = arg};
     snprintf(v->aside, sizeof v->aside, "new-%s", file);
     if (save_start(s, v, o, e) < 0) {
-        snapshot_free(s, v->snapshot);
+        snapshot_free(v->snapshot);
         free(v);
         return NULL;
     }

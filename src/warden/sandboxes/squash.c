@@ -96,16 +96,14 @@ static void replace_everywhere(struct squash *q, struct layer *by)
     struct server *s = q->server;
     struct stack *copy;
 
-    for (struct checkpoint *m = s->checkpoints; m; m = m->next)
+    LIST_EACH(struct checkpoint, m, &s->checkpoints, link)
         if ((copy = replaced(m->stack, q, by))) {
             stack_free(m->stack);
             m->stack = copy;
         }
-    for (size_t b = 0; b < SANDBOX_BUCKETS; b++)
-        for (struct sandbox *g = s->sandboxes[b]; g; g = g->next)
-            if (g->instance &&
-                (copy = replaced(OPS(g->instance)->files->stack(g->instance), q, by)))
-                OPS(g->instance)->files->swap(g->instance, copy);
+    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id)
+        if (g->instance && (copy = replaced(OPS(g->instance)->files->stack(g->instance), q, by)))
+            OPS(g->instance)->files->swap(g->instance, copy);
 }
 
 static void on_merged(void *arg, int status)
@@ -139,17 +137,16 @@ static int open_uppers(struct squash *q, int *fds, size_t max)
 {
     struct server *s = q->server;
 
-    for (size_t b = 0; b < SANDBOX_BUCKETS; b++)
-        for (struct sandbox *g = s->sandboxes[b]; g; g = g->next) {
-            if (!g->instance || !has_any(OPS(g->instance)->files->stack(g->instance), q))
-                continue;
-            if (q->n_uppers == max)
-                return -E2BIG;
-            fds[q->n_uppers] = OPS(g->instance)->files->open_upper(g->instance);
-            if (fds[q->n_uppers] < 0)
-                return fds[q->n_uppers];
-            q->n_uppers++;
-        }
+    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id) {
+        if (!g->instance || !has_any(OPS(g->instance)->files->stack(g->instance), q))
+            continue;
+        if (q->n_uppers == max)
+            return -E2BIG;
+        fds[q->n_uppers] = OPS(g->instance)->files->open_upper(g->instance);
+        if (fds[q->n_uppers] < 0)
+            return fds[q->n_uppers];
+        q->n_uppers++;
+    }
     return 0;
 }
 

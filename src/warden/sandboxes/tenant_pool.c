@@ -26,7 +26,7 @@
 
 struct start {
     struct tenant_pool *tenant_pool;
-    struct start *next, **link; /* in tenant_pool.starts; link is NULL while asked for */
+    struct list link; /* in tenant_pool.starts, but not while asked for */
     struct instance *instance;
     struct sg_limits limits;
     bool plain; /* made from the template alone */
@@ -87,9 +87,9 @@ static uint32_t pool_target(const struct tenant_pool *w)
 /* Starts that are under way count too. */
 static uint32_t pool_size(const struct tenant_pool *w)
 {
-    uint32_t n = w->n_ready + (w->asked && !w->requests);
+    uint32_t n = w->n_ready + (w->asked && list_empty(&w->requests));
 
-    for (const struct start *b = w->starts; b; b = b->next)
+    LIST_EACH(const struct start, b, &w->starts, link)
         n += !b->ready && !b->owner;
     return n;
 }
@@ -122,17 +122,6 @@ static void keep_calm(struct tenant_pool *w, bool bare)
 
 /* ---- starts ---------------------------------------------------------------------------------- */
 
-static void start_link(struct start *b)
-{
-    struct tenant_pool *w = b->tenant_pool;
-
-    b->next = w->starts;
-    b->link = &w->starts;
-    if (b->next)
-        b->next->link = &b->next;
-    w->starts = b;
-}
-
 /* Removes the start from the tenant pool; the instance stays. */
 static void start_free(struct start *b)
 {
@@ -140,15 +129,11 @@ static void start_free(struct start *b)
 
     reactor_unwatch(&w->server->reactor, &b->line);
     timer_cancel(&w->server->reactor, &b->timer);
-    if (b->link) {
-        *b->link = b->next;
-        if (b->next)
-            b->next->link = b->link;
-        if (b->ready)
-            w->n_ready--;
-        else
-            w->n_starting--;
-    }
+    if (list_linked(&b->link) && b->ready)
+        w->n_ready--;
+    else if (list_linked(&b->link))
+        w->n_starting--;
+    list_remove(&b->link);
     free(b);
 }
 
@@ -202,12 +187,9 @@ static bool fits(const struct start *b, const struct tenant_pool_request *q)
 static struct tenant_pool_request *take_fitting_request(struct tenant_pool *w,
                                                         const struct start *b)
 {
-    for (struct tenant_pool_request **p = &w->requests; *p; p = &(*p)->next)
-        if (fits(b, *p)) {
-            struct tenant_pool_request *q = *p;
-            *p = q->next;
-            if (!*p)
-                w->requests_end = p;
+    LIST_EACH(struct tenant_pool_request, q, &w->requests, link)
+        if (fits(b, q)) {
+            list_remove(&q->link);
             return q;
         }
     return NULL;
@@ -291,12 +273,9 @@ static void break_tenant_pool(struct tenant_pool *w)
     helper_ended(w, PROCESS_SPAWNER);
 }
 
-static void enqueue_first(struct tenant_pool *w, struct tenant_pool_request *q)
+static struct tenant_pool_request *next_request(struct tenant_pool *w)
 {
-    q->next = w->requests;
-    if (!w->requests)
-        w->requests_end = &q->next;
-    w->requests = q;
+    return LIST_POP(struct tenant_pool_request, &w->requests, link);
 }
 
 /* The spawner has answered: decides which request gets the start, if not the pool, and finishes
@@ -304,21 +283,17 @@ static void enqueue_first(struct tenant_pool *w, struct tenant_pool_request *q)
 static void start_go_on(struct start *b)
 {
     struct tenant_pool *w = b->tenant_pool;
-    struct tenant_pool_request *q = w->requests;
+    struct tenant_pool_request *q = next_request(w);
     struct sg_error e = {0};
 
     w->asked = NULL;
     b->owner = q;
-    if (q) {
-        w->requests = q->next;
-        if (!w->requests)
-            w->requests_end = &w->requests;
+    if (q)
         b->limits = q->limits;
-    } else {
+    else
         pool_limits(w->server, &b->limits);
-    }
     b->plain = !q || !q->snapshot;
-    start_link(b);
+    list_push(&w->starts, &b->link);
     w->n_starting++;
     struct instance_spec spec = spec_of(&b->limits, q ? q->snapshot : NULL);
     uint64_t began_ns = clock_ns();
@@ -329,7 +304,7 @@ static void start_go_on(struct start *b)
         break_tenant_pool(w);
         if (q) { /* it goes on waiting, see on_spawner */
             b->owner = NULL;
-            enqueue_first(w, q);
+            list_push(&w->requests, &q->link);
         }
     }
     if (r < 0) {
@@ -345,14 +320,12 @@ static void start_go_on(struct start *b)
 /* The requests that wait at a broken tenant pool move to the tenant's next one, but only once. */
 static void move_requests(struct tenant_pool *w)
 {
-    while (w->requests) {
-        struct tenant_pool_request *q = w->requests;
+    struct tenant_pool_request *q;
+
+    while ((q = next_request(w))) {
         struct tenant_pool *to = NULL;
         struct sg_error e = {0};
 
-        w->requests = q->next;
-        if (!w->requests)
-            w->requests_end = &w->requests;
         if (q->moved || !q->on_moved)
             err_set(&e, SG_ERR_INTERNAL, -EPIPE, "the tenant's domain has failed: try again");
         else
@@ -376,7 +349,7 @@ static void on_spawner(struct event_source *src, uint32_t events)
     if (!OPS(w->provider)->begun(w->provider))
         return; /* it only answered a heartbeat */
     reactor_unwatch(&w->server->reactor, &w->spawner);
-    if (w->asked && !w->requests) {
+    if (w->asked && list_empty(&w->requests)) {
         reactor_want_idle(&w->server->reactor); /* the start is for the pool: no hurry */
         return;
     }
@@ -412,11 +385,8 @@ static void push(struct tenant_pool *w)
     struct reactor *re = &w->server->reactor;
     struct sg_error e = {0};
 
-    while (!w->asked && w->requests && !w->broken && ask(w, &e) < 0) {
-        struct tenant_pool_request *q = w->requests;
-        w->requests = q->next;
-        if (!w->requests)
-            w->requests_end = &w->requests;
+    while (!w->asked && !list_empty(&w->requests) && !w->broken && ask(w, &e) < 0) {
+        struct tenant_pool_request *q = next_request(w);
         q->done(q->arg, NULL, &e);
     }
     if (w->spawner.fd < 0 && !w->broken)
@@ -438,7 +408,7 @@ static struct start *best_for(struct tenant_pool *w, const struct tenant_pool_re
 {
     struct start *best = NULL;
 
-    for (struct start *b = w->starts; b; b = b->next)
+    LIST_EACH(struct start, b, &w->starts, link)
         if (!b->owner && fits(b, q) && (!best || readiness(b, q) > readiness(best, q)))
             best = b;
     return best;
@@ -480,9 +450,7 @@ void tenant_pool_request(struct tenant_pool *w, struct tenant_pool_request *q)
     } else if (best) {
         best->owner = q;
     } else {
-        q->next = NULL;
-        *w->requests_end = q;
-        w->requests_end = &q->next;
+        list_append(&w->requests, &q->link);
     }
     push(w);
 }
@@ -504,7 +472,7 @@ static const struct start *last_bare(const struct tenant_pool *w)
     const struct start *last = NULL;
     uint32_t n = 0;
 
-    for (const struct start *b = w->starts; b; b = b->next)
+    LIST_EACH(const struct start, b, &w->starts, link)
         if (is_bare(b)) {
             last = b;
             n++;
@@ -518,7 +486,7 @@ static bool feed_one(struct tenant_pool *w)
 {
     const struct start *bare = last_bare(w);
 
-    for (struct start *b = w->starts; b; b = b->next)
+    LIST_EACH(struct start, b, &w->starts, link)
         if (is_bare(b) && b != bare)
             return kernels_feed(w, b->instance);
     return false;
@@ -533,7 +501,7 @@ static bool prepare_one(struct tenant_pool *w)
 
     if (s->path == 0 || s->settings.egress_e2b_default == EGRESS_BLOCK)
         return false;
-    for (struct start *b = w->starts; b; b = b->next) {
+    LIST_EACH(struct start, b, &w->starts, link) {
         if (!b->ready || b->tried || OPS(b->instance)->network->prepared(b->instance))
             continue;
         b->tried = true;
@@ -546,7 +514,7 @@ static bool prepare_one(struct tenant_pool *w)
 
 void tenant_pool_fed(struct tenant_pool *w, struct instance *i, bool has_kernel)
 {
-    for (struct start *b = w->starts; b; b = b->next)
+    LIST_EACH(struct start, b, &w->starts, link)
         if (b->instance == i)
             b->fed = has_kernel;
 }
@@ -571,20 +539,16 @@ static uint32_t room(const struct settings *t)
 
 static bool is_used(const struct tenant_pool *w)
 {
-    return w->n_out > 0 || w->requests || w->asked || w->n_starting > 0;
+    return w->n_out > 0 || !list_empty(&w->requests) || w->asked || w->n_starting > 0;
 }
 
 static void tenant_pool_close(struct tenant_pool *w)
 {
     struct sg_error e;
 
-    for (struct tenant_pool **p = &w->server->tenant_pools; *p; p = &(*p)->next)
-        if (*p == w) {
-            *p = w->next;
-            break;
-        }
-    while (w->starts)
-        start_free(w->starts);
+    list_remove(&w->link);
+    LIST_EACH(struct start, b, &w->starts, link)
+        start_free(b);
     free(w->asked);
     kernels_stop(w);
     domain_processes_stop(w);
@@ -601,15 +565,11 @@ static void shrink(struct tenant_pool *w, uint32_t target)
 {
     uint32_t over = w->n_ready > target ? w->n_ready - target : 0;
     const struct start *bare = target > 0 ? last_bare(w) : NULL;
-    struct start *next;
-
-    for (struct start *b = w->starts; b && over > 0; b = next) {
-        next = b->next;
-        if (!b->ready || b == bare)
-            continue;
-        start_end(b);
-        over--;
-    }
+    LIST_EACH(struct start, b, &w->starts, link)
+        if (over > 0 && b->ready && b != bare) {
+            start_end(b);
+            over--;
+        }
 }
 
 static void on_tick(struct timer *timer)
@@ -656,7 +616,6 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
                               .tick.fn = on_tick,
                               .calm.fn = on_calm,
                               .idle_since_ns = clock_ns()};
-    w->requests_end = &w->requests;
     snprintf(w->tenant, sizeof w->tenant, "%s", tenant);
     struct provider_setup setup = {.max_instances =
                                        is_nobodys(w) ? PROBE_SLOTS : room(&s->settings),
@@ -686,7 +645,7 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
 int tenant_pool_get(struct server *s, const char *tenant, struct tenant_pool **ret,
                     struct sg_error *e)
 {
-    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next)
+    LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link)
         if (!w->broken && strcmp(w->tenant, tenant) == 0) {
             *ret = w;
             return 0;
@@ -702,7 +661,7 @@ void tenant_pool_give_up(struct tenant_pool *w)
 
 void tenant_pools_renew(struct server *s)
 {
-    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next) {
+    LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link) {
         shrink(w, 0);
         push(w);
     }
@@ -712,7 +671,7 @@ uint32_t tenant_pools_let_go(struct server *s)
 {
     uint32_t n = 0;
 
-    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next) {
+    LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link) {
         n += w->n_ready;
         shrink(w, 0);
     }
@@ -740,7 +699,7 @@ uint64_t tenant_pool_full_ns(struct tenant_pool *w)
 
 void tenant_pools_limit(struct server *s)
 {
-    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next)
+    LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link)
         limit_tenant(w);
 }
 
@@ -770,7 +729,7 @@ static bool tenant_pool_idle(struct tenant_pool *w)
 
     /* Also in a tenant pool that is to be closed: the start keeps it in use until it is
      * finished. */
-    if (w->asked && !w->requests && w->spawner.fd < 0) {
+    if (w->asked && list_empty(&w->requests) && w->spawner.fd < 0) {
         start_go_on(w->asked);
         push(w);
         return true;
@@ -795,7 +754,7 @@ static bool tenant_pool_idle(struct tenant_pool *w)
 
 bool tenant_pools_idle(struct server *s)
 {
-    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next)
+    LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link)
         if (tenant_pool_idle(w))
             return true;
     return false;
@@ -805,7 +764,7 @@ bool tenant_pools_relieve(struct server *s)
 {
     struct tenant_pool *oldest = NULL;
 
-    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next) {
+    LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link) {
         if (OPS(w->provider)->trim(w->provider, UINT64_MAX))
             return true;
         if (!is_used(w) && (!oldest || w->idle_since_ns < oldest->idle_since_ns))
@@ -818,6 +777,6 @@ bool tenant_pools_relieve(struct server *s)
 
 void tenant_pools_close(struct server *s)
 {
-    while (s->tenant_pools)
-        tenant_pool_close(s->tenant_pools);
+    LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link)
+        tenant_pool_close(w);
 }

@@ -49,7 +49,7 @@ struct tenant_pool_request {
      * another. NULL: the request fails instead. */
     void (*on_moved)(void *arg, struct tenant_pool *to);
     void *arg;
-    struct tenant_pool_request *next;
+    struct list link;
 };
 
 /* See kernels.h. */
@@ -67,7 +67,7 @@ struct tenant_pool_kernels {
 };
 
 struct tenant_pool {
-    struct tenant_pool *next;
+    struct list link;
     struct server *server;
     char tenant[ORDER_TENANT_LEN + 1];
     struct provider *provider;
@@ -75,8 +75,8 @@ struct tenant_pool {
     bool spawner_gone;
     struct event_source spawner;
     struct start *asked;  /* the spawner has not answered yet */
-    struct start *starts; /* starting and ready */
-    struct tenant_pool_request *requests, **requests_end;
+    struct list starts;   /* starting and ready */
+    struct list requests; /* that wait for a start */
     uint32_t n_starting, n_ready;
     uint32_t n_out;         /* sandboxes that were taken and are not gone */
     uint32_t taken, demand; /* sandboxes: this second; in the busiest of late */

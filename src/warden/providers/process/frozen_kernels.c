@@ -13,7 +13,7 @@
 #include "inside/broker/twin.h"
 
 struct frozen_kernels_copies {
-    struct frozen_kernels_copies *next;
+    struct list link;
     uint64_t number;
     struct instance *of; /* the instance whose group they are in */
     bool ended;          /* or was told to end */
@@ -33,20 +33,15 @@ uint64_t instance_serial(struct instance *i)
 
 static struct frozen_kernels_copies *find(struct provider *p, uint64_t number)
 {
-    struct frozen_kernels_copies *m = p->frozen_kernels;
-
-    while (m && m->number != number)
-        m = m->next;
-    return m;
+    LIST_EACH(struct frozen_kernels_copies, m, &p->frozen_kernels, link)
+        if (m->number == number)
+            return m;
+    return NULL;
 }
 
-static void remove_copies(struct provider *p, struct frozen_kernels_copies *m)
+static void remove_copies(struct frozen_kernels_copies *m)
 {
-    struct frozen_kernels_copies **at = &p->frozen_kernels;
-
-    while (*at != m)
-        at = &(*at)->next;
-    *at = m->next;
+    list_remove(&m->link);
     while (m->n > 0)
         close_p(&m->all[--m->n].pidfd);
     free(m);
@@ -186,15 +181,13 @@ static void keep_copies(struct provider *p, const struct twin_reply *reply, int 
 {
     struct frozen_kernels_copies *m = xcalloc(1, sizeof *m);
 
-    *m = (struct frozen_kernels_copies){.next = p->frozen_kernels,
-                                        .number = reply->frozen_kernels,
-                                        .of = of,
-                                        .n = reply->n_kernels};
+    *m = (struct frozen_kernels_copies){
+        .number = reply->frozen_kernels, .of = of, .n = reply->n_kernels};
     for (size_t k = 0; k < m->n; k++) {
         m->all[k].was = reply->kernels[k];
         m->all[k].pidfd = steal_fd(&fds[k]);
     }
-    p->frozen_kernels = m;
+    list_push(&p->frozen_kernels, &m->link);
 }
 
 int frozen_kernels_take_held(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
@@ -227,7 +220,7 @@ int frozen_kernels_take_held(struct provider *p, const struct twin_reply *reply,
     for (size_t k = TWIN_HELD_FDS; !of && k < n; k++)
         child_kill(fds[k]);
     if (of && of->end_deadline_ns != 0)
-        end_copies(p, p->frozen_kernels);
+        end_copies(p, find(p, reply->frozen_kernels));
     return 0;
 }
 
@@ -278,12 +271,12 @@ void frozen_kernels_used_up(struct provider *p, uint64_t number, int32_t was)
             break;
         }
     if (m && m->n == 0)
-        remove_copies(p, m);
+        remove_copies(m);
 }
 
 void frozen_kernels_gone(struct provider *p)
 {
-    for (struct frozen_kernels_copies *m = p->frozen_kernels; m; m = m->next)
+    LIST_EACH(struct frozen_kernels_copies, m, &p->frozen_kernels, link)
         m->ended = true;
     for (uint32_t n = 0; n < p->n_slots; n++)
         if (p->slots[n].used_by)
@@ -298,7 +291,7 @@ void frozen_kernels_kill_of(struct instance *i)
 
     if (p->home == i)
         p->home = NULL;
-    for (struct frozen_kernels_copies *m = p->frozen_kernels; m; m = m->next)
+    LIST_EACH(struct frozen_kernels_copies, m, &p->frozen_kernels, link)
         if (m->of == i)
             end_copies(p, m);
 }
@@ -307,13 +300,12 @@ int frozen_kernels_wait_for(struct instance *i)
 {
     struct provider *p = i->provider;
 
-    for (struct frozen_kernels_copies *m = p->frozen_kernels, *next; m; m = next) {
-        next = m->next;
+    LIST_EACH(struct frozen_kernels_copies, m, &p->frozen_kernels, link) {
         if (m->of != i || !m->ended)
             continue;
         if (m->n > 0)
             return steal_fd(&m->all[--m->n].pidfd);
-        remove_copies(p, m);
+        remove_copies(m);
     }
     return -1;
 }
@@ -322,10 +314,9 @@ void frozen_kernels_forget(struct instance *i)
 {
     struct provider *p = i->provider;
 
-    for (struct frozen_kernels_copies *m = p->frozen_kernels, *next; m; m = next) {
-        next = m->next;
+    LIST_EACH(struct frozen_kernels_copies, m, &p->frozen_kernels, link) {
         if (m->of == i)
-            remove_copies(p, m);
+            remove_copies(m);
     }
 }
 

@@ -1,6 +1,7 @@
 /* Shared by the files of the process provider. */
 #pragma once
 
+#include "lib/base/list.h"
 #include "warden/providers/process/process.h"
 #include "warden/host/cgroup.h"
 #include "warden/host/cgroup_place.h"
@@ -42,7 +43,7 @@ struct provider {
     uint32_t n_slots;
     uint64_t kernel_seq;   /* last request to the broker; numbers sandboxes and frozen kernels */
     struct instance *home; /* of the zygote; NULL: none */
-    struct frozen_kernels_copies *frozen_kernels;
+    struct list frozen_kernels; /* of frozen_kernels.c */
     void (*discard)(void *arg, int mount, const char *dir);
     void *discard_arg;
     struct late late; /* mounts of roots that were made, to close later */
