@@ -115,7 +115,7 @@ TEST(what_is_known_is_bounded)
         snprintf(name, sizeof name, "layer%u", i);
         use_some(&b, A, name, 1, MIB);
     }
-    EXPECT(b.n_classes == BUDGET_CLASSES);
+    EXPECT(b.classes.n == BUDGET_CLASSES);
     budget_give_back(&b, &kept, MIB); /* one that is in use stays */
     EXPECT(b.reserved == 0);
     budget_done(&b);

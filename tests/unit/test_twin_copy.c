@@ -235,18 +235,19 @@ TEST(shared_memory_is_the_copys_own)
     EXPECT_STR(e.message, "");
     memcpy(s.page, "after", 6); /* shared with K, and with us */
     says(t.k, s.page, "after");
-    says(m->kernels->source.pid, s.page, "before");
-    EXPECT(frozen_kernels_copy(m->kernels, false, &copy, &e) == 0);
+    struct frozen_kernel *frozen = LIST_FIRST(struct frozen_kernel, &m->kernels, link);
+    says(frozen->source.pid, s.page, "before");
+    EXPECT(frozen_kernels_copy(frozen, false, &copy, &e) == 0);
     says(copy, s.page, "before");
     EXPECT(tracee_write(copy, (uint64_t)(uintptr_t)s.page, "copy", 5) == 0);
-    says(m->kernels->source.pid, s.page, "before");
+    says(frozen->source.pid, s.page, "before");
     says(t.k, s.page, "after");
     /* What cannot be read is there all the same. */
     EXPECT(tracee_read(copy, (uint64_t)(uintptr_t)s.hidden, &(char){0}, 1) == -EFAULT);
     tracee_kill(copy);
-    pid_t frozen_kernels = m->kernels->source.pid;
+    pid_t pid = frozen->source.pid;
     frozen_kernels_end(m);
-    tracee_kill(frozen_kernels);
+    tracee_kill(pid);
     close(k.dir);
     twin_end(&t);
 }

@@ -44,5 +44,5 @@ void countdown_stop(struct countdown *c)
 
 bool countdown_runs(const struct countdown *c)
 {
-    return c->timer.link != NULL;
+    return list_linked(&c->timer.link);
 }

@@ -187,7 +187,7 @@ static void move_destroy(struct op *op)
     struct mover *m = CONTAINER_OF(op, struct mover, op);
 
     loop_task_cancel(&m->task);
-    if (m->mv.link)
+    if (list_linked(&m->mv.link))
         session_kill(m->mv.pid);
     reaper_forget(&m->mv);
     close_p(&m->report_fd);

@@ -96,9 +96,7 @@ static int check_all(const struct agent *a, struct adopt_list *l, struct sg_erro
 
 static void remove_all(struct agent *a)
 {
-    while (a->kernels.first) {
-        struct context *c = a->kernels.first;
-
+    LIST_EACH(struct context, c, &a->kernels.contexts, link) {
         context_drop_kernel(c);
         context_end_waiting(c, KERNEL_RESTARTED);
         context_cell_over(c, KERNEL_RESTARTED, 0);

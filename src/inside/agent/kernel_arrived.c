@@ -10,40 +10,25 @@ void kernel_arrives(struct kernel *k)
         kernel_free(k);
         return;
     }
-    k->next = t->arrived;
-    t->arrived = k;
+    list_push(&t->arrived, &k->link);
     t->n_arrived++;
     kernel_queue(k, 'Y', "");
 }
 
 struct kernel *kernel_arrived(const struct agent *a, uint32_t was)
 {
-    struct kernel *k = a->kernels.arrived;
-
-    while (k && (uint32_t)k->was != was)
-        k = k->next;
-    return k;
+    return LIST_FIND(struct kernel, k, &a->kernels.arrived, link, (uint32_t)k->was == was);
 }
 
 void kernel_leaves(struct kernel *k)
 {
-    struct kernels *t = &k->agent->kernels;
-    struct kernel **p = &t->arrived;
-
-    while (*p && *p != k)
-        p = &(*p)->next;
-    if (!*p)
-        return;
-    *p = k->next;
-    k->next = NULL;
-    t->n_arrived--;
+    k->agent->kernels.n_arrived -= list_linked(&k->link);
+    list_remove(&k->link);
 }
 
 void kernels_arrived_free(struct agent *a)
 {
-    while (a->kernels.arrived) {
-        struct kernel *k = a->kernels.arrived;
-
+    LIST_EACH(struct kernel, k, &a->kernels.arrived, link) {
         kernel_leaves(k);
         kernel_free(k);
     }

@@ -50,13 +50,10 @@ struct context *context_new(struct agent *a, const struct kernel_language *langu
     snprintf(c->cwd, sizeof(c->cwd), "%s", cwd);
     c->is_default = is_default;
     strbuf_init(&c->env, OPS_OPEN_MAX);
-    c->tail = &c->first;
     context_start_init(c);
     context_cells_init(c);
     c->trash.fn = free_context;
-    c->link = t->tail;
-    *t->tail = c;
-    t->tail = &c->next;
+    list_append(&t->contexts, &c->link);
     t->n++;
     return c;
 }
@@ -65,21 +62,16 @@ void context_free(struct context *c)
 {
     struct kernels *t = &c->agent->kernels;
 
-    *c->link = c->next;
-    if (c->next)
-        c->next->link = c->link;
-    else
-        t->tail = c->link;
+    list_remove(&c->link);
     t->n--;
     loop_throw_away(&c->agent->loop, &c->trash);
 }
 
 struct context *context_find(struct agent *a, const char *id, struct sg_error *e)
 {
-    struct context *c = a->kernels.first;
+    struct context *c =
+        LIST_FIND(struct context, at, &a->kernels.contexts, link, strcmp(at->id, id) == 0);
 
-    while (c && strcmp(c->id, id) != 0)
-        c = c->next;
     if (!c)
         err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no context '%.40s'", id);
     return c;
@@ -87,11 +79,8 @@ struct context *context_find(struct agent *a, const char *id, struct sg_error *e
 
 struct context *context_of_language(struct agent *a, const char *name)
 {
-    struct context *c = a->kernels.first;
-
-    while (c && !(c->is_default && strcmp(c->language.name, name) == 0))
-        c = c->next;
-    return c;
+    return LIST_FIND(struct context, c, &a->kernels.contexts, link,
+                     c->is_default && strcmp(c->language.name, name) == 0);
 }
 
 struct context *context_default(struct agent *a, const struct kernel_language *language,
@@ -104,11 +93,7 @@ struct context *context_default(struct agent *a, const struct kernel_language *l
 
 struct context *context_after(struct agent *a, uint64_t serial)
 {
-    struct context *c = a->kernels.first;
-
-    while (c && c->serial <= serial)
-        c = c->next;
-    return c;
+    return LIST_FIND(struct context, c, &a->kernels.contexts, link, c->serial > serial);
 }
 
 enum kernel_state context_state(const struct context *c)

@@ -37,33 +37,28 @@ static void tell_end(struct execution *x, enum kernel_end how, uint32_t code)
 static void enqueue(struct context *c, struct execution *x)
 {
     x->context = c;
-    x->next = NULL;
-    x->link = c->tail;
-    *c->tail = x;
-    c->tail = &x->next;
+    list_append(&c->waiting, &x->link);
     c->n_waiting++;
 }
 
 /* Afterwards the execution has no context. */
 static void dequeue(struct execution *x)
 {
-    struct context *c = x->context;
-
-    *x->link = x->next;
-    if (x->next)
-        x->next->link = x->link;
-    else
-        c->tail = x->link;
-    x->link = NULL;
+    list_remove(&x->link);
+    x->context->n_waiting--;
     x->context = NULL;
-    c->n_waiting--;
+}
+
+static struct execution *first_waiting(const struct context *c)
+{
+    return LIST_FIRST(struct execution, &c->waiting, link);
 }
 
 void context_end_waiting(struct context *c, enum kernel_end how)
 {
-    while (c->first) {
-        struct execution *x = c->first;
+    struct execution *x;
 
+    while ((x = first_waiting(c))) {
         dequeue(x);
         tell_end(x, how, 0);
     }
@@ -71,9 +66,9 @@ void context_end_waiting(struct context *c, enum kernel_end how)
 
 void context_fail_waiting(struct context *c, const struct sg_error *e)
 {
-    while (c->first) {
-        struct execution *x = c->first;
+    struct execution *x;
 
+    while ((x = first_waiting(c))) {
         dequeue(x);
         op_fail(&x->op, e);
     }
@@ -106,7 +101,7 @@ void kernel_variables(struct kernel *k, char what, const struct strbuf *list)
 
 static void run_next(struct context *c)
 {
-    struct execution *x = c->first;
+    struct execution *x = first_waiting(c);
 
     dequeue(x);
     x->context = c;
@@ -122,12 +117,14 @@ static void run_next(struct context *c)
 
 void context_advance(struct context *c)
 {
-    if (c->busy || !c->first || c->agent->kernels.hold)
+    struct execution *x = first_waiting(c);
+
+    if (c->busy || !x || c->agent->kernels.hold)
         return;
     if (!c->kernel && !c->wants_twin && !countdown_runs(&c->again)) {
         strbuf_done(&c->env);
-        c->env = c->first->env;
-        strbuf_init(&c->first->env, c->env.max);
+        c->env = x->env;
+        strbuf_init(&x->env, c->env.max);
         context_start(c); /* calls context_advance again if there is a kernel now */
         return;
     }

@@ -31,22 +31,15 @@ struct holder {
 
 static const struct context *first_busy(const struct agent *a)
 {
-    const struct context *c = a->kernels.first;
-
-    while (c && !c->busy)
-        c = c->next;
-    return c;
+    return LIST_FIND(const struct context, c, &a->kernels.contexts, link, c->busy);
 }
 
 /* A copy that has not woken up yet has all the state it was copied with, so the hold waits for it,
  * even if it would not wait for a cell. */
 static const struct context *first_waking(const struct agent *a)
 {
-    const struct context *c = a->kernels.first;
-
-    while (c && (!c->kernel || c->kernel->was == 0 || c->kernel->packets.ready))
-        c = c->next;
-    return c;
+    return LIST_FIND(const struct context, c, &a->kernels.contexts, link,
+                     c->kernel && c->kernel->was != 0 && !c->kernel->packets.ready);
 }
 
 /* Whether the kernel can be copied and has more than one thread. */
@@ -73,11 +66,8 @@ static void ask_to_rest(struct agent *a)
 
 static bool some_rest_yet(const struct agent *a)
 {
-    const struct context *c = a->kernels.first;
-
-    while (c && (!c->kernel || !c->kernel->packets.resting))
-        c = c->next;
-    return c != NULL;
+    return LIST_FIND(const struct context, c, &a->kernels.contexts, link,
+                     c->kernel && c->kernel->packets.resting);
 }
 
 static int say_busy(const struct context *c, struct sg_error *e)

@@ -28,7 +28,7 @@ static void send_out(struct kernel *k, uint8_t sub, const void *data, size_t len
 
 static int watch_control(struct kernel *k)
 {
-    uint32_t events = EPOLLIN | (k->first || k->has_code ? (uint32_t)EPOLLOUT : 0);
+    uint32_t events = EPOLLIN | (!list_empty(&k->pieces) || k->has_code ? (uint32_t)EPOLLOUT : 0);
 
     if (k->control < 0 || k->paused)
         return 0;
@@ -170,13 +170,10 @@ void kernel_last_words(const struct kernel *k, char *ret, size_t size)
 
 static void drop_pieces(struct kernel *k)
 {
-    while (k->first) {
-        struct kernel_piece *piece = k->first;
+    struct kernel_piece *piece;
 
-        k->first = piece->next;
+    while ((piece = LIST_POP(struct kernel_piece, &k->pieces, link)))
         free(piece);
-    }
-    k->tail = &k->first;
     k->has_code = false;
     strbuf_done(&k->code);
 }
@@ -212,14 +209,12 @@ static ssize_t send_code(struct kernel *k)
 
 static ssize_t send_piece(struct kernel *k)
 {
-    struct kernel_piece *piece = k->first;
+    struct kernel_piece *piece = LIST_FIRST(struct kernel_piece, &k->pieces, link);
     ssize_t n = send(k->control, piece->data, piece->len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     if (n < 0)
         return n;
-    k->first = piece->next;
-    if (!k->first)
-        k->tail = &k->first;
+    list_remove(&piece->link);
     free(piece);
     return n;
 }
@@ -228,8 +223,8 @@ static ssize_t send_piece(struct kernel *k)
  * and the kernel cannot go on. */
 static void kernel_flush(struct kernel *k)
 {
-    while (k->control >= 0 && (k->first || k->has_code)) {
-        ssize_t n = k->first ? send_piece(k) : send_code(k);
+    while (k->control >= 0 && (!list_empty(&k->pieces) || k->has_code)) {
+        ssize_t n = list_empty(&k->pieces) ? send_code(k) : send_piece(k);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -254,12 +249,10 @@ void kernel_queue(struct kernel *k, char what, const char *text)
         kernel_kill_process(k);
         return;
     }
-    piece->next = NULL;
     piece->data[0] = what;
     memcpy(piece->data + 1, text, len);
     piece->len = 1 + len;
-    *k->tail = piece;
-    k->tail = &piece->next;
+    list_append(&k->pieces, &piece->link);
     kernel_flush(k);
 }
 
@@ -412,7 +405,6 @@ void kernel_io_init(struct kernel *k)
     k->control = -1;
     k->control_src = (struct loop_source){.fd = -1, .fn = on_control};
     k->task.fn = on_task;
-    k->tail = &k->first;
     strbuf_init(&k->code, KERNEL_CODE_MAX);
     for (int i = 0; i < 2; i++) {
         k->out[i] = (struct kernel_output){.src = {.fd = -1, .fn = on_output},

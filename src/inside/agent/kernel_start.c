@@ -71,11 +71,7 @@ static void take_twin(struct context *c, struct kernel *k)
 
 static struct context *next_that_wants(struct agent *a)
 {
-    struct context *c = a->kernels.first;
-
-    while (c && !c->wants_twin)
-        c = c->next;
-    return c;
+    return LIST_FIND(struct context, c, &a->kernels.contexts, link, c->wants_twin);
 }
 
 /* Starts a cold kernel for the first context that waits for a twin. */
@@ -327,7 +323,7 @@ void kernels_init(struct agent *a)
 {
     struct kernels *t = &a->kernels;
 
-    *t = (struct kernels){.tail = &t->first};
+    *t = (struct kernels){0};
     countdown_init(&t->answer, &a->loop, on_no_answer);
     if (a->config->twins) {
         a->line.on_kernel = on_kernel;
@@ -343,13 +339,13 @@ void kernels_clear(struct agent *a)
 
     if (t->spare)
         t->spare->dead = true;
-    for (struct kernel *k = t->arrived; k; k = k->next)
+    LIST_EACH(struct kernel, k, &t->arrived, link)
         k->dead = true;
     if (t->spare)
         kernel_free(t->spare);
     t->spare = NULL;
     kernels_arrived_free(a);
-    for (struct context *c = t->first; c; c = c->next) {
+    LIST_EACH(struct context, c, &t->contexts, link) {
         if (c->kernel)
             c->kernel->dead = true;
         if (c->cells > 0 && !c->running)
@@ -372,9 +368,7 @@ void kernels_done(struct agent *a)
     if (t->spare)
         kernel_free(t->spare);
     kernels_arrived_free(a);
-    while (t->first) {
-        struct context *c = t->first;
-
+    LIST_EACH(struct context, c, &t->contexts, link) {
         context_drop_kernel(c);
         countdown_stop(&c->limit);
         countdown_stop(&c->grace);

@@ -80,7 +80,7 @@ struct kernel_output {
 
 /* A packet that waits to be sent to the kernel. */
 struct kernel_piece {
-    struct kernel_piece *next;
+    struct list link;
     size_t len;
     char data[];
 };
@@ -90,7 +90,7 @@ struct kernel {
     struct context *context; /* NULL: a spare, or a copy that has arrived and waits */
     pid_t was;               /* pid of the kernel that it is a copy of, in that one's sandbox; 0: a
                               * copy of a zygote */
-    struct kernel *next;     /* in the list of kernels that have arrived */
+    struct list link;        /* in the list of kernels that have arrived */
     struct child child;      /* a cold kernel is listed with the reaper */
     int report_fd;           /* reports how the launch went; -1: a twin */
     struct loop_source pidfd_src;
@@ -103,7 +103,7 @@ struct kernel {
     struct kernel_packets packets;
     uint8_t held[8]; /* R or F, until all owed output has been delivered */
     size_t held_len;
-    struct kernel_piece *first, **tail; /* packets to be sent before `code` */
+    struct list pieces; /* packets to be sent before `code` */
     bool has_code;
     struct strbuf code;
     size_t code_at;
@@ -133,13 +133,13 @@ struct context {
     const char *note; /* why the kernel's state was lost, to tell the next cell; or NULL */
     char *own_note;   /* memory of `note` if the host gave it */
 
-    struct execution *first, **tail; /* executions that wait */
+    struct list waiting; /* executions */
     size_t n_waiting;
     bool busy;                 /* a cell runs */
     struct execution *running; /* the execution of that cell; NULL: it was cancelled */
     struct countdown limit, grace;
 
-    struct context *next, **link;
+    struct list link;
     struct loop_trash trash;
 };
 
@@ -152,7 +152,7 @@ struct execution {
     struct strbuf env, cell_env; /* in the form of requests: n u32, "K=V" str... */
     struct strbuf code;
     size_t held; /* bytes of these three, as counted in struct kernels */
-    struct execution *next, **link;
+    struct list link;
 };
 
 /* kernel_context.c: the table of contexts. */

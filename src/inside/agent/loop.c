@@ -12,12 +12,10 @@ int loop_init(struct loop *l)
 
 static void empty_bin(struct loop *l)
 {
-    while (l->bin) {
-        struct loop_trash *t = l->bin;
+    struct loop_trash *t;
 
-        l->bin = t->next;
+    while ((t = LIST_POP(struct loop_trash, &l->bin, link)))
         t->fn(t);
-    }
 }
 
 void loop_done(struct loop *l)
@@ -46,60 +44,39 @@ void loop_unwatch(struct loop *l, struct loop_source *src)
 
 void loop_task_queue(struct loop *l, struct loop_task *task)
 {
-    if (task->link)
-        return;
-    task->next = l->tasks;
-    task->link = &l->tasks;
-    if (l->tasks)
-        l->tasks->link = &task->next;
-    l->tasks = task;
+    if (!list_linked(&task->link))
+        list_push(&l->tasks, &task->link);
 }
 
 void loop_task_cancel(struct loop_task *task)
 {
-    if (!task->link)
-        return;
-    *task->link = task->next;
-    if (task->next)
-        task->next->link = task->link;
-    task->link = NULL;
+    list_remove(&task->link);
 }
 
 void loop_timer_set(struct loop *l, struct loop_timer *timer, uint64_t deadline_ns)
 {
     timer->deadline_ns = deadline_ns;
-    if (timer->link)
-        return;
-    timer->next = l->timers;
-    timer->link = &l->timers;
-    if (l->timers)
-        l->timers->link = &timer->next;
-    l->timers = timer;
+    if (!list_linked(&timer->link))
+        list_push(&l->timers, &timer->link);
 }
 
 void loop_timer_cancel(struct loop_timer *timer)
 {
-    if (!timer->link)
-        return;
-    *timer->link = timer->next;
-    if (timer->next)
-        timer->next->link = timer->link;
-    timer->link = NULL;
+    list_remove(&timer->link);
 }
 
 void loop_throw_away(struct loop *l, struct loop_trash *trash)
 {
-    trash->next = l->bin;
-    l->bin = trash;
+    list_push(&l->bin, &trash->link);
 }
 
 static int wait_ms(const struct loop *l)
 {
     uint64_t first = UINT64_MAX;
 
-    if (l->tasks)
+    if (!list_empty(&l->tasks))
         return 0;
-    for (const struct loop_timer *t = l->timers; t; t = t->next)
+    LIST_EACH(const struct loop_timer, t, &l->timers, link)
         if (t->deadline_ns < first)
             first = t->deadline_ns;
     return first == UINT64_MAX ? -1 : clock_poll_ms(first);
@@ -108,33 +85,23 @@ static int wait_ms(const struct loop *l)
 /* Runs the tasks queued so far; tasks that these queue run in the next turn. */
 static void run_tasks(struct loop *l)
 {
-    struct loop_task *now = l->tasks;
+    struct list now = {0};
+    struct loop_task *task;
 
-    l->tasks = NULL;
-    if (now)
-        now->link = &now;
-    while (now) {
-        struct loop_task *task = now;
-
-        loop_task_cancel(task);
+    list_move(&l->tasks, &now);
+    while ((task = LIST_POP(struct loop_task, &now, link)))
         task->fn(task);
-    }
 }
 
 /* A timer may cancel others, so the search starts again after each. */
 static void run_timers(struct loop *l)
 {
-    uint64_t now = l->timers ? clock_ns() : 0;
-    struct loop_timer *t = l->timers;
+    uint64_t now = list_empty(&l->timers) ? 0 : clock_ns();
+    struct loop_timer *t;
 
-    while (t) {
-        if (t->deadline_ns > now) {
-            t = t->next;
-            continue;
-        }
+    while ((t = LIST_FIND(struct loop_timer, at, &l->timers, link, at->deadline_ns <= now))) {
         loop_timer_cancel(t);
         t->fn(t);
-        t = l->timers;
     }
 }
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-#include "lib/base/base.h"
+#include "lib/base/list.h"
 
 struct loop;
 
@@ -21,25 +21,23 @@ struct loop_source {
 /* Runs once, in the next turn. A task with much to do queues itself again for each next part. */
 struct loop_task {
     void (*fn)(struct loop_task *task);
-    struct loop_task *next, **link; /* link is NULL: not queued */
+    struct list link;
 };
 
 struct loop_timer {
     uint64_t deadline_ns;
     void (*fn)(struct loop_timer *timer);
-    struct loop_timer *next, **link; /* link is NULL: not armed */
+    struct list link;
 };
 
 struct loop_trash {
-    struct loop_trash *next;
+    struct list link;
     void (*fn)(struct loop_trash *trash); /* frees the object */
 };
 
 struct loop {
     int epoll_fd;
-    struct loop_task *tasks;
-    struct loop_timer *timers;
-    struct loop_trash *bin;
+    struct list tasks, timers, bin;
 };
 
 int loop_init(struct loop *l);

@@ -50,12 +50,12 @@ struct proc_feed {
     bool closes;   /* the end of this feed is the end of the process's input */
     bool fed;      /* some bytes have come */
     size_t owed;   /* bytes of this feed that the process has not taken yet */
-    struct proc_feed *next, **link;
+    struct list link;
 };
 
 /* Input that the process has not taken yet: bytes, or the end of a feed. */
 struct proc_piece {
-    struct proc_piece *next;
+    struct list link;
     struct proc_feed *from;
     bool last;
     size_t at, len;
@@ -66,15 +66,14 @@ struct proc_input {
     struct loop_source src;
     int fd;     /* -1: closed, or there never was an input */
     bool wired; /* there was an input */
-    struct proc_feed *feeds;
-    struct proc_piece *first, **tail;
+    struct list feeds, pieces;
 };
 
 /* A stream that gets the process's output. */
 struct proc_stream {
     struct op op;
     struct proc *proc;
-    struct proc_stream *next, **link;
+    struct list link;
     bool owner; /* it started a process without PROC_DETACH */
     bool fed;   /* it started the process: its bytes are input */
     struct proc_feed feed;
@@ -94,14 +93,14 @@ struct proc {
     bool timed_out;
     struct proc_output out[2];
     struct proc_input in;
-    struct proc_stream *streams;
+    struct list streams;
     int status;
     struct rusage usage;
     uint64_t exit_ns, last_output_ns, over_ns;
     struct loop_timer grace, limit;
     char *tag, *note;
     char command[COMMAND_MAX];
-    struct proc *next, **link; /* in procs.living or procs.kept */
+    struct list link; /* in procs.living or procs.kept */
     struct loop_trash trash;
 };
 

@@ -6,21 +6,9 @@
 
 #define PTY_EOF "\004" /* a terminal driver takes this as the end of input */
 
-static void queue_push(struct proc_input *in, struct proc_piece *piece)
+static struct proc_piece *first_piece(struct proc_input *in)
 {
-    piece->next = NULL;
-    *in->tail = piece;
-    in->tail = &piece->next;
-}
-
-static void queue_pop(struct proc_input *in)
-{
-    struct proc_piece *piece = in->first;
-
-    in->first = piece->next;
-    if (!in->first)
-        in->tail = &in->first;
-    free(piece);
+    return LIST_FIRST(struct proc_piece, &in->pieces, link);
 }
 
 static void credit(const struct proc_feed *f, size_t n)
@@ -54,13 +42,12 @@ void proc_input_close(struct proc *p)
     loop_unwatch(&p->agent->loop, &in->src);
     close(in->fd);
     in->fd = -1;
-    for (; in->first; queue_pop(in))
-        credit(in->first->from, in->first->len - in->first->at);
-    for (struct proc_feed *f = in->feeds, *next; f; f = next) {
-        next = f->next;
+    for (struct proc_piece *piece; (piece = LIST_POP(struct proc_piece, &in->pieces, link));
+         free(piece))
+        credit(piece->from, piece->len - piece->at);
+    LIST_EACH(struct proc_feed, f, &in->feeds, link)
         if (f->is_input)
             feed_cut_off(f);
-    }
 }
 
 /* Returns how many bytes were taken. Closes the input if the process no longer reads. */
@@ -81,13 +68,13 @@ static size_t input_write(struct proc *p, struct proc_feed *f, const void *data,
 /* A feed has come to its end. False: the terminal takes nothing now. */
 static bool feed_over(struct proc *p)
 {
-    struct proc_feed *f = p->in.first->from;
+    struct proc_feed *f = first_piece(&p->in)->from;
     bool closes = f->closes;
 
     /* A terminal stays open: its output comes through the same descriptor. */
     if (closes && p->tty && write(p->in.fd, PTY_EOF, 1) < 0 && errno == EAGAIN)
         return false;
-    queue_pop(&p->in);
+    free(LIST_POP(struct proc_piece, &p->in.pieces, link));
     if (f->is_input)
         op_end(f->op, NULL);
     if (closes && !p->tty)
@@ -100,8 +87,8 @@ static void input_pump(struct proc *p)
 {
     struct proc_input *in = &p->in;
 
-    while (in->fd >= 0 && in->first) {
-        struct proc_piece *piece = in->first;
+    while (in->fd >= 0 && !list_empty(&in->pieces)) {
+        struct proc_piece *piece = first_piece(in);
 
         if (piece->last) {
             if (!feed_over(p))
@@ -114,11 +101,12 @@ static void input_pump(struct proc *p)
         piece->at += n;
         if (piece->at < piece->len)
             break;
-        queue_pop(in);
+        list_remove(&piece->link);
+        free(piece);
     }
     if (in->fd < 0)
         return;
-    if (!in->first)
+    if (list_empty(&in->pieces))
         loop_unwatch(&p->agent->loop, &in->src);
     else if (loop_watch(&p->agent->loop, &in->src, in->fd, EPOLLOUT) < 0)
         proc_input_close(p);
@@ -133,39 +121,25 @@ static void on_input(struct loop_source *src, uint32_t events)
 void proc_input_init(struct proc *p, int fd)
 {
     p->in = (struct proc_input){.src = {.fd = -1, .fn = on_input}, .fd = fd, .wired = fd >= 0};
-    p->in.tail = &p->in.first;
 }
 
 void proc_feed_add(struct proc_feed *f, struct op *op, struct proc *p)
 {
-    *f = (struct proc_feed){.op = op, .proc = p, .next = p->in.feeds, .link = &p->in.feeds};
-    if (f->next)
-        f->next->link = &f->next;
-    p->in.feeds = f;
+    *f = (struct proc_feed){.op = op, .proc = p};
+    list_push(&p->in.feeds, &f->link);
 }
 
 /* The bytes of the feed that were not delivered are dropped. */
 void proc_feed_remove(struct proc_feed *f)
 {
-    struct proc_input *in;
-
-    if (!f->link)
+    if (!list_linked(&f->link))
         return;
-    *f->link = f->next;
-    if (f->next)
-        f->next->link = f->link;
-    f->link = NULL;
-
-    in = &f->proc->in;
-    in->tail = &in->first;
-    for (struct proc_piece *piece = in->first, *next; piece; piece = next) {
-        next = piece->next;
-        if (piece->from == f)
+    list_remove(&f->link);
+    LIST_EACH(struct proc_piece, piece, &f->proc->in.pieces, link)
+        if (piece->from == f) {
+            list_remove(&piece->link);
             free(piece);
-        else
-            queue_push(in, piece);
-    }
-    *in->tail = NULL;
+        }
 }
 
 void proc_feed_data(struct proc_feed *f, const void *data, size_t len)
@@ -176,7 +150,7 @@ void proc_feed_data(struct proc_feed *f, const void *data, size_t len)
 
     f->fed = true;
     f->owed += len;
-    if (p->in.fd >= 0 && !p->in.first)
+    if (p->in.fd >= 0 && list_empty(&p->in.pieces))
         n = input_write(p, f, data, len);
     if (n == len)
         return;
@@ -189,7 +163,7 @@ void proc_feed_data(struct proc_feed *f, const void *data, size_t len)
     }
     *piece = (struct proc_piece){.from = f, .len = len - n};
     memcpy(piece->data, (const char *)data + n, len - n);
-    queue_push(&p->in, piece);
+    list_append(&p->in.pieces, &piece->link);
     if (loop_watch(&p->agent->loop, &p->in.src, p->in.fd, EPOLLOUT) < 0)
         proc_input_close(p);
 }
@@ -203,6 +177,6 @@ void proc_feed_eof(struct proc_feed *f)
     struct proc_piece *piece = xcalloc(1, sizeof(*piece));
     piece->from = f;
     piece->last = true;
-    queue_push(&p->in, piece);
+    list_append(&p->in.pieces, &piece->link);
     input_pump(p);
 }

@@ -30,7 +30,7 @@ static size_t output_room(const struct proc_output *out)
 {
     size_t room = sizeof(agent_scratch);
 
-    for (const struct proc_stream *s = out->proc->streams; s; s = s->next)
+    LIST_EACH(const struct proc_stream, s, &out->proc->streams, link)
         if (!s->discard[index_of(out)] && chan_credit(s->op.stream) < room)
             room = chan_credit(s->op.stream);
     return room;
@@ -41,7 +41,7 @@ static void output_take(struct proc_output *out, size_t n)
     struct proc *p = out->proc;
     int i = index_of(out);
 
-    for (struct proc_stream *s = p->streams; s; s = s->next) {
+    LIST_EACH(struct proc_stream, s, &p->streams, link) {
         if (s->discard[i])
             s->dropped[i] += n;
         else

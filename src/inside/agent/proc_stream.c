@@ -100,9 +100,7 @@ static void stream_destroy(struct op *op)
 {
     struct proc_stream *s = CONTAINER_OF(op, struct proc_stream, op);
 
-    *s->link = s->next;
-    if (s->next)
-        s->next->link = s->link;
+    list_remove(&s->link);
     proc_feed_remove(&s->feed);
     if (s->proc->over)
         return;
@@ -123,11 +121,7 @@ struct proc_stream *proc_subscribe(struct proc *p, struct chan_stream *s)
     struct proc_stream *stream = op_new(p->agent, s, &stream_ops, sizeof(*stream));
 
     stream->proc = p;
-    stream->next = p->streams;
-    stream->link = &p->streams;
-    if (p->streams)
-        p->streams->link = &stream->next;
-    p->streams = stream;
+    list_push(&p->streams, &stream->link);
     return stream;
 }
 

@@ -13,8 +13,8 @@ static void proc_over(struct proc *p)
     proc_output_close(p);
     p->over = true;
     procs_keep(p);
-    while (p->streams)
-        proc_tell_end(p, p->streams);
+    while (!list_empty(&p->streams))
+        proc_tell_end(p, LIST_FIRST(struct proc_stream, &p->streams, link));
 }
 
 /* When to stop waiting for more output; 0: owed output must be delivered first. */
@@ -54,8 +54,8 @@ static void proc_failed(struct proc *p, const struct sg_error *e)
     proc_output_close(p);
     proc_input_close(p);
     p->over = true;
-    while (p->streams)
-        op_fail(&p->streams->op, e);
+    while (!list_empty(&p->streams))
+        op_fail(&LIST_FIRST(struct proc_stream, &p->streams, link)->op, e);
     procs_forget(p);
 }
 
@@ -74,7 +74,7 @@ static bool take_report(struct proc *p)
     loop_unwatch(&p->agent->loop, &p->report);
     close_p(&p->report_fd);
     p->report_fd = -1;
-    for (struct proc_stream *s = p->streams; s; s = s->next)
+    LIST_EACH(struct proc_stream, s, &p->streams, link)
         proc_tell_started(p, s);
 
     /* Only now: the host must hear that the program runs before it gets its output. */

@@ -152,10 +152,9 @@ struct lister {
 /* Makes the record of the next process. False: there is none left. */
 static bool next_record(struct lister *l)
 {
-    struct proc *p = l->op.agent->procs.living.first;
+    struct proc *p = LIST_FIND(struct proc, at, &l->op.agent->procs.living.all, link,
+                               at->serial > l->last && !at->exited && at->report_fd < 0);
 
-    while (p && (p->serial <= l->last || p->exited || p->report_fd >= 0))
-        p = p->next;
     if (!p)
         return false;
     strbuf_reset(&l->record);

@@ -15,23 +15,21 @@ static void free_proc(struct loop_trash *trash)
     free(p);
 }
 
-static void list_append(struct proc_list *l, struct proc *p)
+static void add(struct proc_list *l, struct proc *p)
 {
-    p->next = NULL;
-    p->link = l->tail;
-    *l->tail = p;
-    l->tail = &p->next;
+    list_append(&l->all, &p->link);
     l->n++;
 }
 
-static void list_remove(struct proc_list *l, struct proc *p)
+static void take_out(struct proc_list *l, struct proc *p)
 {
-    *p->link = p->next;
-    if (p->next)
-        p->next->link = p->link;
-    else
-        l->tail = p->link;
+    list_remove(&p->link);
     l->n--;
+}
+
+static struct proc *first(const struct proc_list *l)
+{
+    return LIST_FIRST(struct proc, &l->all, link);
 }
 
 static void note_drop(struct proc *p)
@@ -44,8 +42,8 @@ static void note_drop(struct proc *p)
 
 static void arm(struct procs *t)
 {
-    if (t->kept.first)
-        loop_timer_set(t->loop, &t->expiry, t->kept.first->over_ns + KEPT_NS);
+    if (t->kept.n > 0)
+        loop_timer_set(t->loop, &t->expiry, first(&t->kept)->over_ns + KEPT_NS);
     else
         loop_timer_cancel(&t->expiry);
 }
@@ -55,31 +53,29 @@ static void on_expiry(struct loop_timer *timer)
     struct procs *t = CONTAINER_OF(timer, struct procs, expiry);
     uint64_t now = clock_ns();
 
-    while (t->kept.first && t->kept.first->over_ns + KEPT_NS <= now)
-        procs_forget(t->kept.first);
+    while (t->kept.n > 0 && first(&t->kept)->over_ns + KEPT_NS <= now)
+        procs_forget(first(&t->kept));
     arm(t);
 }
 
 void procs_init(struct procs *t, struct loop *loop)
 {
     *t = (struct procs){.loop = loop, .expiry.fn = on_expiry};
-    t->living.tail = &t->living.first;
-    t->kept.tail = &t->kept.first;
 }
 
 /* Called at the end of the agent, which ends every process. */
 void procs_done(struct procs *t)
 {
-    while (t->living.first) {
-        struct proc *p = t->living.first;
+    while (t->living.n > 0) {
+        struct proc *p = first(&t->living);
 
         reaper_forget(&p->child);
         proc_output_close(p);
         proc_input_close(p);
         procs_forget(p);
     }
-    while (t->kept.first)
-        procs_forget(t->kept.first);
+    while (t->kept.n > 0)
+        procs_forget(first(&t->kept));
     loop_timer_cancel(&t->expiry);
 }
 
@@ -102,7 +98,7 @@ void procs_add(struct proc *p)
     p->trash.fn = free_proc;
     p->serial = ++t->serial;
     t->notes += strlen(p->note);
-    list_append(&t->living, p);
+    add(&t->living, p);
 }
 
 void procs_keep(struct proc *p)
@@ -110,11 +106,11 @@ void procs_keep(struct proc *p)
     struct procs *t = &p->agent->procs;
 
     note_drop(p);
-    list_remove(&t->living, p);
+    take_out(&t->living, p);
     if (t->kept.n == PROCS_MAX)
-        procs_forget(t->kept.first);
+        procs_forget(first(&t->kept));
     p->over_ns = clock_ns();
-    list_append(&t->kept, p);
+    add(&t->kept, p);
     arm(t);
 }
 
@@ -129,7 +125,7 @@ void procs_forget(struct proc *p)
     loop_unwatch(&p->agent->loop, &p->report);
     close_p(&p->report_fd);
     p->report_fd = -1;
-    list_remove(kept ? &t->kept : &t->living, p);
+    take_out(kept ? &t->kept : &t->living, p);
     loop_throw_away(&p->agent->loop, &p->trash);
 }
 
@@ -144,7 +140,7 @@ struct proc *procs_find(struct agent *a, uint32_t pid, const char *tag)
     struct proc *found = NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(lists) && !found; i++)
-        for (struct proc *p = lists[i]->first; p; p = p->next)
+        LIST_EACH(struct proc, p, &lists[i]->all, link)
             if (matches(p, pid, tag))
                 found = p;
     return found;

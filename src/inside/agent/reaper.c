@@ -19,12 +19,12 @@
 
 static void tell(struct reaper *r, pid_t pid, int status, const struct rusage *usage)
 {
-    for (struct child *c = r->children; c; c = c->next)
-        if (c->pid == pid) {
-            reaper_forget(c);
-            c->on_exit(c, status, usage);
-            return;
-        }
+    struct child *c = LIST_FIND(struct child, at, &r->children, link, at->pid == pid);
+
+    if (!c)
+        return;
+    reaper_forget(c);
+    c->on_exit(c, status, usage);
 }
 
 static void reap(struct loop_task *task)
@@ -108,21 +108,12 @@ void reaper_done(struct reaper *r)
 
 void reaper_add(struct reaper *r, struct child *child)
 {
-    child->next = r->children;
-    child->link = &r->children;
-    if (r->children)
-        r->children->link = &child->next;
-    r->children = child;
+    list_push(&r->children, &child->link);
 }
 
 void reaper_forget(struct child *child)
 {
-    if (!child->link)
-        return;
-    *child->link = child->next;
-    if (child->next)
-        child->next->link = child->link;
-    child->link = NULL;
+    list_remove(&child->link);
 }
 
 /* Reads the third and sixth fields of /proc/PID/stat, state and session. The second field, a name

@@ -9,14 +9,14 @@
 struct child {
     pid_t pid;
     void (*on_exit)(struct child *child, int status, const struct rusage *usage);
-    struct child *next, **link; /* link is NULL: not listed */
+    struct list link;
 };
 
 struct reaper {
     struct loop *loop;
     struct loop_source src;
     struct loop_task task;
-    struct child *children;
+    struct list children;
 };
 
 /* Blocks every signal for good and sets all actions to the default, which children then inherit. */

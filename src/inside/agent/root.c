@@ -10,10 +10,7 @@
 
 static bool writes(const struct agent *a)
 {
-    for (const struct op *op = a->ops; op; op = op->next)
-        if (op->ops->writes)
-            return true;
-    return false;
+    return LIST_FIND(const struct op, op, &a->ops, link, op->ops->writes);
 }
 
 /* Whether a program was started since the host was told that cells are held. The broker may not

@@ -21,11 +21,7 @@ void *op_new(struct agent *a, struct chan_stream *s, const struct op_ops *ops, s
     op->agent = a;
     op->stream = s;
     op->trash.fn = free_op;
-    op->next = a->ops;
-    op->link = &a->ops;
-    if (a->ops)
-        a->ops->link = &op->next;
-    a->ops = op;
+    list_push(&a->ops, &op->link);
     chan_stream_set_owner(s, op);
     return op;
 }
@@ -33,9 +29,7 @@ void *op_new(struct agent *a, struct chan_stream *s, const struct op_ops *ops, s
 static void op_release(struct op *op)
 {
     op->stream = NULL;
-    *op->link = op->next;
-    if (op->next)
-        op->next->link = op->link;
+    list_remove(&op->link);
     op->ops->destroy(op);
     loop_throw_away(&op->agent->loop, &op->trash);
 }
@@ -255,8 +249,8 @@ static void channel_begin(struct agent *a, int fd)
 /* Processes with PROC_DETACH go on; every other operation of the channel ends. */
 static void channel_end(struct agent *a)
 {
-    while (a->ops)
-        op_release(a->ops);
+    while (!list_empty(&a->ops))
+        op_release(LIST_FIRST(struct op, &a->ops, link));
     loop_unwatch(&a->loop, &a->chan_src);
     a->chan_events = 0;
     chan_free(a->chan);

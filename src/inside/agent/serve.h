@@ -14,7 +14,7 @@ struct op;
 struct proc;
 
 struct proc_list {
-    struct proc *first, **tail; /* oldest first */
+    struct list all; /* oldest first */
     size_t n;
 };
 
@@ -32,12 +32,12 @@ struct kernel;
 
 /* See kernels.h. */
 struct kernels {
-    struct context *first, **tail; /* oldest first */
+    struct list contexts; /* oldest first */
     size_t n;
     uint64_t serial;
-    size_t held;            /* bytes of code and variables of all executions */
-    struct kernel *spare;   /* a kernel that came ahead of any need */
-    struct kernel *arrived; /* copies of kernels that ran, until a context adopts them */
+    size_t held;          /* bytes of code and variables of all executions */
+    struct kernel *spare; /* a kernel that came ahead of any need */
+    struct list arrived;  /* copies of kernels that ran, until a context adopts them */
     size_t n_arrived;
     struct op *hold;          /* OP_KERNEL_HOLD: no cell begins; or NULL */
     uint64_t launches;        /* launch_count() when the host was told that cells
@@ -59,7 +59,7 @@ struct agent {
     struct loop_source chan_src;
     uint32_t chan_events;
     bool chan_ready;
-    struct op *ops; /* all operations that have not ended; none without a channel */
+    struct list ops; /* all operations that have not ended; none without a channel */
     struct procs procs;
     struct kernels kernels;
     struct reaper reaper;
@@ -106,7 +106,7 @@ struct op {
     struct agent *agent;
     struct chan_stream *stream;
     struct loop_trash trash;
-    struct op *next, **link;
+    struct list link;
 };
 
 void *op_new(struct agent *a, struct chan_stream *s, const struct op_ops *ops, size_t size);

@@ -452,13 +452,10 @@ static int watch_anew(struct watcher *w)
 
 void file_watch_moved(struct agent *a, bool same)
 {
-    struct op *next;
-
-    for (struct op *op = a->ops; op; op = next) {
+    LIST_EACH(struct op, op, &a->ops, link) {
         struct watcher *w = CONTAINER_OF(op, struct watcher, op);
         int r;
 
-        next = op->next;
         if (op->ops != &watch_ops)
             continue;
         r = confine_fs_begin(w->as);

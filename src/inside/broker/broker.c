@@ -109,13 +109,9 @@ static void make_kernel(struct broker *b, const struct twin_request *q, int *fds
         r = open_pidfds(&k, pidfds, &e);
     if (r == 0 && k.h != k.k) {
         struct pair *p = xcalloc(1, sizeof *p);
-        *p = (struct pair){.next = b->pairs,
-                           .h = k.h,
-                           .k = k.k,
-                           .k_inside = k.k_inside,
-                           .owner = q->owner,
-                           .tid = tid};
-        b->pairs = p;
+        *p = (struct pair){
+            .h = k.h, .k = k.k, .k_inside = k.k_inside, .owner = q->owner, .tid = tid};
+        list_push(&b->pairs, &p->link);
     }
     answer(q, r, &e, k.k_inside, pidfds, r < 0 ? 0 : 2);
     close_p(&pidfds[0]);
@@ -195,7 +191,7 @@ static void zygote_died(struct broker *b)
  * for their end. */
 static void end_orphans(struct broker *b, bool quiet)
 {
-    for (struct pair *p = b->pairs; p; p = p->next)
+    LIST_EACH(struct pair, p, &b->pairs, link)
         if (p->orphan_ns && (quiet || clock_ns() - p->orphan_ns > ORPHAN_NS)) {
             p->orphan_ns = 0;
             if (p->h > 0)
@@ -205,20 +201,16 @@ static void end_orphans(struct broker *b, bool quiet)
 
 static bool has_orphans(const struct broker *b)
 {
-    for (const struct pair *p = b->pairs; p; p = p->next)
-        if (p->orphan_ns)
-            return true;
-    return false;
+    return LIST_FIND(const struct pair, p, &b->pairs, link, p->orphan_ns != 0);
 }
 
 /* A process ended. If it was a K, its H must be killed, because H is stopped and keeps K's memory;
  * end_orphans does that. */
 static void process_ended(struct broker *b, pid_t pid)
 {
-    for (struct hold *h = b->holds; h; h = h->next)
+    LIST_EACH(struct hold, h, &b->holds, link)
         hold_forget(h, pid);
-    for (struct pair **at = &b->pairs; *at; at = &(*at)->next) {
-        struct pair *p = *at;
+    LIST_EACH(struct pair, p, &b->pairs, link) {
         if (p->k != pid && p->h != pid)
             continue;
         if (p->k == pid && p->h > 0)
@@ -228,7 +220,7 @@ static void process_ended(struct broker *b, pid_t pid)
         else
             p->h = 0;
         if (p->k == 0 && p->h == 0) {
-            *at = p->next;
+            list_remove(&p->link);
             free(p);
         }
         return;
@@ -266,15 +258,15 @@ static bool is_gone(pid_t pid)
  * it. 0: none. */
 static pid_t find_gone(const struct broker *b, const struct twin_request *q)
 {
-    const struct frozen_kernels *m = frozen_kernels_find(b->frozen_kernels, q->frozen_kernels);
+    const struct frozen_kernels *m = frozen_kernels_find(&b->frozen_kernels, q->frozen_kernels);
 
-    for (const struct pair *p = b->pairs; p; p = p->next)
+    LIST_EACH(const struct pair, p, &b->pairs, link)
         if (p->owner == q->owner && (is_gone(p->k) || is_gone(p->h)))
             return is_gone(p->k) ? p->k : p->h;
-    for (const struct frozen_kernel *k = m ? m->kernels : NULL; k; k = k->next)
-        if (is_gone(k->source.pid))
-            return k->source.pid;
-    return 0;
+    const struct frozen_kernel *k =
+        m ? LIST_FIND(const struct frozen_kernel, at, &m->kernels, link, is_gone(at->source.pid))
+          : NULL;
+    return k ? k->source.pid : 0;
 }
 
 /* False when the warden is gone. */
@@ -316,7 +308,7 @@ static void look_at_zygote(struct broker *b)
  * that. */
 static bool lacks_copy(const struct broker *b)
 {
-    return b->zygote.held && !b->zygote.plain && b->zygote.ahead == 0 && !b->holds;
+    return b->zygote.held && !b->zygote.plain && b->zygote.ahead == 0 && list_empty(&b->holds);
 }
 
 static int wait_ms(const struct broker *b)

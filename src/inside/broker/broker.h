@@ -10,9 +10,9 @@ struct broker {
     struct zygote zygote;
     struct chute chute;
     uint64_t zygote_seq; /* sequence number of the TWIN_ZYGOTE that is not answered yet; 0: none */
-    struct pair *pairs;
-    struct hold *holds;                    /* at most one for each sandbox */
-    struct frozen_kernels *frozen_kernels; /* all sets; the sandboxes of some still stand still */
+    struct list pairs;
+    struct list holds;          /* at most one for each sandbox */
+    struct list frozen_kernels; /* all sets; the sandboxes of some still stand still */
     struct seccomp_prog filter;
     int children; /* signalfd */
     int own_pidns;

@@ -10,29 +10,9 @@
 #include "lib/base/fd.h"
 #include "inside/broker/broker.h"
 
-static void take_out(struct frozen_kernels **list, struct frozen_kernels *m)
-{
-    while (*list != m)
-        list = &(*list)->next;
-    *list = m->next;
-}
-
 static struct hold *hold_of(struct broker *b, uint64_t owner)
 {
-    struct hold *h = b->holds;
-
-    while (h && h->owner != owner)
-        h = h->next;
-    return h;
-}
-
-static void unlink_hold(struct broker *b, struct hold *h)
-{
-    struct hold **at = &b->holds;
-
-    while (*at != h)
-        at = &(*at)->next;
-    *at = h->next;
+    return LIST_FIND(struct hold, h, &b->holds, link, h->owner == owner);
 }
 
 /* ---- holding --------------------------------------------------------------------------------- */
@@ -51,7 +31,7 @@ static void fds_close(struct fds *f)
 static int describe(const struct frozen_kernels *m, struct twin_reply *reply, struct fds *fds,
                     struct sg_error *e)
 {
-    for (const struct frozen_kernel *k = m->kernels; k; k = k->next) {
+    LIST_EACH(const struct frozen_kernel, k, &m->kernels, link) {
         int pidfd = (int)syscall(SYS_pidfd_open, k->source.pid, 0);
         if (pidfd < 0)
             return err_errno(e, "open the pidfd of a frozen kernel");
@@ -70,20 +50,18 @@ static int begin(struct broker *b, const struct twin_request *q, const int *fds,
     struct hold *h = NULL;
     int r, r2, report = -1, written = -1;
 
-    if (hold_of(b, q->owner) || frozen_kernels_find(b->frozen_kernels, q->frozen_kernels))
+    if (hold_of(b, q->owner) || frozen_kernels_find(&b->frozen_kernels, q->frozen_kernels))
         return err_set(e, SG_ERR_INVALID, -EALREADY, "the sandbox is already being copied");
     findings_init(&f);
-    r = hold_begin(q, fds, b->pairs, &f, &h, e);
+    r = hold_begin(q, fds, &b->pairs, &f, &h, e);
     if (r == 0 || r == -EBUSY) {
         r2 = findings_report(&f, &report, r < 0 ? NULL : e);
         if (r2 == 0)
             ret->all[ret->n++] = report;
         r = r < 0 ? r : r2;
     }
-    if (h) {
-        h->next = b->holds;
-        b->holds = h;
-    }
+    if (h)
+        list_push(&b->holds, &h->link);
     if (r == 0) {
         r = findings_written_list(&f, &written, e);
         if (r == 0)
@@ -101,9 +79,9 @@ static void tell_still(const struct twin_request *q, int written)
     broker_answer(&still, 0, &e, &reply, &written, 1);
 }
 
-static void drop(struct broker *b, struct frozen_kernels *m)
+static void drop(struct frozen_kernels *m)
 {
-    take_out(&b->frozen_kernels, m);
+    list_remove(&m->link);
     frozen_kernels_end(m);
 }
 
@@ -114,12 +92,11 @@ static int copy(struct broker *b, const struct twin_request *q, const int *fds,
     int door = q->flags & TWIN_KEEP ? fds[TWIN_HOLD_FDS] : -1;
     int r = hold_copy(hold_of(b, q->owner), door, m, &reply->memory_bytes, e);
 
-    m->next = b->frozen_kernels;
-    b->frozen_kernels = m;
+    list_push(&b->frozen_kernels, &m->link);
     if (r == 0)
         r = describe(m, reply, ret, e);
     if (r < 0)
-        drop(b, m);
+        drop(m);
     return r;
 }
 
@@ -128,7 +105,7 @@ static void let_go(struct broker *b, const struct twin_request *q)
     struct hold *h = hold_of(b, q->owner);
 
     if (h && h->frozen_kernels == q->frozen_kernels) {
-        unlink_hold(b, h);
+        list_remove(&h->link);
         hold_end(h, false, NULL);
     }
 }
@@ -163,7 +140,7 @@ static int go(struct broker *b, const struct twin_request *q, struct twin_reply 
         return err_set(e, SG_ERR_GONE, -ETIMEDOUT,
                        "the sandbox resumed by itself: the copy took too long");
     since = h->since_ns;
-    unlink_hold(b, h);
+    list_remove(&h->link);
     r = hold_end(h, (q->flags & TWIN_MOVED) != 0, e);
     reply->held_usec = (uint32_t)((clock_ns() - since) / 1000);
     return r;
@@ -190,32 +167,30 @@ static void tell_lost(uint64_t number)
 
 void broker_drop(struct broker *b, const struct twin_request *q)
 {
-    struct frozen_kernels *m = frozen_kernels_find(b->frozen_kernels, q->frozen_kernels);
+    struct frozen_kernels *m = frozen_kernels_find(&b->frozen_kernels, q->frozen_kernels);
 
     if (m)
-        drop(b, m);
+        drop(m);
 }
 
 /* The process has been reaped. The rest of its set is useless without it, so the whole set ends. */
 bool broker_frozen_kernels_lost(struct broker *b, pid_t pid)
 {
-    struct frozen_kernels *m = frozen_kernels_of(b->frozen_kernels, pid);
-    struct frozen_kernel *k;
+    struct frozen_kernels *m = frozen_kernels_of(&b->frozen_kernels, pid);
 
     if (!m)
         return false;
-    for (k = m->kernels; k->source.pid != pid; k = k->next)
-        ;
-    frozen_kernels_remove(m, k);
+    frozen_kernel_remove(
+        LIST_FIND(struct frozen_kernel, k, &m->kernels, link, k->source.pid == pid));
     tell_lost(m->number);
-    drop(b, m);
+    drop(m);
     return true;
 }
 
 int broker_make_copy(struct broker *b, const struct twin_request *q, const int *fds,
                      struct kernel *ret, uint64_t *ret_tid, struct sg_error *e)
 {
-    struct frozen_kernels *m = frozen_kernels_find(b->frozen_kernels, q->frozen_kernels);
+    struct frozen_kernels *m = frozen_kernels_find(&b->frozen_kernels, q->frozen_kernels);
     struct frozen_kernel *k = m ? frozen_kernel_of(m, q->was) : NULL;
     bool last = (q->flags & TWIN_LAST) != 0;
     pid_t h = 0;
@@ -232,9 +207,9 @@ int broker_make_copy(struct broker *b, const struct twin_request *q, const int *
     if (r == 0)
         r = kernel_make_from(&k->source, h, &b->chute, q, fds, ret, e);
     if (last)
-        frozen_kernels_remove(m, k);
-    if (!m->kernels)
-        drop(b, m);
+        frozen_kernel_remove(k);
+    if (list_empty(&m->kernels))
+        drop(m);
     return r;
 }
 
@@ -244,7 +219,7 @@ uint64_t broker_holds_deadline(const struct broker *b)
 {
     uint64_t first = 0;
 
-    for (const struct hold *h = b->holds; h; h = h->next)
+    LIST_EACH(const struct hold, h, &b->holds, link)
         if (first == 0 || h->deadline_ns < first)
             first = h->deadline_ns;
     return first;
@@ -254,30 +229,25 @@ void broker_look_at_holds(struct broker *b)
 {
     uint64_t now = clock_ns();
 
-    for (struct hold *h = b->holds, *next; h; h = next) {
+    LIST_EACH(struct hold, h, &b->holds, link) {
         uint64_t number = h->frozen_kernels;
-        struct frozen_kernels *m = frozen_kernels_find(b->frozen_kernels, number);
-        next = h->next;
+        struct frozen_kernels *m = frozen_kernels_find(&b->frozen_kernels, number);
         if (now < h->deadline_ns)
             continue;
-        unlink_hold(b, h);
+        list_remove(&h->link);
         hold_end(h, false, NULL);
         if (m)
-            drop(b, m);
+            drop(m);
         tell_lost(number);
     }
 }
 
 static bool is_ours(const struct broker *b, pid_t pid)
 {
-    for (const struct pair *p = b->pairs; p; p = p->next)
-        if (p->h == pid)
-            return true;
-    for (const struct hold *h = b->holds; h; h = h->next)
-        if (hold_has(h, pid))
-            return true;
-    return pid == b->zygote.source.pid || pid == b->zygote.ahead ||
-           frozen_kernels_of(b->frozen_kernels, pid);
+    return LIST_FIND(const struct pair, p, &b->pairs, link, p->h == pid) ||
+           LIST_FIND(const struct hold, h, &b->holds, link, hold_has(h, pid)) ||
+           pid == b->zygote.source.pid || pid == b->zygote.ahead ||
+           frozen_kernels_of(&b->frozen_kernels, pid);
 }
 
 void broker_loose(struct broker *b, pid_t pid, int status)

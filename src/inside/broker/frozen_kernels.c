@@ -30,9 +30,7 @@ static void kernel_free(struct frozen_kernel *k)
 
 void frozen_kernels_end(struct frozen_kernels *m)
 {
-    while (m->kernels) {
-        struct frozen_kernel *k = m->kernels;
-        m->kernels = k->next;
+    LIST_EACH(struct frozen_kernel, k, &m->kernels, link) {
         kill(k->source.pid, SIGKILL);
         kernel_free(k);
     }
@@ -144,8 +142,7 @@ int frozen_kernels_add(struct frozen_kernels *m, const struct frozen_kernels_spe
         k->shared = xcalloc(1, sizeof *k->shared);
         *k->shared = *spec->shared;
     }
-    k->next = m->kernels;
-    m->kernels = k;
+    list_push(&m->kernels, &k->link);
     r = k->remote_calls.overflow
             ? err_set(e, SG_ERR_LIMIT, -E2BIG, "a kernel has too many files and mappings open")
             : settle(&k->source, spec, e);
@@ -191,37 +188,27 @@ int frozen_kernels_copy(struct frozen_kernel *k, bool last, pid_t *ret, struct s
     return r;
 }
 
-struct frozen_kernels *frozen_kernels_find(struct frozen_kernels *list, uint64_t number)
+struct frozen_kernels *frozen_kernels_find(const struct list *sets, uint64_t number)
 {
-    while (list && list->number != number)
-        list = list->next;
-    return list;
+    return LIST_FIND(struct frozen_kernels, m, sets, link, m->number == number);
 }
 
 struct frozen_kernel *frozen_kernel_of(struct frozen_kernels *m, pid_t was)
 {
-    struct frozen_kernel *k = m->kernels;
-
-    while (k && k->was != was)
-        k = k->next;
-    return k;
+    return LIST_FIND(struct frozen_kernel, k, &m->kernels, link, k->was == was);
 }
 
-void frozen_kernels_remove(struct frozen_kernels *m, struct frozen_kernel *k)
+void frozen_kernel_remove(struct frozen_kernel *k)
 {
-    struct frozen_kernel **at = &m->kernels;
-
-    while (*at != k)
-        at = &(*at)->next;
-    *at = k->next;
+    list_remove(&k->link);
     kernel_free(k);
 }
 
-struct frozen_kernels *frozen_kernels_of(struct frozen_kernels *list, pid_t pid)
+struct frozen_kernels *frozen_kernels_of(const struct list *sets, pid_t pid)
 {
-    for (; list; list = list->next)
-        for (const struct frozen_kernel *k = list->kernels; k; k = k->next)
+    LIST_EACH(struct frozen_kernels, m, sets, link)
+        LIST_EACH(struct frozen_kernel, k, &m->kernels, link)
             if (k->source.pid == pid)
-                return list;
+                return m;
     return NULL;
 }

@@ -8,12 +8,13 @@
  * same contents, and so does every copy of it. */
 #pragma once
 
+#include "lib/base/list.h"
 #include "inside/stage/seccomp.h"
 #include "inside/broker/look.h"
 #include "inside/broker/source.h"
 
 struct frozen_kernel {
-    struct frozen_kernel *next;
+    struct list link;
     pid_t was; /* K's pid inside its sandbox */
     struct source source;
     struct remote_calls remote_calls; /* the calls that open K's files again */
@@ -21,9 +22,9 @@ struct frozen_kernel {
 };
 
 struct frozen_kernels {
-    struct frozen_kernels *next;
+    struct list link;
     uint64_t number, owner;
-    struct frozen_kernel *kernels;
+    struct list kernels; /* of struct frozen_kernel */
 };
 
 struct frozen_kernels *frozen_kernels_new(uint64_t number, uint64_t owner);
@@ -52,9 +53,9 @@ int frozen_kernels_prepare(struct frozen_kernel *k, uint32_t n_doors,
  * itself. */
 int frozen_kernels_copy(struct frozen_kernel *k, bool last, pid_t *ret, struct sg_error *e);
 
-struct frozen_kernels *frozen_kernels_find(struct frozen_kernels *list, uint64_t number);
+struct frozen_kernels *frozen_kernels_find(const struct list *sets, uint64_t number);
 struct frozen_kernel *frozen_kernel_of(struct frozen_kernels *m, pid_t was);
 /* Takes a frozen kernel out of its set: its process now belongs to somebody else, or is dead. */
-void frozen_kernels_remove(struct frozen_kernels *m, struct frozen_kernel *k);
-/* The set in the list that the process belongs to, or NULL. */
-struct frozen_kernels *frozen_kernels_of(struct frozen_kernels *list, pid_t pid);
+void frozen_kernel_remove(struct frozen_kernel *k);
+/* The set that the process belongs to, or NULL. */
+struct frozen_kernels *frozen_kernels_of(const struct list *sets, pid_t pid);

@@ -27,11 +27,10 @@ struct held_kernel {
     struct look_shared shared;
 };
 
-struct pair *pair_find(struct pair *list, uint64_t owner, pid_t k_inside)
+struct pair *pair_find(const struct list *pairs, uint64_t owner, pid_t k_inside)
 {
-    while (list && (list->owner != owner || list->k_inside != k_inside || list->k == 0))
-        list = list->next;
-    return list;
+    return LIST_FIND(struct pair, p, pairs, link,
+                     p->owner == owner && p->k_inside == k_inside && p->k != 0);
 }
 
 /* ---- the processes that are held ------------------------------------------------------------- */
@@ -57,23 +56,17 @@ static void held_free(struct held *p)
 /* Appends to the list: kernels come first, and so go on first. */
 static struct held *held_new(struct hold *h, const struct inspected *who)
 {
-    struct held *p = xcalloc(1, sizeof *p), **at = &h->all;
+    struct held *p = xcalloc(1, sizeof *p);
 
     p->inspected = *who;
     remote_calls_init(&p->remote_calls);
-    while (*at)
-        at = &(*at)->next;
-    *at = p;
+    list_append(&h->all, &p->link);
     return p;
 }
 
 static struct held *held_find(const struct hold *h, pid_t pid)
 {
-    struct held *p = h->all;
-
-    while (p && p->inspected.pid != pid)
-        p = p->next;
-    return p;
+    return LIST_FIND(struct held, p, &h->all, link, p->inspected.pid == pid);
 }
 
 static void add_pid(pid_t **list, size_t *n, pid_t pid)
@@ -104,15 +97,12 @@ static void drop_thread(struct held *p, size_t i)
 
 bool hold_has(const struct hold *h, pid_t tid)
 {
-    for (const struct held *p = h->all; p; p = p->next)
-        if (has_pid(p->threads, p->n_threads, tid))
-            return true;
-    return false;
+    return LIST_FIND(const struct held, p, &h->all, link, has_pid(p->threads, p->n_threads, tid));
 }
 
 void hold_forget(struct hold *h, pid_t tid)
 {
-    for (struct held *p = h->all; p; p = p->next)
+    LIST_EACH(struct held, p, &h->all, link)
         for (size_t i = 0; i < p->n_threads; i++)
             if (p->threads[i] == tid)
                 drop_thread(p, i--);
@@ -127,9 +117,7 @@ static void let_go(struct held *p)
 
 static void hold_free(struct hold *h)
 {
-    while (h->all) {
-        struct held *p = h->all;
-        h->all = p->next;
+    LIST_EACH(struct held, p, &h->all, link) {
         let_go(p);
         held_free(p);
     }
@@ -272,7 +260,7 @@ static int stop_all(struct hold *h, struct findings *f, struct sg_error *e)
         r = ask_all(h, f, &asked);
         if (r < 0)
             return err_set(e, SG_ERR_INTERNAL, r, "list a sandbox's processes: %s", strerror(-r));
-        for (struct held *p = h->all; p; p = p->next)
+        LIST_EACH(struct held, p, &h->all, link)
             await_stop(p, deadline, f);
         if (round == ROUNDS || clock_ns() > deadline) {
             findings_in_the_way(
@@ -313,7 +301,7 @@ static int stop_kernel(struct held *p, struct findings *f, struct sg_error *e)
     }
 }
 
-static int stop_kernels(struct hold *h, const struct twin_request *q, struct pair *pairs,
+static int stop_kernels(struct hold *h, const struct twin_request *q, const struct list *pairs,
                         struct findings *f, struct sg_error *e)
 {
     int r = 0;
@@ -394,7 +382,9 @@ static int look_at_unnamed(struct hold *h, struct held *p, struct findings *f)
 static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
 {
     h->view.deadline_ns = clock_ns() + LOOK_NS;
-    for (struct held *p = h->all; p && clock_ns() < h->view.deadline_ns; p = p->next) {
+    LIST_EACH(struct held, p, &h->all, link) {
+        if (clock_ns() >= h->view.deadline_ns)
+            break;
         if (p->n_threads == 0 && p->kernel && f->n_in_the_way == 0)
             return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->inspected.inside);
         if (p->n_threads == 0)
@@ -420,9 +410,9 @@ int hold_copy(struct hold *h, int door, struct frozen_kernels *m, uint64_t *ret_
 {
     int r = 0;
 
-    for (struct held *p = h->all; p && r == 0; p = p->next) {
+    LIST_EACH(struct held, p, &h->all, link) {
         struct held_kernel *k = p->kernel;
-        if (!k)
+        if (!k || r < 0)
             continue;
         struct frozen_kernels_spec spec = {.h = k->pair->h,
                                            .k = &p->inspected,
@@ -465,8 +455,8 @@ static int hold_new(const struct twin_request *q, const int *fds, struct hold **
     return 0;
 }
 
-int hold_begin(const struct twin_request *q, const int *fds, struct pair *pairs, struct findings *f,
-               struct hold **ret, struct sg_error *e)
+int hold_begin(const struct twin_request *q, const int *fds, const struct list *pairs,
+               struct findings *f, struct hold **ret, struct sg_error *e)
 {
     struct hold *h = NULL;
     int r = hold_new(q, fds, &h, e);
@@ -489,7 +479,7 @@ int hold_end(struct hold *h, bool moved, struct sg_error *e)
 {
     int r = 0;
 
-    for (struct held *p = h->all; p; p = p->next) {
+    LIST_EACH(struct held, p, &h->all, link) {
         struct sg_error one = {0};
         int r1 = 0;
         if (moved && p->remote_calls.n > 0 && p->n_threads > 0)

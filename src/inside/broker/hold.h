@@ -14,25 +14,26 @@
  * made in these processes (remote_calls.h). */
 #pragma once
 
+#include "lib/base/list.h"
 #include "inside/broker/kernel.h"
 #include "inside/broker/frozen_kernels.h"
 
 /* A kernel that runs. */
 struct pair {
-    struct pair *next;
+    struct list link;
     pid_t h, k;     /* 0: the process has ended */
     pid_t k_inside; /* K's pid inside its sandbox */
     uint64_t owner;
     uint64_t tid;       /* see struct source_thread */
     uint64_t orphan_ns; /* when K ended and left H behind; 0: K runs, or H has been killed */
 };
-struct pair *pair_find(struct pair *list, uint64_t owner, pid_t k_inside);
+struct pair *pair_find(const struct list *pairs, uint64_t owner, pid_t k_inside);
 
 struct held_kernel;
 
 /* A process that is stopped. */
 struct held {
-    struct held *next;
+    struct list link;
     struct inspected inspected;
     pid_t *threads; /* the first n_stopped have stopped; the others were asked to stop */
     size_t n_threads, n_stopped;
@@ -41,20 +42,20 @@ struct held {
 };
 
 struct hold {
-    struct hold *next;
+    struct list link;
     uint64_t owner, frozen_kernels;
     uint64_t since_ns, deadline_ns;
     int members;
     struct view view;
-    struct held *all;
-    pid_t *outside; /* processes of the group that run outside: the agent, and the broker's own */
+    struct list all; /* of struct held */
+    pid_t *outside;  /* processes of the group that run outside: the agent, and the broker's own */
     size_t n_outside;
 };
 
 /* fds are TWIN_HOLD_FDS and stay the caller's. -EBUSY: something is in the way, and everybody goes
  * on. In every case `f` has the findings for the report. */
-int hold_begin(const struct twin_request *q, const int *fds, struct pair *pairs, struct findings *f,
-               struct hold **ret, struct sg_error *e);
+int hold_begin(const struct twin_request *q, const int *fds, const struct list *pairs,
+               struct findings *f, struct hold **ret, struct sg_error *e);
 /* Copies the kernels into the set m; call it once. door: see TWIN_KEEP, or -1. If it fails, m has
  * some of the kernels, and the sandbox still stands still. */
 int hold_copy(struct hold *h, int door, struct frozen_kernels *m, uint64_t *ret_memory,

@@ -99,3 +99,15 @@ static inline void *list_pop_(struct list *head, size_t offset)
 #define LIST_EACH(type, at, head, member)                       \
     for (type *at = LIST_FIRST(type, head, member), *at##_next; \
          at && (at##_next = LIST_NEXT(type, head, &at->member, member), true); at = at##_next)
+
+/* The first member that meets the condition, which calls it `at`; NULL: none does. */
+#define LIST_FIND(type, at, head, member, condition) \
+    ({                                               \
+        type *found_ = NULL;                         \
+        LIST_EACH(type, at, head, member)            \
+            if (condition) {                         \
+                found_ = at;                         \
+                break;                               \
+            }                                        \
+        found_;                                      \
+    })

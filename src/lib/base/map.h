@@ -3,9 +3,8 @@
  *   struct sandbox { struct map_node by_id; ... };
  *
  *   map_add(&server->sandboxes, &s->by_id, hash_text(0, s->id));
- *   MAP_AT(struct sandbox, s, &server->sandboxes, hash_text(0, id), by_id)
- *       if (strcmp(s->id, id) == 0)
- *           return s;
+ *   return MAP_FIND(struct sandbox, s, &server->sandboxes, hash_text(0, id), by_id,
+ *                   strcmp(s->id, id) == 0);
  *
  * Zero bytes are an empty map: nothing needs to be initialised, and a map that became empty holds no
  * memory. It grows with its entries. Keys are not its business: it compares hashes, and the caller
@@ -47,3 +46,15 @@ static inline void *map_entry_(struct map_node *node, size_t offset)
 #define MAP_AT(type, at, map, key_hash, member)                                            \
     for (type *at = map_entry_(map_find(map, key_hash, NULL), offsetof(type, member)); at; \
          at = map_entry_(map_find(map, at->member.hash, &at->member), offsetof(type, member)))
+
+/* The first of these that meets the condition, which calls it `at`; NULL: none does. */
+#define MAP_FIND(type, at, map, key_hash, member, condition) \
+    ({                                                       \
+        type *found_ = NULL;                                 \
+        MAP_AT(type, at, map, key_hash, member)              \
+            if (condition) {                                 \
+                found_ = at;                                 \
+                break;                                       \
+            }                                                \
+        found_;                                              \
+    })

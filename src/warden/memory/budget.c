@@ -42,10 +42,8 @@ static uint64_t class_hash(const char *tenant, const char *template)
 static struct budget_class *class_find(const struct budget *b, const char *tenant,
                                        const char *template)
 {
-    MAP_AT(struct budget_class, c, &b->classes, class_hash(tenant, template), node)
-        if (strcmp(c->tenant, tenant) == 0 && strcmp(c->template, template) == 0)
-            return c;
-    return NULL;
+    return MAP_FIND(struct budget_class, c, &b->classes, class_hash(tenant, template), node,
+                    strcmp(c->tenant, tenant) == 0 && strcmp(c->template, template) == 0);
 }
 
 /* Forgets the template that was not used for the longest time, unless all are in use. */
@@ -104,10 +102,8 @@ static void learn(struct budget_class *c, uint64_t peak)
 
 static struct budget_tenant *tenant_find(const struct budget *b, const char *name)
 {
-    MAP_AT(struct budget_tenant, t, &b->tenants, hash_text(0, name), node)
-        if (strcmp(t->name, name) == 0)
-            return t;
-    return NULL;
+    return MAP_FIND(struct budget_tenant, t, &b->tenants, hash_text(0, name), node,
+                    strcmp(t->name, name) == 0);
 }
 
 static struct budget_tenant *tenant_get(struct budget *b, const char *name)

@@ -31,10 +31,8 @@ void checkpoint_name(struct checkpoint *m, const char *name)
 
 struct checkpoint *checkpoint_find(struct server *s, const char *name)
 {
-    LIST_EACH(struct checkpoint, m, &s->checkpoints, link)
-        if (m->name[0] && strcmp(m->name, name) == 0)
-            return m;
-    return NULL;
+    return LIST_FIND(struct checkpoint, m, &s->checkpoints, link,
+                     m->name[0] && strcmp(m->name, name) == 0);
 }
 
 struct checkpoint *checkpoint_use(struct checkpoint *m)

@@ -22,10 +22,8 @@
 
 struct sandbox *sandbox_find(struct server *s, const char *id)
 {
-    MAP_AT(struct sandbox, g, &s->sandboxes, hash_text(0, id), by_id)
-        if (strcmp(g->id, id) == 0)
-            return g;
-    return NULL;
+    return MAP_FIND(struct sandbox, g, &s->sandboxes, hash_text(0, id), by_id,
+                    strcmp(g->id, id) == 0);
 }
 
 const char *sandbox_tenant(const struct sandbox *g)

@@ -114,10 +114,7 @@ static void snapshot_free(struct snapshot *l)
 
 static struct snapshot *find_name(struct server *s, const char *name)
 {
-    LIST_EACH(struct snapshot, l, &s->snapshots, link)
-        if (strcmp(l->name, name) == 0)
-            return l;
-    return NULL;
+    return LIST_FIND(struct snapshot, l, &s->snapshots, link, strcmp(l->name, name) == 0);
 }
 
 struct snapshot *snapshot_find(struct server *s, const char *name)

@@ -187,12 +187,12 @@ static bool fits(const struct start *b, const struct tenant_pool_request *q)
 static struct tenant_pool_request *take_fitting_request(struct tenant_pool *w,
                                                         const struct start *b)
 {
-    LIST_EACH(struct tenant_pool_request, q, &w->requests, link)
-        if (fits(b, q)) {
-            list_remove(&q->link);
-            return q;
-        }
-    return NULL;
+    struct tenant_pool_request *q =
+        LIST_FIND(struct tenant_pool_request, at, &w->requests, link, fits(b, at));
+
+    if (q)
+        list_remove(&q->link);
+    return q;
 }
 
 /* A sandbox that waited in the pool has died. */

@@ -33,10 +33,8 @@ uint64_t instance_serial(struct instance *i)
 
 static struct frozen_kernels_copies *find(struct provider *p, uint64_t number)
 {
-    LIST_EACH(struct frozen_kernels_copies, m, &p->frozen_kernels, link)
-        if (m->number == number)
-            return m;
-    return NULL;
+    return LIST_FIND(struct frozen_kernels_copies, m, &p->frozen_kernels, link,
+                     m->number == number);
 }
 
 static void remove_copies(struct frozen_kernels_copies *m)
