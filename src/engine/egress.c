@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/base/list.h"
 #include "lib/text/json.h"
 #include "lib/base/sys.h"
 #include "wire/policy_document.h"
@@ -29,7 +30,7 @@
 
 /* A sandbox that has a way out. */
 struct sandbox_out {
-    struct sandbox_out *next;
+    struct list link;
     char id[ID_LEN + 1];
     struct instance *instance;
     uint64_t life;
@@ -50,7 +51,7 @@ struct egress {
     int pidfd, sock;      /* -1: no guard at the moment */
     bool over;
     uint64_t lives;
-    struct sandbox_out *sandboxes;
+    struct list sandboxes; /* of struct sandbox_out */
 };
 
 /* ---- the process ----------------------------------------------------------------------------- */
@@ -149,7 +150,7 @@ static int start(struct egress *g, struct sg_error *e)
     g->pidfd = ends.pidfd;
     g->sock = ends.sock;
     tell_settings(g);
-    for (const struct sandbox_out *b = g->sandboxes; b; b = b->next)
+    LIST_EACH(const struct sandbox_out, b, &g->sandboxes, link)
         tell_sandbox(g, b);
     return 0;
 }
@@ -158,10 +159,8 @@ static int start(struct egress *g, struct sg_error *e)
 
 static const struct sandbox_out *find_sandbox(const struct egress *g, const char *id, uint64_t life)
 {
-    for (const struct sandbox_out *b = g->sandboxes; b; b = b->next)
-        if (strcmp(b->id, id) == 0 && b->life == life)
-            return b;
-    return NULL;
+    return LIST_FIND(const struct sandbox_out, b, &g->sandboxes, link,
+                     strcmp(b->id, id) == 0 && b->life == life);
 }
 
 static int answer_udp(struct egress *g, struct guard_message *m)
@@ -361,8 +360,7 @@ int egress_admit(struct egress *g, struct instance *i, const char *id, const str
     }
     pthread_mutex_lock(&g->lock);
     b->life = ++g->lives;
-    b->next = g->sandboxes;
-    g->sandboxes = b;
+    list_push(&g->sandboxes, &b->link);
     tell_sandbox(g, b); /* without a guard nothing is sent; the next guard is told */
     pthread_mutex_unlock(&g->lock);
     return 0;
@@ -471,18 +469,14 @@ int egress_certificate(struct egress *g, const char *id, const char *const *host
 void egress_dismiss(struct egress *g, const char *id)
 {
     struct guard_message m = {.what = GUARD_GONE};
-    struct sandbox_out *gone = NULL;
+    struct sandbox_out *gone;
 
     if (!g)
         return;
     pthread_mutex_lock(&g->lock);
-    for (struct sandbox_out **p = &g->sandboxes; *p; p = &(*p)->next)
-        if (strcmp((*p)->id, id) == 0) {
-            gone = *p;
-            *p = gone->next;
-            break;
-        }
+    gone = LIST_FIND(struct sandbox_out, b, &g->sandboxes, link, strcmp(b->id, id) == 0);
     if (gone) {
+        list_remove(&gone->link);
         memcpy(m.id, gone->id, sizeof m.id);
         m.life = gone->life;
         tell(g, &m, NULL, 0);
@@ -510,10 +504,7 @@ void egress_close(struct egress *g)
         return;
     egress_kill(g);
     pthread_join(g->thread, NULL);
-    while (g->sandboxes) {
-        struct sandbox_out *b = g->sandboxes;
-        g->sandboxes = b->next;
+    LIST_EACH(struct sandbox_out, b, &g->sandboxes, link)
         sandbox_free(b);
-    }
     egress_free(g);
 }

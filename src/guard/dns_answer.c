@@ -2,6 +2,7 @@
  * the message is known to be whole, and then left out. */
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "guard/dns_message.h"
 #include "guard/dns_names.h"
 #include "guard/dns_rdata.h"
@@ -45,7 +46,7 @@ static int read_rr(struct message *m, bool answer)
     if (rr.type == DNS_OPT && rr.ttl >> 24)
         m->extended = true;
     if (answer && r == 0 && dns_get16(p + 2) == DNS_CLASS_IN && m->n < RRS_MAX) {
-        rr.owner = dns_name_hash(owner, 0);
+        rr.owner = hash_text(0, owner);
         m->rrs[m->n++] = rr;
     }
     return 0;
@@ -101,7 +102,7 @@ static bool keep(const struct message *m, const struct rr *rr, const char *owner
  * none. */
 static bool follow(const struct message *m, char *name, struct dns_answer *ret, size_t *used)
 {
-    uint64_t hash = dns_name_hash(name, 0);
+    uint64_t hash = hash_text(0, name);
 
     for (size_t i = 0; i < m->n; i++) {
         const struct rr *rr = &m->rrs[i];
@@ -127,7 +128,7 @@ static void collect(const struct message *m, uint16_t type, struct dns_answer *r
             return;
         }
     }
-    uint64_t hash = dns_name_hash(name, 0);
+    uint64_t hash = hash_text(0, name);
     for (size_t i = 0; i < m->n; i++)
         if (m->rrs[i].type == type && owned_by(m, &m->rrs[i], name, hash))
             keep(m, &m->rrs[i], name, ret, &used);

@@ -1,7 +1,7 @@
 #include "guard/dns_budget.h"
 
 #include "guard/dns.h"
-#include "guard/dns_names.h"
+#include "lib/base/hash.h"
 
 #define SECOND_NS 1000000000ull
 #define MINUTE_S  60
@@ -23,7 +23,7 @@ bool dns_budget_question(struct dns_budget *b, uint64_t now_ns)
 
 bool dns_budget_name(struct dns_budget *b, const char *name, uint64_t now_ns)
 {
-    uint32_t hash = (uint32_t)dns_name_hash(name, 0), now = (uint32_t)(now_ns / SECOND_NS);
+    uint32_t hash = (uint32_t)hash_text(0, name), now = (uint32_t)(now_ns / SECOND_NS);
     struct dns_mark *room = NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(b->seen); i++) {
@@ -43,7 +43,7 @@ bool dns_budget_name(struct dns_budget *b, const char *name, uint64_t now_ns)
 /* Decisions that share a place of the table are on record more often, never less. */
 bool dns_budget_tells(struct dns_budget *b, const char *what, const char *name, uint64_t now_ns)
 {
-    uint32_t hash = (uint32_t)(dns_name_hash(what, 1) + dns_name_hash(name, 2));
+    uint32_t hash = (uint32_t)hash_text(hash_text(0, what), name);
     uint32_t now = (uint32_t)(now_ns / SECOND_NS);
     struct dns_mark *m = &b->told[hash % ARRAY_SIZE(b->told)];
 

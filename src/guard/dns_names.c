@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 
 #define LABEL_MAX 63
 
@@ -155,20 +154,4 @@ int dns_name_reverse(const char *name, struct net_addr *ret)
     if (len > sizeof v6 && strcmp(name + len - (sizeof v6 - 1), v6) == 0)
         return reverse_v6(name, len - (sizeof v6 - 1), ret);
     return -EINVAL;
-}
-
-uint64_t dns_name_hash(const char *name, uint32_t salt)
-{
-    static uint64_t key;
-    uint64_t h;
-
-    while (key == 0)
-        if (getrandom(&key, sizeof key, 0) != sizeof key)
-            key = 0;
-    h = key ^ salt;
-    for (const char *c = name; *c; c++) {
-        h = (h ^ (uint8_t)*c) * 0x9e3779b97f4a7c15ull;
-        h ^= h >> 32;
-    }
-    return h;
 }

@@ -43,6 +43,3 @@ size_t dns_name_size(const char *name);
 /* The address that a name below in-addr.arpa or ip6.arpa is about. -EINVAL: the name is not about
  * one. */
 int dns_name_reverse(const char *name, struct net_addr *ret);
-
-/* A hash with a key of this process: nobody outside can tell which names share one. */
-uint64_t dns_name_hash(const char *name, uint32_t salt);

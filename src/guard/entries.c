@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 struct entry_text {
-    struct entry_text *next;
+    struct list link;
     char text[];
 };
 
@@ -14,12 +14,8 @@ void entries_init(struct entries *l)
 
 void entries_done(struct entries *l)
 {
-    while (l->texts) {
-        struct entry_text *next = l->texts->next;
-
-        free(l->texts);
-        l->texts = next;
-    }
+    LIST_EACH(struct entry_text, t, &l->texts, link)
+        free(t);
     cidr_tree_free(l->networks);
     names_free(l->names);
     *l = (struct entries){0};
@@ -31,8 +27,7 @@ static const char *keep_text(struct entries *l, const char *verb, const char *en
     struct entry_text *t = xcalloc(1, sizeof *t + size);
 
     snprintf(t->text, size, "%s %s", verb, entry);
-    t->next = l->texts;
-    l->texts = t;
+    list_push(&l->texts, &t->link);
     return t->text;
 }
 

@@ -2,6 +2,7 @@
  * from the operator's settings. Each entry keeps the text of its rule, for the record. */
 #pragma once
 
+#include "lib/base/list.h"
 #include "guard/cidr.h"
 #include "guard/names.h"
 
@@ -9,7 +10,7 @@ struct entries {
     struct cidr_tree *networks;
     struct names *names;
     const char *all; /* the rule "0.0.0.0/0", for IPv6 and every name too; NULL */
-    struct entry_text *texts;
+    struct list texts;
 };
 
 void entries_init(struct entries *l);

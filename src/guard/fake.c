@@ -6,102 +6,53 @@
 #include "guard/dns.h"
 
 #define FAKES_MAX 4096
-#define BUCKETS   1024u
 #define BASE      0xc6120000u /* 198.18.0.0 */
 #define RANGE     (1u << 17)  /* /15 */
 #define OFFSETS   (RANGE - 2) /* without the first and the last address */
 
 struct fake {
-    struct fake *next_name, *next_offset; /* next in the same bucket, by name and by offset */
-    struct fake *newer, *older;           /* neighbours by time of last use */
+    struct map_node by_name, by_offset;
     uint32_t offset;
     char name[];
 };
 
 struct fakes {
-    struct fake *by_name[BUCKETS], *by_offset[BUCKETS];
-    struct fake *newest, *oldest;
-    size_t n;
+    struct map by_name; /* in the order of their last use */
+    struct map by_offset;
 };
 
-static uint32_t hash_of(const char *name)
+static struct fake *find_name(const struct fakes *f, const char *name)
 {
-    uint32_t h = 2166136261u;
-
-    for (const char *c = name; *c; c++)
-        h = (h ^ (uint8_t)*c) * 16777619u;
-    return h ^ h >> 15;
+    return MAP_FIND(struct fake, x, &f->by_name, hash_text(0, name), by_name,
+                    strcmp(x->name, name) == 0);
 }
 
-static struct fake **find_name(struct fakes *f, const char *name)
+static struct fake *find_offset(const struct fakes *f, uint32_t offset)
 {
-    struct fake **at = &f->by_name[hash_of(name) % BUCKETS];
-
-    while (*at && strcmp((*at)->name, name) != 0)
-        at = &(*at)->next_name;
-    return at;
-}
-
-static struct fake **find_offset(struct fakes *f, uint32_t offset)
-{
-    struct fake **at = &f->by_offset[offset % BUCKETS];
-
-    while (*at && (*at)->offset != offset)
-        at = &(*at)->next_offset;
-    return at;
-}
-
-static void unlink_use(struct fakes *f, struct fake *x)
-{
-    *(x->newer ? &x->newer->older : &f->newest) = x->older;
-    *(x->older ? &x->older->newer : &f->oldest) = x->newer;
-    x->newer = x->older = NULL;
-}
-
-static void link_use(struct fakes *f, struct fake *x)
-{
-    x->older = f->newest;
-    *(f->newest ? &f->newest->newer : &f->oldest) = x;
-    f->newest = x;
+    return MAP_FIND(struct fake, x, &f->by_offset, offset, by_offset, true);
 }
 
 static void forget(struct fakes *f, struct fake *x)
 {
-    *find_name(f, x->name) = x->next_name;
-    *find_offset(f, x->offset) = x->next_offset;
-    unlink_use(f, x);
-    f->n--;
+    map_remove(&f->by_name, &x->by_name);
+    map_remove(&f->by_offset, &x->by_offset);
     free(x);
 }
 
 static struct fake *fake_new(struct fakes *f, const char *name)
 {
     size_t size = strlen(name) + 1;
-    struct fake *x, **at;
-    uint32_t offset = hash_of(name) % OFFSETS + 1;
+    struct fake *x = xcalloc(1, sizeof *x + size);
 
-    if (f->n == FAKES_MAX)
-        forget(f, f->oldest);
-    while (*find_offset(f, offset))
-        offset = offset % OFFSETS + 1;
-    x = xcalloc(1, sizeof *x + size);
-    x->offset = offset;
+    if (f->by_name.n == FAKES_MAX)
+        forget(f, MAP_FIRST(struct fake, &f->by_name, by_name));
+    x->offset = (uint32_t)(hash_stable(0, name, size - 1) % OFFSETS) + 1;
+    while (find_offset(f, x->offset))
+        x->offset = x->offset % OFFSETS + 1;
     memcpy(x->name, name, size);
-    at = &f->by_name[hash_of(name) % BUCKETS];
-    x->next_name = *at;
-    *at = x;
-    at = &f->by_offset[offset % BUCKETS];
-    x->next_offset = *at;
-    *at = x;
-    link_use(f, x);
-    f->n++;
+    map_add(&f->by_name, &x->by_name, hash_text(0, name));
+    map_add(&f->by_offset, &x->by_offset, x->offset);
     return x;
-}
-
-static void used(struct fakes *f, struct fake *x)
-{
-    unlink_use(f, x);
-    link_use(f, x);
 }
 
 void fake_address(struct sandbox *s, const char *name, struct net_addr *ret)
@@ -110,9 +61,9 @@ void fake_address(struct sandbox *s, const char *name, struct net_addr *ret)
 
     if (!s->fakes)
         s->fakes = xcalloc(1, sizeof *s->fakes);
-    x = *find_name(s->fakes, name);
+    x = find_name(s->fakes, name);
     if (x)
-        used(s->fakes, x);
+        map_renew(&s->fakes->by_name, &x->by_name);
     else
         x = fake_new(s->fakes, name);
     uint32_t a = BASE + x->offset;
@@ -134,17 +85,17 @@ bool fake_is(const struct net_addr *a)
 
 const char *fake_name(struct sandbox *s, const struct net_addr *a)
 {
-    struct fake *x = s->fakes && fake_is(a) ? *find_offset(s->fakes, offset_of(a)) : NULL;
+    struct fake *x = s->fakes && fake_is(a) ? find_offset(s->fakes, offset_of(a)) : NULL;
 
     if (!x)
         return NULL;
-    used(s->fakes, x);
+    map_renew(&s->fakes->by_name, &x->by_name);
     return x->name;
 }
 
 void fakes_free(struct fakes *f)
 {
-    while (f && f->oldest)
-        forget(f, f->oldest);
+    while (f && f->by_name.n > 0)
+        forget(f, MAP_FIRST(struct fake, &f->by_name, by_name));
     free(f);
 }

@@ -50,9 +50,7 @@ void flow_end(struct flow *f)
     if (f->dns)
         dns_tcp_free(f->dns);
     close_p(&f->fd);
-    if (f->next)
-        f->next->prev = f->prev;
-    *f->prev = f->next;
+    list_remove(&f->link);
     quota_give_flow(s);
     policy_unref(f->policy);
     strbuf_done(&f->out);
@@ -203,12 +201,8 @@ static bool flow_new(struct sandbox *s, int fd)
                        .policy = policy_ref(s->policy),
                        .fd = fd,
                        .server_fd = -1,
-                       .began_ns = clock_ns(),
-                       .next = s->flows,
-                       .prev = &s->flows};
-    if (f->next)
-        f->next->prev = &f->next;
-    s->flows = f;
+                       .began_ns = clock_ns()};
+    list_push(&s->flows, &f->link);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (original_destination(s, fd, &f->dst) < 0)
         flow_refuse(f, "no destination");
@@ -292,27 +286,19 @@ static void judge_again(struct flow *f, struct policy *p)
 
 void flows_judge_again(struct sandbox *s)
 {
-    struct flow *next;
-
-    for (struct flow *f = s->flows; f; f = next) {
-        next = f->next;
+    LIST_EACH(struct flow, f, &s->flows, link)
         judge_again(f, s->policy);
-    }
 }
 
 void flows_reset_inspected(struct sandbox *s)
 {
-    struct flow *next;
-
-    for (struct flow *f = s->flows; f; f = next) {
-        next = f->next;
+    LIST_EACH(struct flow, f, &s->flows, link)
         if (f->inspect)
             flow_reset(f, "settings changed");
-    }
 }
 
 void flows_reset_all(struct sandbox *s, const char *why)
 {
-    while (s->flows)
-        flow_reset(s->flows, why);
+    while (!list_empty(&s->flows))
+        flow_reset(LIST_FIRST(struct flow, &s->flows, link), why);
 }

@@ -29,7 +29,7 @@ struct dns_tcp;
 struct flow {
     struct sandbox *sandbox;
     struct policy *policy; /* the policy that judged the flow */
-    struct flow *next, **prev;
+    struct list link;
     enum flow_state state;
     int fd, server_fd;   /* until the relay or the inspection takes them over */
     struct net_addr dst; /* where the sandbox was going */

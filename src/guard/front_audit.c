@@ -63,10 +63,10 @@ static bool one_of(const char *s, const char *const *words)
 /* ---- ASK_AUDIT ------------------------------------------------------------------------------- */
 
 static unsigned running, jobs; /* running: on threads; jobs: with those that wait */
-static struct job *waiting, *all;
+static struct list waiting, all;
 
 struct job {
-    struct job *next_waiting, *next;
+    struct list in_waiting, in_all;
     uv_work_t work;
     struct front_asker from;
     int dir; /* the record's directory */
@@ -169,12 +169,8 @@ static void work(uv_work_t *w)
 
 static void job_free(struct job *job)
 {
-    for (struct job **at = &all; *at; at = &(*at)->next)
-        if (*at == job) {
-            *at = job->next;
-            jobs--;
-            break;
-        }
+    jobs -= list_linked(&job->in_all);
+    list_remove(&job->in_all);
     strbuf_done(&job->out);
     close_p(&job->dir);
     close_p(&job->fd);
@@ -202,10 +198,9 @@ static void after_work(uv_work_t *w, int status)
 /* Starts jobs that wait, the oldest first. */
 static void start_waiting(struct guard *g)
 {
-    while (waiting && running < RUNNING_MAX) {
-        struct job *job = waiting;
+    while (!list_empty(&waiting) && running < RUNNING_MAX) {
+        struct job *job = LIST_POP(struct job, &waiting, in_waiting);
 
-        waiting = job->next_waiting;
         job->dir = openat(g->dir, AUDIT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (job->dir >= 0 && uv_queue_work(g->loop, &job->work, work, after_work) == 0) {
             running++;
@@ -220,20 +215,15 @@ static unsigned jobs_of(const char *tenant)
 {
     unsigned n = 0;
 
-    for (const struct job *job = all; job; job = job->next)
+    LIST_EACH(const struct job, job, &all, in_all)
         n += strcmp(job->tenant, tenant) == 0;
     return n;
 }
 
 static void add_job(struct job *job)
 {
-    struct job **at = &waiting;
-
-    while (*at)
-        at = &(*at)->next_waiting;
-    *at = job;
-    job->next = all;
-    all = job;
+    list_append(&waiting, &job->in_waiting);
+    list_push(&all, &job->in_all);
     jobs++;
 }
 

@@ -46,6 +46,7 @@
 #include <uv.h>
 
 #include "lib/base/err.h"
+#include "lib/base/map.h"
 #include "wire/guard.h"
 #include "guard/addr.h"
 #include "lib/settings/settings.h"
@@ -91,10 +92,10 @@ struct guard {
     struct count *sanitised;           /* counts.h: findings by kind; NULL before the first */
     size_t n_sanitised;                /* how many kinds `sanitised` has */
     uint64_t dns_allowed, dns_blocked; /* questions of all sandboxes, so far */
-    struct sandbox *sandboxes[4096];   /* by id */
+    struct map sandboxes;              /* by id */
     size_t n_sandboxes, n_flows;       /* each takes two descriptors: max_pairs bounds the sum */
     size_t max_pairs;
-    struct account *accounts; /* quota.c: one for each tenant that had flows */
+    struct list accounts; /* quota.c: one for each tenant that had flows */
 };
 
 /* ---- sandbox.c ------------------------------------------------------------------------------- */
@@ -123,14 +124,14 @@ struct dns_budget {
 
 /* The flows that the sandboxes of one tenant have together. There is one account per tenant. */
 struct account {
-    struct account *next;
+    struct list link;
     char tenant[ID_LEN + 1];
     size_t flows;
 };
 
 struct sandbox {
     struct guard *guard;
-    struct sandbox *next;
+    struct map_node by_id;
     struct account *account; /* NULL until used, and for a sandbox of no tenant */
     char id[ID_LEN + 1], tenant[ID_LEN + 1];
     uint64_t life, epoch;
@@ -143,9 +144,8 @@ struct sandbox {
     struct dns_budget dns;
     struct fakes *fakes;     /* NULL until used */
     struct learned *learned; /* NULL until used */
-    struct flow *flows;      /* doubly linked: flow.h */
-    struct udp_flow *udp_flows;
-    struct question *questions;      /* asked over UDP, not answered yet: udp.c */
+    struct list flows, udp_flows;
+    struct list questions;           /* asked over UDP, not answered yet: udp.c */
     uint64_t untold_up, untold_down; /* bytes that the front has not been told of: news.h */
     unsigned refs;                   /* one of the table, of each flow and of each question */
     bool gone;

@@ -104,7 +104,7 @@ static void end(struct inspect *i)
     watch_drop(&i->sandbox_watch);
     watch_drop(&i->server_watch);
     alarm_drop(&i->timer);
-    work_drop(i->guard->works, &i->work);
+    work_drop(&i->work);
     side_done(&i->client);
     side_done(&i->server);
     inspect_upload_done(i);

@@ -13,11 +13,7 @@ struct learned {
 
 static size_t slot_of(const struct net_addr *a)
 {
-    uint32_t h = 2166136261u;
-
-    for (size_t i = 0; i < sizeof a->ip; i++)
-        h = (h ^ a->ip[i]) * 16777619u;
-    return h % SLOTS;
+    return hash_bytes(0, a->ip, sizeof a->ip) % SLOTS;
 }
 
 void learned_note(struct sandbox *s, const char *name, const struct net_addr *a)

@@ -1,9 +1,8 @@
 /* Names, and finding the entry for one: exactly that name, or `*.x` for any name below x.
  *
- * The entries are in one table with open addressing, under a hash of their labels. The hash is
- * built from the last label to the first, each label with the hash of those behind it, so one walk
- * over a name gives the hashes of all its endings. It has a key of this process (SipHash-1-3),
- * because whoever writes the entries could choose names that collide. */
+ * The entries are in one map, under a hash of their labels. The hash is built from the last label to
+ * the first, each label with the hash of those behind it, so one walk over a name gives the hashes
+ * of all its endings. */
 #pragma once
 
 #include "guard/policy.h"

@@ -5,16 +5,15 @@
 #define KEPT_MAX  16
 #define WANT_SIZE (1024 * 1024) /* the most that a process without privilege may set */
 
-static struct pipe_pair *kept;
+static struct list kept;
 static size_t n_kept, n_pairs;
 
 struct pipe_pair *pipes_take(void)
 {
-    struct pipe_pair *p = kept;
+    struct pipe_pair *p = LIST_POP(struct pipe_pair, &kept, link);
     int size;
 
     if (p) {
-        kept = p->next;
         n_kept--;
         return p;
     }
@@ -38,8 +37,7 @@ void pipes_give(struct pipe_pair *p)
         pipes_discard(p);
         return;
     }
-    p->next = kept;
-    kept = p;
+    list_push(&kept, &p->link);
     n_kept++;
 }
 

@@ -2,12 +2,12 @@
  * pipes in the pool are empty. */
 #pragma once
 
-#include "lib/base/base.h"
+#include "lib/base/list.h"
 
 #define PIPES_MAX 256 /* further flows do without, to leave descriptors for connections */
 
 struct pipe_pair {
-    struct pipe_pair *next;
+    struct list link;
     int fds[2];
     size_t size;
 };

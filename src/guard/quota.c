@@ -49,13 +49,12 @@ static struct account *account_of(struct sandbox *s)
 
     if (a || !s->tenant[0])
         return a;
-    for (a = s->guard->accounts; a && strcmp(a->tenant, s->tenant) != 0;)
-        a = a->next;
+    a = LIST_FIND(struct account, at, &s->guard->accounts, link,
+                  strcmp(at->tenant, s->tenant) == 0);
     if (!a) {
         a = xcalloc(1, sizeof *a);
         memcpy(a->tenant, s->tenant, sizeof a->tenant);
-        a->next = s->guard->accounts;
-        s->guard->accounts = a;
+        list_push(&s->guard->accounts, &a->link);
     }
     s->account = a;
     return a;

@@ -2,14 +2,11 @@
 
 #include <string.h>
 
-#include "guard/dns_names.h"
-
-#define BUCKETS 4096
+#include "lib/base/map.h"
 
 struct entry {
-    struct entry *next;          /* next in the same bucket */
-    struct entry *newer, *older; /* neighbours by time of last use */
-    uint64_t hash, until_ns;
+    struct map_node node;
+    uint64_t until_ns;
     size_t size;
     int r;
     uint16_t type;
@@ -26,9 +23,8 @@ struct entry_record {
 };
 
 struct resolver_cache {
-    struct entry *buckets[BUCKETS];
-    struct entry *newest, *oldest;
-    size_t n, bytes;
+    struct map entries; /* in the order of their last use */
+    size_t bytes;
 };
 
 struct resolver_cache *resolver_cache_new(void)
@@ -36,36 +32,15 @@ struct resolver_cache *resolver_cache_new(void)
     return xcalloc(1, sizeof(struct resolver_cache));
 }
 
-static struct entry **find(struct resolver_cache *c, const char *name, uint16_t type, uint64_t hash)
+static struct entry *find(struct resolver_cache *c, const char *name, uint16_t type)
 {
-    struct entry **at = &c->buckets[hash % BUCKETS];
-
-    while (*at && ((*at)->hash != hash || (*at)->type != type || strcmp((*at)->name, name) != 0))
-        at = &(*at)->next;
-    return at;
+    return MAP_FIND(struct entry, e, &c->entries, hash_text(type, name), node,
+                    e->type == type && strcmp(e->name, name) == 0);
 }
 
-static void unlink_use(struct resolver_cache *c, struct entry *e)
+static void drop(struct resolver_cache *c, struct entry *e)
 {
-    *(e->newer ? &e->newer->older : &c->newest) = e->older;
-    *(e->older ? &e->older->newer : &c->oldest) = e->newer;
-    e->newer = e->older = NULL;
-}
-
-static void link_use(struct resolver_cache *c, struct entry *e)
-{
-    e->older = c->newest;
-    *(c->newest ? &c->newest->newer : &c->oldest) = e;
-    c->newest = e;
-}
-
-static void drop(struct resolver_cache *c, struct entry **at)
-{
-    struct entry *e = *at;
-
-    *at = e->next;
-    unlink_use(c, e);
-    c->n--;
+    map_remove(&c->entries, &e->node);
     c->bytes -= e->size;
     free(e);
 }
@@ -74,10 +49,8 @@ void resolver_cache_free(struct resolver_cache *c)
 {
     if (!c)
         return;
-    for (struct entry *e = c->newest, *older; e; e = older) {
-        older = e->older;
-        free(e);
-    }
+    MAP_EACH(struct entry, e, &c->entries, node)
+        drop(c, e);
     free(c);
 }
 
@@ -122,43 +95,36 @@ static struct entry *entry_new(const char *name, const struct dns_answer *a)
 void resolver_cache_put(struct resolver_cache *c, const char *name, uint16_t type, int r,
                         const struct dns_answer *a, uint64_t now_ns)
 {
-    uint64_t hash = dns_name_hash(name, type);
-    struct entry **at = find(c, name, type, hash), *e;
+    struct entry *e = find(c, name, type);
     uint32_t ttl = a ? resolver_cache_ttl(a) : RESOLVER_TTL_MIN;
 
-    if (*at)
-        drop(c, at);
+    if (e)
+        drop(c, e);
     e = entry_new(name, a);
-    e->hash = hash;
     e->type = type;
     e->r = r;
     e->rcode = a ? a->rcode : DNS_SERVFAIL;
     e->until_ns = now_ns + ttl * 1000000000ull;
-    while (c->oldest &&
-           (c->n >= RESOLVER_CACHE_ENTRIES || c->bytes + e->size > RESOLVER_CACHE_BYTES))
-        drop(c, find(c, c->oldest->name, c->oldest->type, c->oldest->hash));
-    at = &c->buckets[hash % BUCKETS];
-    e->next = *at;
-    *at = e;
-    link_use(c, e);
-    c->n++;
+    while (c->entries.n > 0 &&
+           (c->entries.n >= RESOLVER_CACHE_ENTRIES || c->bytes + e->size > RESOLVER_CACHE_BYTES))
+        drop(c, MAP_FIRST(struct entry, &c->entries, node));
+    map_add(&c->entries, &e->node, hash_text(type, name));
     c->bytes += e->size;
 }
 
 bool resolver_cache_get(struct resolver_cache *c, const char *name, uint16_t type, uint64_t now_ns,
                         int *ret_r, struct dns_answer *ret)
 {
-    struct entry **at = find(c, name, type, dns_name_hash(name, type)), *e = *at;
+    struct entry *e = find(c, name, type);
     size_t used = 0;
 
     if (!e)
         return false;
     if (e->until_ns <= now_ns) {
-        drop(c, at);
+        drop(c, e);
         return false;
     }
-    unlink_use(c, e);
-    link_use(c, e);
+    map_renew(&c->entries, &e->node);
     *ret_r = e->r;
     ret->rcode = e->rcode;
     ret->truncated = false;

@@ -7,9 +7,9 @@
 
 struct flight {
     struct resolver *resolver;
-    struct flight *newer, *older;
-    struct waiter *waiters;
-    uint64_t hash, deadline_ns;
+    struct map_node by_question;
+    struct list waiters;
+    uint64_t deadline_ns;
     uv_timer_t *timer;
     struct upstream *tries[RESOLVER_TRIES]; /* NULL: this try has failed */
     size_t servers[RESOLVER_TRIES];         /* which server each try asks */
@@ -23,15 +23,12 @@ struct flight {
  * comes. */
 static void take_down(struct flight *f)
 {
-    struct resolver *r = f->resolver;
-
     for (unsigned i = 0; i < f->n_tries; i++) {
         upstream_free(f->tries[i]);
         f->tries[i] = NULL;
     }
     alarm_drop(&f->timer);
-    *(f->newer ? &f->newer->older : &r->newest) = f->older;
-    *(f->older ? &f->older->newer : &r->oldest) = f->newer;
+    map_remove(&f->resolver->flights, &f->by_question);
     f->landed = true;
 }
 
@@ -47,9 +44,7 @@ static void flight_free(struct flight *f)
 
 static void unlink_waiter(struct waiter *w)
 {
-    if (w->next)
-        w->next->link = w->link;
-    *w->link = w->next;
+    list_remove(&w->link);
     w->flight = NULL;
 }
 
@@ -64,9 +59,8 @@ static void land(struct flight *f, int r, struct dns_answer *a)
     }
     resolver_cache_put(f->resolver->cache, f->name, f->type, r, a, clock_ns());
     take_down(f);
-    while (f->waiters) {
-        struct waiter *w = f->waiters;
-
+    struct waiter *w;
+    while ((w = LIST_FIRST(struct waiter, &f->waiters, link))) {
         unlink_waiter(w);
         w->done(w, r, a);
     }
@@ -137,21 +131,17 @@ static void on_late(uv_timer_t *t)
 
 static struct flight *find(struct resolver *r, const char *name, uint16_t type, uint64_t hash)
 {
-    struct flight *f = r->newest;
-
-    while (f && (f->hash != hash || f->type != type || strcmp(f->name, name) != 0))
-        f = f->older;
-    return f;
+    return MAP_FIND(struct flight, f, &r->flights, hash, by_question,
+                    f->type == type && strcmp(f->name, name) == 0);
 }
 
 /* Makes the oldest flight end, in the next turn of the loop and not at once: its waiter may be the
  * very caller that is asking now. */
 static void give_up_oldest(struct resolver *r)
 {
-    struct flight *f = r->oldest;
+    struct flight *f =
+        LIST_FIND(struct flight, at, &r->flights.all, by_question.all, at->deadline_ns != 0);
 
-    while (f && f->deadline_ns == 0)
-        f = f->newer;
     if (!f)
         return;
     f->deadline_ns = 0;
@@ -168,14 +158,11 @@ static struct flight *flight_new(struct resolver *r, const char *name, uint16_t 
         give_up_oldest(r);
     f = xcalloc(1, sizeof *f);
     f->resolver = r;
-    f->hash = hash;
     f->type = type;
     f->deadline_ns = clock_ns() + RESOLVER_NS;
     f->timer = alarm_new(r->guard->loop, f);
     snprintf(f->name, sizeof f->name, "%s", name);
-    f->older = r->newest;
-    *(r->newest ? &r->newest->newer : &r->oldest) = f;
-    r->newest = f;
+    map_add(&r->flights, &f->by_question, hash);
     r->n_flights++;
     if (ask_next(f, false))
         return f;
@@ -186,7 +173,7 @@ static struct flight *flight_new(struct resolver *r, const char *name, uint16_t 
 
 int flight_wait(struct resolver *r, const char *name, uint16_t type, struct waiter *w)
 {
-    uint64_t hash = dns_name_hash(name, type);
+    uint64_t hash = hash_text(type, name);
     struct flight *f = find(r, name, type, hash);
 
     if (!f)
@@ -194,11 +181,7 @@ int flight_wait(struct resolver *r, const char *name, uint16_t type, struct wait
     if (!f)
         return -EIO;
     w->flight = f;
-    w->link = &f->waiters;
-    w->next = f->waiters;
-    if (w->next)
-        w->next->link = &w->next;
-    f->waiters = w;
+    list_push(&f->waiters, &w->link);
     return 0;
 }
 
@@ -209,7 +192,7 @@ void flight_leave(struct waiter *w)
     if (!f)
         return;
     unlink_waiter(w);
-    if (!f->waiters && !f->landed) {
+    if (list_empty(&f->waiters) && !f->landed) {
         take_down(f);
         flight_free(f);
     }

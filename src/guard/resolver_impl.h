@@ -24,7 +24,7 @@ struct resolver {
     size_t n_servers;
     size_t preferred; /* index of the server that answered last */
     struct resolver_cache *cache;
-    struct flight *newest, *oldest;
+    struct map flights; /* that are under way, the oldest first */
     size_t n_flights;
     bool gone; /* freed when the last flight has ended */
 };
@@ -36,7 +36,7 @@ int resolver_servers_read(struct resolver *r, const char *servers, struct sg_err
 
 struct waiter {
     struct flight *flight; /* NULL: not waiting */
-    struct waiter *next, **link;
+    struct list link;
     struct resolver_query *query;
     void (*done)(struct waiter *w, int r, const struct dns_answer *a);
 };

@@ -13,21 +13,10 @@
 
 #define REST_NS 5000000ull
 
-static struct sandbox **bucket_of(struct guard *g, const char *id)
-{
-    uint32_t h = 2166136261u;
-
-    for (const char *p = id; *p; p++)
-        h = (h ^ (uint8_t)*p) * 16777619u;
-    return &g->sandboxes[h % ARRAY_SIZE(g->sandboxes)];
-}
-
 struct sandbox *sandbox_find(struct guard *g, const char *id)
 {
-    for (struct sandbox *s = *bucket_of(g, id); s; s = s->next)
-        if (strcmp(s->id, id) == 0)
-            return s;
-    return NULL;
+    return MAP_FIND(struct sandbox, s, &g->sandboxes, hash_text(0, id), by_id,
+                    strcmp(s->id, id) == 0);
 }
 
 struct sandbox *sandbox_ref(struct sandbox *s)
@@ -110,11 +99,7 @@ static void take_out(struct sandbox *s)
 {
     struct guard *g = s->guard;
 
-    for (struct sandbox **p = bucket_of(g, s->id); *p; p = &(*p)->next)
-        if (*p == s) {
-            *p = s->next;
-            break;
-        }
+    map_remove(&g->sandboxes, &s->by_id);
     g->n_sandboxes--;
     s->gone = true;
     flows_reset_all(s, "the sandbox has ended");
@@ -132,7 +117,7 @@ static void take_out(struct sandbox *s)
  * refuses whatever connects. */
 void sandbox_add(struct guard *g, const struct guard_message *m, int tcp, int udp, int document)
 {
-    struct sandbox *old = sandbox_find(g, m->id), *s, **bucket = bucket_of(g, m->id);
+    struct sandbox *old = sandbox_find(g, m->id), *s;
     struct policy *policy = NULL;
     struct sg_error e = {0};
 
@@ -146,7 +131,6 @@ void sandbox_add(struct guard *g, const struct guard_message *m, int tcp, int ud
     }
     s = xcalloc(1, sizeof *s);
     *s = (struct sandbox){.guard = g,
-                          .next = *bucket,
                           .life = m->life,
                           .epoch = m->epoch,
                           .path = (enum egress_path)m->path,
@@ -156,7 +140,7 @@ void sandbox_add(struct guard *g, const struct guard_message *m, int tcp, int ud
                           .refs = 1};
     memcpy(s->id, m->id, sizeof s->id);
     memcpy(s->tenant, m->tenant, sizeof s->tenant);
-    *bucket = s;
+    map_add(&g->sandboxes, &s->by_id, hash_text(0, s->id));
     g->n_sandboxes++;
     s->tcp_poll = watch_new(g->loop, tcp, s);
     s->udp_poll = watch_new(g->loop, udp, s);

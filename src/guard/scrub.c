@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "lib/base/list.h"
 #include "lib/text/base64.h"
 #include "guard/scrub_decode.h"
 
@@ -12,7 +13,7 @@
 #define LITTLE     2               /* symbols that may go out while a match is unclear */
 
 struct pattern {
-    struct pattern *next;
+    struct list link;
     enum scrub_view view;
     size_t index;           /* among the patterns of its view */
     const unsigned char *p; /* the secret's own bytes, or a copy in another form */
@@ -24,7 +25,7 @@ struct pattern {
 };
 
 struct scrub {
-    struct pattern *patterns[VIEW_MAX_];
+    struct list patterns[VIEW_MAX_];
     size_t n[VIEW_MAX_];
     size_t ring[VIEW_MAX_];     /* ring's size: a power of two that holds the longest pattern */
     bool leads[VIEW_MAX_][256]; /* symbols that a pattern begins with */
@@ -91,15 +92,14 @@ static void add_pattern(struct scrub *s, enum scrub_view view, size_t value_len,
     size_t half = len / 2 + 1;
     struct pattern *n = xcalloc(1, sizeof *n);
 
-    *n = (struct pattern){.next = s->patterns[view],
-                          .view = view,
+    *n = (struct pattern){.view = view,
                           .index = s->n[view]++,
                           .p = own ? own : p,
                           .len = len,
                           .part = half < SCRUB_PART_MIN ? SCRUB_PART_MIN : half,
                           .bytes_max = value_len * SCRUB_STRETCH,
                           .own = own};
-    s->patterns[view] = n;
+    list_push(&s->patterns[view], &n->link);
     find_falls(n);
     add_lead(s, n);
     while (s->ring[view] < len)
@@ -166,19 +166,15 @@ void scrub_free(struct scrub *s)
     if (!s)
         return;
     for (enum scrub_view v = 0; v < VIEW_MAX_; v++)
-        for (struct pattern *p = s->patterns[v], *next; p; p = next) {
-            next = p->next;
+        LIST_EACH(struct pattern, p, &s->patterns[v], link)
             pattern_free(p);
-        }
     free(s);
 }
 
 static bool is_known(const struct scrub *s, const void *value, size_t len)
 {
-    for (const struct pattern *p = s->patterns[VIEW_RAW]; p; p = p->next)
-        if (p->len == len && memcmp(p->p, value, len) == 0)
-            return true;
-    return false;
+    return LIST_FIND(const struct pattern, p, &s->patterns[VIEW_RAW], link,
+                     p->len == len && memcmp(p->p, value, len) == 0);
 }
 
 void scrub_add(struct scrub *s, const void *value, size_t len)
@@ -258,7 +254,7 @@ static void give_up(struct scrub_stream *st, const struct pattern *p)
 
 static void give_up_view(struct scrub_stream *st, enum scrub_view view)
 {
-    for (const struct pattern *p = st->scrub->patterns[view]; p; p = p->next)
+    LIST_EACH(const struct pattern, p, &st->scrub->patterns[view], link)
         give_up(st, p);
     st->views[view].active = 0;
 }
@@ -300,7 +296,7 @@ static void see(struct scrub_stream *st, enum scrub_view view, unsigned char byt
     v->end = to;
     v->gap = 0;
     v->active = 0;
-    for (const struct pattern *p = st->scrub->patterns[view]; p; p = p->next)
+    LIST_EACH(const struct pattern, p, &st->scrub->patterns[view], link)
         step(st, p, c, end);
 }
 

@@ -44,13 +44,8 @@ static void parts_done(struct parts *p)
 
 static void each_sandbox(struct guard *g, void (*fn)(struct sandbox *s))
 {
-    struct sandbox *next;
-
-    for (size_t i = 0; i < ARRAY_SIZE(g->sandboxes); i++)
-        for (struct sandbox *s = g->sandboxes[i]; s; s = next) {
-            next = s->next;
-            fn(s);
-        }
+    MAP_EACH(struct sandbox, s, &g->sandboxes, by_id)
+        fn(s);
 }
 
 static void put_parts(struct guard *g, struct parts *p)

@@ -28,7 +28,7 @@
 #define ASK_NS       2000000000ull
 
 struct datagram {
-    struct datagram *next;
+    struct list link;
     size_t len;
     uint8_t bytes[];
 };
@@ -36,9 +36,8 @@ struct datagram {
 struct udp_flow {
     struct sandbox *sandbox;
     struct policy *policy; /* the policy that judged the flow */
-    struct udp_flow *next, **prev;
-    struct udp_flow *next_here;   /* next in the same bucket of `flows` */
-    struct udp_flow *next_asking; /* next in the same bucket of `asking`, until the socket came */
+    struct list link;
+    struct map_node by_ends, by_seq; /* in `flows`, and in `asking` until the socket came */
     struct net_addr dst, dialled;
     struct sockaddr_storage local, peer; /* of its datagrams: destination, source */
     char name[POLICY_NAME_MAX + 1];      /* the name that dst stands for; "": none */
@@ -47,7 +46,7 @@ struct udp_flow {
     uv_poll_t *in_watch, *out_watch;
     uv_timer_t *timer;
     struct resolver_query *query;
-    struct datagram *waiting;
+    struct list waiting; /* datagrams */
     unsigned n_waiting;
     const char *rule, *error;
     bool allowed;
@@ -58,72 +57,36 @@ static uint8_t bytes[DATAGRAM_MAX]; /* used by the loop's thread only */
 
 /* ---- finding a flow -------------------------------------------------------------------------- */
 
-#define PLACES 4096
+static struct map flows;  /* of all sandboxes */
+static struct map asking; /* flows that wait for a socket */
 
-static struct udp_flow *flows[PLACES];  /* of all sandboxes, hashed by both ends */
-static struct udp_flow *asking[PLACES]; /* flows that wait for a socket, by seq */
-
-static struct udp_flow **place_of(const struct sandbox *s, const struct sockaddr_storage *local,
-                                  const struct sockaddr_storage *peer)
+static uint64_t hash_ends(const struct sandbox *s, const struct sockaddr_storage *local,
+                          const struct sockaddr_storage *peer)
 {
-    const struct sockaddr_in6 *ends[] = {(const struct sockaddr_in6 *)local,
-                                         (const struct sockaddr_in6 *)peer};
-    uint32_t h = 2166136261u ^ (uint32_t)((uintptr_t)s >> 4);
+    uint64_t h = hash_bytes((uintptr_t)s, local, sizeof(struct sockaddr_in6));
 
-    for (size_t e = 0; e < ARRAY_SIZE(ends); e++) {
-        for (size_t i = 0; i < sizeof ends[e]->sin6_addr; i++)
-            h = (h ^ ends[e]->sin6_addr.s6_addr[i]) * 16777619u;
-        h = (h ^ ends[e]->sin6_port) * 16777619u;
-    }
-    return &flows[(h ^ h >> 15) % PLACES];
+    return hash_bytes(h, peer, sizeof(struct sockaddr_in6));
 }
 
 static struct udp_flow *find(struct sandbox *s, const struct sockaddr_storage *local,
                              const struct sockaddr_storage *peer)
 {
-    struct udp_flow *u = *place_of(s, local, peer);
-
-    while (u && (u->sandbox != s || memcmp(&u->local, local, sizeof *local) != 0 ||
-                 memcmp(&u->peer, peer, sizeof *peer) != 0))
-        u = u->next_here;
-    return u;
+    return MAP_FIND(struct udp_flow, u, &flows, hash_ends(s, local, peer), by_ends,
+                    u->sandbox == s && memcmp(&u->local, local, sizeof *local) == 0 &&
+                        memcmp(&u->peer, peer, sizeof *peer) == 0);
 }
 
 static void list(struct udp_flow *u)
 {
-    struct udp_flow **place = place_of(u->sandbox, &u->local, &u->peer);
-
-    u->next_here = *place;
-    *place = u;
-    u->next = u->sandbox->udp_flows;
-    u->prev = &u->sandbox->udp_flows;
-    if (u->next)
-        u->next->prev = &u->next;
-    u->sandbox->udp_flows = u;
-}
-
-/* The flow waits for no socket any more: takes it out of `asking`. */
-static void answered(struct udp_flow *u)
-{
-    struct udp_flow **at = &asking[u->seq % PLACES];
-
-    while (*at && *at != u)
-        at = &(*at)->next_asking;
-    if (*at)
-        *at = u->next_asking;
+    map_add(&flows, &u->by_ends, hash_ends(u->sandbox, &u->local, &u->peer));
+    list_push(&u->sandbox->udp_flows, &u->link);
 }
 
 static void unlist(struct udp_flow *u)
 {
-    struct udp_flow **at = place_of(u->sandbox, &u->local, &u->peer);
-
-    while (*at != u)
-        at = &(*at)->next_here;
-    *at = u->next_here;
-    if (u->next)
-        u->next->prev = u->prev;
-    *u->prev = u->next;
-    answered(u);
+    map_remove(&flows, &u->by_ends);
+    map_remove(&asking, &u->by_seq);
+    list_remove(&u->link);
 }
 
 /* ---- the end of a flow ----------------------------------------------------------------------- */
@@ -152,11 +115,8 @@ static void udp_end(struct udp_flow *u)
     alarm_drop(&u->timer);
     close_p(&u->inside);
     close_p(&u->outside);
-    while (u->waiting) {
-        struct datagram *g = u->waiting;
-        u->waiting = g->next;
+    LIST_EACH(struct datagram, g, &u->waiting, link)
         free(g);
-    }
     quota_give_flow(s);
     policy_unref(u->policy);
     free(u);
@@ -235,15 +195,15 @@ static void on_idle(uv_timer_t *t)
 
 void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd)
 {
-    struct udp_flow *u = asking[seq % PLACES];
+    struct udp_flow *u = MAP_FIND(struct udp_flow, at, &asking, hash_bytes(0, &seq, sizeof seq),
+                                  by_seq, at->seq == seq);
+    struct datagram *d;
 
-    while (u && u->seq != seq)
-        u = u->next_asking;
     if (!u) { /* the flow has ended meanwhile */
         close_p(&fd);
         return;
     }
-    answered(u);
+    map_remove(&asking, &u->by_seq);
     if (code < 0 || fd < 0) {
         u->error = "no socket inside";
         udp_end(u);
@@ -255,9 +215,7 @@ void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd)
     watch_for(u->in_watch, UV_READABLE, on_event);
     watch_for(u->out_watch, UV_READABLE, on_event);
     alarm_set(u->timer, UDP_IDLE_NS, on_idle);
-    while (u->waiting) {
-        struct datagram *d = u->waiting;
-        u->waiting = d->next;
+    while ((d = LIST_POP(struct datagram, &u->waiting, link))) {
         u->up += d->len;
         pass_on(u->outside, d->bytes, d->len);
         free(d);
@@ -268,16 +226,14 @@ void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd)
 
 static void wait_with(struct udp_flow *u, const uint8_t *p, size_t len)
 {
-    struct datagram *d, **end = &u->waiting;
+    struct datagram *d;
 
     if (u->n_waiting == WAITING_MAX || !quota_count(u->sandbox, len))
         return;
     d = xcalloc(1, sizeof *d + len);
     d->len = len;
     memcpy(d->bytes, p, len);
-    while (*end)
-        end = &(*end)->next;
-    *end = d;
+    list_append(&u->waiting, &d->link);
     u->n_waiting++;
 }
 
@@ -298,8 +254,7 @@ static void open_ends(struct udp_flow *u, const struct net_addr *to)
         return;
     }
     u->seq = warden_link_ask_udp(g->link, u->sandbox, &u->local, &u->peer);
-    u->next_asking = asking[u->seq % PLACES];
-    asking[u->seq % PLACES] = u;
+    map_add(&asking, &u->by_seq, hash_bytes(0, &u->seq, sizeof u->seq));
 }
 
 static void on_resolved(void *arg, const struct resolved *res)
@@ -425,7 +380,7 @@ static void take(struct sandbox *s, const struct sockaddr_storage *local,
 
 struct question {
     struct sandbox *sandbox;
-    struct question *next, **prev;
+    struct list link;
     struct sockaddr_storage local, peer;
     struct dns_pending *pending;
     bool *gone; /* set if the question is freed while dns_serve runs */
@@ -437,9 +392,7 @@ static void question_free(struct question *q)
 
     if (q->gone)
         *q->gone = true;
-    if (q->next)
-        q->next->prev = q->prev;
-    *q->prev = q->next;
+    list_remove(&q->link);
     free(q);
     sandbox_unref(s);
 }
@@ -489,18 +442,11 @@ static void ask(struct sandbox *s, const struct sockaddr_storage *local,
 {
     struct question *q = xcalloc(1, sizeof *q);
     struct dns_pending *pending;
-    struct question **head = &s->questions;
     bool gone = false;
 
-    *q = (struct question){.sandbox = sandbox_ref(s),
-                           .local = *local,
-                           .peer = *peer,
-                           .next = *head,
-                           .prev = head,
-                           .gone = &gone};
-    if (q->next)
-        q->next->prev = &q->next;
-    *head = q;
+    *q =
+        (struct question){.sandbox = sandbox_ref(s), .local = *local, .peer = *peer, .gone = &gone};
+    list_push(&s->questions, &q->link);
     pending = dns_serve(s, p, len, false, answer, q);
     if (gone)
         return;
@@ -573,11 +519,8 @@ bool udp_receive(struct sandbox *s)
 
 void udp_judge_again(struct sandbox *s)
 {
-    struct udp_flow *next;
-
-    for (struct udp_flow *u = s->udp_flows; u; u = next) {
+    LIST_EACH(struct udp_flow, u, &s->udp_flows, link) {
         struct judgement j;
-        next = u->next;
         judge(u, s->policy, &j);
         if (j.verdict != VERDICT_ALLOW) {
             u->error = "policy changed";
@@ -592,13 +535,13 @@ void udp_judge_again(struct sandbox *s)
 
 void udp_reset_all(struct sandbox *s)
 {
-    while (s->udp_flows) {
-        s->udp_flows->error = "the sandbox has ended";
-        udp_end(s->udp_flows);
+    LIST_EACH(struct udp_flow, u, &s->udp_flows, link) {
+        u->error = "the sandbox has ended";
+        udp_end(u);
     }
-    while (s->questions) {
-        if (s->questions->pending)
-            dns_cancel(s->questions->pending);
-        question_free(s->questions);
+    LIST_EACH(struct question, q, &s->questions, link) {
+        if (q->pending)
+            dns_cancel(q->pending);
+        question_free(q);
     }
 }

@@ -159,9 +159,6 @@ TEST(each_tenant_has_a_share_of_the_connections)
     for (size_t i = 0; i < ARRAY_SIZE(noisy); i++)
         policy_unref(noisy[i].policy);
     policy_unref(quiet.policy);
-    while (g.accounts) {
-        struct account *a = g.accounts;
-        g.accounts = a->next;
+    LIST_EACH(struct account, a, &g.accounts, link)
         free(a);
-    }
 }

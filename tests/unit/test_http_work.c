@@ -91,8 +91,8 @@ static struct job *victim;
 static void run_and_drop(struct work *w)
 {
     run_job(w);
-    work_drop(queue, w);
-    work_drop(queue, &victim->work);
+    work_drop(w);
+    work_drop(&victim->work);
 }
 
 TEST(what_is_dropped_never_runs)
@@ -385,7 +385,7 @@ TEST(a_server_may_be_freed_while_it_is_made)
     open_gated(&h, c, 3);
     for (unsigned i = 0; i < 3; i++)
         post_many(&c[i], 'a', 100000);
-    WAIT_UNTIL(&h, h.server->n_makers == 2 && !TAILQ_EMPTY(&h.server->jobs));
+    WAIT_UNTIL(&h, h.server->n_makers == 2 && !list_empty(&h.server->jobs));
     http_server_free(h.server);
     EXPECT(closed == 3);
     sem_post(&gate);
@@ -396,13 +396,12 @@ TEST(a_server_may_be_freed_while_it_is_made)
 
 /* ---- room for bodies ------------------------------------------------------------------------- */
 
-static size_t n_in(const struct req_list *list)
+static size_t n_in(const struct list *list)
 {
-    const struct req *r;
     size_t n = 0;
 
-    TAILQ_FOREACH(r, list, in_room)
-    n++;
+    LIST_EACH(const struct req, r, list, in_room)
+        n++;
     return n;
 }
 
@@ -422,7 +421,8 @@ TEST(bodies_wait_for_room_but_not_for_slow_ones_of_others)
     EXPECT(h.server->room_taken == 32u << 20);
 
     /* One that brings nothing keeps neither its room nor others of its party from it. */
-    struct req *slow = TAILQ_FIRST(&h.server->roomed), *next = TAILQ_FIRST(&h.server->roomless);
+    struct req *slow = LIST_FIRST(struct req, &h.server->roomed, in_room);
+    struct req *next = LIST_FIRST(struct req, &h.server->roomless, in_room);
     for (unsigned i = 0; i < 1000 / HTTP_TICK_MS; i++) {
         EXPECT(slow->room == ROOM_TAKEN && next->room == ROOM_AWAITED && !body_flows(next));
         make_room_tick(slow);

@@ -15,10 +15,7 @@ static uint64_t hash_of(unsigned number)
 
 static struct item *find(const struct map *m, unsigned number)
 {
-    MAP_AT(struct item, x, m, hash_of(number), node)
-        if (x->number == number)
-            return x;
-    return NULL;
+    return MAP_FIND(struct item, x, m, hash_of(number), node, x->number == number);
 }
 
 TEST(zero_bytes_are_an_empty_map)
@@ -55,6 +52,22 @@ TEST(entries_are_found_until_they_are_removed)
     MAP_EACH(struct item, y, &m, node)
         map_remove(&m, &y->node);
     EXPECT(m.n == 0 && !m.buckets);
+}
+
+TEST(a_renewed_entry_is_the_last)
+{
+    struct item x[3] = {{.number = 1}, {.number = 2}, {.number = 3}};
+    struct map m = {0};
+    unsigned digits = 0;
+
+    for (unsigned i = 0; i < 3; i++)
+        map_add(&m, &x[i].node, hash_of(i + 1));
+    map_renew(&m, &x[0].node);
+    MAP_EACH(struct item, y, &m, node)
+        digits = digits * 10 + y->number;
+    EXPECT(digits == 231 && MAP_FIRST(struct item, &m, node) == &x[1] && find(&m, 1) == &x[0]);
+    MAP_EACH(struct item, y, &m, node)
+        map_remove(&m, &y->node);
 }
 
 TEST(entries_may_have_the_same_hash)

@@ -84,7 +84,7 @@ void mcp_bridge_fail(struct mcp_bridge *b, const json_t *message, const char *wh
 
 static void cancel(struct mcp_bridge *b, const json_t *id)
 {
-    for (struct mcp_post *p = b->posts; p; p = p->next)
+    LIST_EACH(struct mcp_post, p, &b->posts, link)
         if (id && mcp_post_is(p, id)) {
             mcp_post_drop(p);
             return;
@@ -182,7 +182,7 @@ static void turn(struct mcp_bridge *b)
         take_lines(b);
     exec_output_flush(&b->out);
     if (exec_output_left(&b->out) <= EXEC_OUTPUT_HIGH)
-        for (struct mcp_post *p = b->posts; p; p = p->next)
+        LIST_EACH(struct mcp_post, p, &b->posts, link)
             mcp_post_go_on(p);
 }
 
@@ -273,8 +273,8 @@ int mcp_bridge_run(struct mcp_bridge *b)
             url_add_query(&b->url, "pathId", b->path);
     }
     loop(b);
-    while (b->posts)
-        mcp_post_drop(b->posts);
+    LIST_EACH(struct mcp_post, p, &b->posts, link)
+        mcp_post_drop(p);
     if (b->used)
         say_goodbye(b);
     repl_watch_close(&b->watch);

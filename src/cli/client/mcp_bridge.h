@@ -33,7 +33,7 @@ struct mcp_bridge {
     bool skipping;                                           /* the line is too long: drop it */
     bool input_over;
     struct exec_output out;
-    struct mcp_post *posts;
+    struct list posts; /* of struct mcp_post */
     size_t n_posts;
     bool initializing;
     bool used; /* a message was sent to the server */

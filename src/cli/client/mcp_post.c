@@ -174,9 +174,7 @@ void mcp_post_go_on(struct mcp_post *p)
 
 void mcp_post_drop(struct mcp_post *p)
 {
-    *p->link = p->next;
-    if (p->next)
-        p->next->link = p->link;
+    list_remove(&p->link);
     p->bridge->n_posts--;
     if (p->initialize)
         p->bridge->initializing = false;
@@ -249,14 +247,10 @@ void mcp_post_begin(struct mcp_bridge *b, json_t *message)
                            .easy = curl_easy_init(),
                            .message = message,
                            .body = json_dumps(message, JSON_COMPACT),
-                           .initialize = strcmp(jr_text(message, "method"), "initialize") == 0,
-                           .next = b->posts,
-                           .link = &b->posts};
+                           .initialize = strcmp(jr_text(message, "method"), "initialize") == 0};
     if (!p->easy || !p->body)
         abort();
-    if (p->next)
-        p->next->link = &p->next;
-    b->posts = p;
+    list_push(&b->posts, &p->link);
     b->n_posts++;
     b->initializing |= p->initialize;
     mcp_events_init(&p->events);

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "lib/base/list.h"
 #include "cli/client/mcp_events.h"
 #include "cli/client/repl_watch.h"
 
@@ -27,7 +28,7 @@ struct mcp_post {
     struct strbuf answer; /* the answer, if it is no stream */
     size_t answered;      /* how many requests have an answer */
     bool held;            /* waits until the client has read more */
-    struct mcp_post *next, **link;
+    struct list link;
 };
 
 /* Sends a message, and owns it from now on. */

@@ -1,7 +1,6 @@
 #include "front/core/ready.h"
 
 #include <string.h>
-#include <sys/queue.h>
 
 #include "lib/base/clock.h"
 #include "front/core/reply.h"
@@ -10,12 +9,12 @@
 #define GOOD_NS 1000000000ull
 
 struct asking {
-    LIST_ENTRY(asking) next;
+    struct list link;
     struct http_req *req;
 };
 
 static struct {
-    LIST_HEAD(, asking) waiting;
+    struct list waiting;
     bool asked; /* the warden was asked */
     uint64_t told_ns;
     int r;
@@ -39,7 +38,7 @@ static void on_close(struct http_req *req)
 {
     struct asking *a = req->owner;
 
-    LIST_REMOVE(a, next);
+    list_remove(&a->link);
     free(a);
 }
 
@@ -51,7 +50,7 @@ static void on_told(void *arg, const struct order_answer *a, int fd)
     ready.asked = false;
     ready.told_ns = clock_ns();
     ready.r = warden_error(a, &ready.e);
-    while ((first = LIST_FIRST(&ready.waiting))) {
+    while ((first = LIST_FIRST(struct asking, &ready.waiting, link))) {
         struct http_req *req = first->req;
 
         req->on_close = NULL;
@@ -70,7 +69,7 @@ void ready_answer(struct http_req *req)
     }
     struct asking *a = xcalloc(1, sizeof(*a));
     a->req = req;
-    LIST_INSERT_HEAD(&ready.waiting, a, next);
+    list_push(&ready.waiting, &a->link);
     req->owner = a;
     req->on_close = on_close;
     req->unawaited = true;

@@ -53,7 +53,7 @@ static void on_close(struct http_req *req)
 {
     struct upload *u = req->owner;
 
-    work_drop(http_server_works(req->server), &u->unpacking);
+    work_drop(&u->unpacking);
     sink_done(&u->sink);
     multipart_free(u->parts);
     if (u->packed)

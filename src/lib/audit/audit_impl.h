@@ -15,6 +15,7 @@
 #pragma once
 
 #include "lib/audit/audit.h"
+#include "lib/base/map.h"
 
 #define AUDIT_HASH_LEN 64 /* hexadecimal */
 #define AUDIT_TIME_LEN 24 /* "2026-11-15T10:00:00.123Z" */
@@ -71,32 +72,23 @@ void audit_hash_text(const char *line, size_t len, char ret[AUDIT_HASH_LEN + 1])
 /* ---- pending.c ------------------------------------------------------------------------------- */
 
 struct audit_entry {
-    struct audit_entry *next;  /* in order of time */
-    struct audit_entry *chain; /* in the table */
-    uint64_t key, count;
+    struct list link;     /* in its queue, in order of time */
+    struct map_node node; /* in the table */
+    uint64_t count;
     int64_t time_ms;
     uint64_t again_ns;     /* if written: when to write the equal ones that came since */
     struct audit_record r; /* its texts follow */
 };
-/* The entries of all chains, by a hash of their content. */
-#define AUDIT_BUCKETS 4096
-struct audit_table {
-    struct audit_entry *buckets[AUDIT_BUCKETS];
-    uint64_t seed;
-};
-void audit_table_init(struct audit_table *t);
-
 struct audit_queue {
-    struct audit_entry *first, **last;
+    struct list all;
     size_t n;
 };
 /* The pending records of one chain. */
 struct audit_pending {
-    struct audit_table *table;
+    struct map *table;         /* the entries of all chains, by a hash of their content */
     struct audit_queue wait;   /* to be written */
     struct audit_queue recent; /* refusals that were written and may come again */
 };
-void audit_pending_init(struct audit_pending *p, struct audit_table *t);
 void audit_pending_add(struct audit_pending *p, const struct audit_record *r, int64_t time_ms);
 /* The first n records that waited were written. */
 void audit_pending_written(struct audit_pending *p, size_t n, uint64_t now_ns);
@@ -138,7 +130,7 @@ int audit_tenant_open(int dirfd, const char *tenant);
 /* ---- chain.c --------------------------------------------------------------------------------- */
 
 struct audit_chain {
-    struct audit_chain *next;
+    struct list link;
     int top;                 /* the top folder; another owns the descriptor */
     char tenant[ID_LEN + 1]; /* "": the top chain */
     struct audit_pending pending;
@@ -164,7 +156,7 @@ struct audit_writer {
 };
 /* Opens a chain and finds its end. The folder of the tenant must be there. *seq becomes the highest
  * number. */
-int audit_chain_open(int top, const char *tenant, struct audit_table *table, uint64_t *seq,
+int audit_chain_open(int top, const char *tenant, struct map *table, uint64_t *seq,
                      struct audit_chain **ret, struct sg_error *e);
 void audit_chain_free(struct audit_chain *c);
 /* Writes the records that wait. head: also signs a head at the end, if there is none yet. */
@@ -174,7 +166,7 @@ void audit_chain_rest(struct audit_chain *c);
 
 /* ---- sync.c ---------------------------------------------------------------------------------- */
 
-struct audit_sync *audit_sync_new(struct audit_chain *chains);
+struct audit_sync *audit_sync_new(const struct list *chains);
 /* In log.c: a sync was tried, with result r. */
 void audit_synced(struct audit_log *log, int r);
 

@@ -187,7 +187,7 @@ void audit_chain_free(struct audit_chain *c)
     free(c);
 }
 
-int audit_chain_open(int top, const char *tenant, struct audit_table *table, uint64_t *seq,
+int audit_chain_open(int top, const char *tenant, struct map *table, uint64_t *seq,
                      struct audit_chain **ret, struct sg_error *e)
 {
     struct audit_chain *c = xcalloc(1, sizeof(*c));
@@ -198,7 +198,7 @@ int audit_chain_open(int top, const char *tenant, struct audit_table *table, uin
     c->fd = c->dir = -1;
     c->head_ns = clock_ns();
     audit_place_init(&c->place);
-    audit_pending_init(&c->pending, table);
+    c->pending.table = table;
     r = open_directory(c, e);
     if (r == 0 && c->newest > 0)
         r = go_on(c, e);
@@ -269,19 +269,20 @@ static void print_batch(struct audit_chain *c, const struct audit_writer *w, boo
                         struct strbuf *out, struct audit_place *p, size_t *ret_n)
 {
     int64_t now = clock_wall_ms();
-    struct audit_entry *en = c->pending.wait.first;
     size_t n = 0;
 
     if (c->size == 0)
         audit_print_head(out, p, now, c->newest, w->signer);
-    for (; en && out->len + 2 * AUDIT_LINE_MAX < out->max &&
-           (n == 0 || c->size + out->len < w->limits->file_bytes);
-         en = en->next, n++) {
+    LIST_EACH(struct audit_entry, en, &c->pending.wait.all, link) {
+        if (out->len + 2 * AUDIT_LINE_MAX >= out->max ||
+            (n > 0 && c->size + out->len >= w->limits->file_bytes))
+            break;
+        n++;
         audit_print_record(out, p, en->time_ms, en->count, &en->r);
         if (p->since_head >= AUDIT_HEAD_RECORDS)
             audit_print_head(out, p, now, c->newest, w->signer);
     }
-    if (!en && head_at_end && p->since_head > 0)
+    if (n == c->pending.wait.n && head_at_end && p->since_head > 0)
         audit_print_head(out, p, now, c->newest, w->signer);
     *ret_n = n;
 }
@@ -319,7 +320,7 @@ int audit_chain_flush(struct audit_chain *c, const struct audit_writer *w, bool 
     int r = 0;
 
     strbuf_init(&out, BATCH_MAX);
-    while (r == 0 && (c->pending.wait.first || (head && c->place.since_head > 0)))
+    while (r == 0 && (c->pending.wait.n > 0 || (head && c->place.since_head > 0)))
         r = flush_some(c, w, head, &out);
     return r;
 }

@@ -12,8 +12,9 @@ struct audit_log {
     int dir; /* locked, so that only one process writes */
     struct audit_limits limits;
     struct audit_signer *signer;
-    struct audit_table table;
-    struct audit_chain *chains, *top; /* `top`, the last one of the list, belongs to no tenant */
+    struct map table;
+    struct list chains;
+    struct audit_chain *top; /* the last one of the list, which belongs to no tenant */
     uint64_t seq;
     uint32_t top_file; /* number of the top chain's file that has notes of all others */
     uint64_t synced_ns;
@@ -30,8 +31,7 @@ static int add_chain(struct audit_log *log, const char *tenant, struct audit_cha
 
     if (r < 0)
         return r;
-    c->next = log->chains;
-    log->chains = c;
+    list_push(&log->chains, &c->link);
     *ret = c;
     return 0;
 }
@@ -45,9 +45,9 @@ static struct audit_chain *chain_of(struct audit_log *log, const char *tenant)
 
     if (!tenant || !id_valid(tenant))
         return log->top;
-    for (c = log->chains; c; c = c->next)
-        if (strcmp(c->tenant, tenant) == 0)
-            return c;
+    c = LIST_FIND(struct audit_chain, at, &log->chains, link, strcmp(at->tenant, tenant) == 0);
+    if (c)
+        return c;
     if (mkdirat(log->dir, tenant, 0700) < 0 && errno != EEXIST)
         return log->top;
     return add_chain(log, tenant, &c, &e) < 0 ? log->top : c;
@@ -81,10 +81,8 @@ static int open_directory(int dirfd, struct audit_log *log, struct sg_error *e)
 
 static void log_free(struct audit_log *log)
 {
-    for (struct audit_chain *c = log->chains, *next; c; c = next) {
-        next = c->next;
+    LIST_EACH(struct audit_chain, c, &log->chains, link)
         audit_chain_free(c);
-    }
     audit_signer_free(log->signer);
     close_p(&log->dir);
     free(log);
@@ -98,7 +96,6 @@ int audit_open(int dirfd, const struct audit_limits *limits, struct audit_log **
 
     log->limits = *limits;
     log->dir = -1;
-    audit_table_init(&log->table);
     r = open_directory(dirfd, log, e);
     if (r == 0)
         r = audit_signer_open(log->dir, &log->signer, e);
@@ -157,7 +154,7 @@ static int flush_tenants(struct audit_log *log, bool last)
 {
     int r = 0;
 
-    for (struct audit_chain *c = log->chains; c; c = c->next) {
+    LIST_EACH(struct audit_chain, c, &log->chains, link) {
         int q = c == log->top ? 0 : flush_chain(log, c, last);
 
         r = r < 0 ? r : q;
@@ -169,14 +166,14 @@ static int flush_top(struct audit_log *log, bool last)
 {
     int r;
 
-    for (struct audit_chain *c = log->chains; c; c = c->next)
+    LIST_EACH(struct audit_chain, c, &log->chains, link)
         if (c != log->top)
             note_head(log, c, last);
     r = flush_chain(log, log->top, last);
     /* Notes are removed with the old files that hold them, so a new file notes all chains again. */
     if (r == 0 && log->top->newest != log->top_file) {
-        for (struct audit_chain *c = log->chains; log->top_file > 0 && c; c = c->next)
-            c->noted = 0;
+        LIST_EACH(struct audit_chain, c, &log->chains, link)
+            c->noted = log->top_file > 0 ? 0 : c->noted;
         log->top_file = log->top->newest;
     }
     return r;
@@ -198,10 +195,10 @@ struct audit_sync *audit_sync_begin(struct audit_log *log)
 
     if (log->syncing || (!log->urgent && now - log->synced_ns < AUDIT_SYNC_NS))
         return NULL;
-    for (struct audit_chain *c = log->chains; c; c = c->next) {
+    LIST_EACH(struct audit_chain, c, &log->chains, link) {
         any |= c->unsynced;
         /* A chain that was not written to for a while needs no descriptors. */
-        if (!c->unsynced && !c->pending.wait.first && !c->torn)
+        if (!c->unsynced && c->pending.wait.n == 0 && !c->torn)
             audit_chain_rest(c);
     }
     if (!any)
@@ -209,13 +206,13 @@ struct audit_sync *audit_sync_begin(struct audit_log *log)
     log->synced_ns = now;
     log->urgent = false;
     log->syncing = true;
-    return audit_sync_new(log->chains);
+    return audit_sync_new(&log->chains);
 }
 
 void audit_synced(struct audit_log *log, int r)
 {
     log->syncing = false;
-    for (struct audit_chain *c = log->chains; c; c = c->next) {
+    LIST_EACH(struct audit_chain, c, &log->chains, link) {
         c->unsynced |= r < 0 && c->fd >= 0;
         c->durable = r < 0 ? c->durable : c->syncing;
     }
@@ -223,7 +220,7 @@ void audit_synced(struct audit_log *log, int r)
 
 static void sync_now(struct audit_log *log)
 {
-    struct audit_sync *s = audit_sync_new(log->chains);
+    struct audit_sync *s = audit_sync_new(&log->chains);
 
     audit_sync_run(s);
     audit_sync_end(log, s);

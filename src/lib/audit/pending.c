@@ -9,7 +9,6 @@
  *   - At last only the number of records of each verdict is kept. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "lib/audit/audit_impl.h"
 
@@ -56,18 +55,12 @@ static size_t kept(const char *s)
     return n;
 }
 
-/* The seed is secret, so that whoever chooses the names cannot choose the bucket. */
-static uint64_t key_of(const struct audit_table *t, const struct audit_record *r)
+static uint64_t key_of(const struct audit_record *r)
 {
-    uint64_t h = t->seed ^ r->port;
+    uint64_t h = r->port;
 
-    for (size_t i = 0; i < TEXTS_EQUAL; i++) {
-        const char *s = text_at(r, i);
-
-        for (size_t n = kept(s); n > 0; n--)
-            h = (h ^ (unsigned char)*s++) * 0x100000001b3ull;
-        h = (h ^ (h >> 29)) * 0x9e3779b97f4a7c15ull;
-    }
+    for (size_t i = 0; i < TEXTS_EQUAL; i++)
+        h = hash_bytes(h, text_at(r, i), kept(text_at(r, i)));
     return h;
 }
 
@@ -85,7 +78,7 @@ static bool equal(const struct audit_record *kept_one, const struct audit_record
     return true;
 }
 
-static struct audit_entry *entry_new(const struct audit_record *r, int64_t time_ms, uint64_t key)
+static struct audit_entry *entry_new(const struct audit_record *r, int64_t time_ms)
 {
     struct audit_entry *en;
     size_t size = sizeof(*en);
@@ -94,7 +87,7 @@ static struct audit_entry *entry_new(const struct audit_record *r, int64_t time_
     for (size_t i = 0; i < TEXTS; i++)
         size += kept(text_at(r, i)) + 1;
     en = xcalloc(1, size);
-    *en = (struct audit_entry){.key = key, .count = 1, .time_ms = time_ms, .r = *r};
+    *en = (struct audit_entry){.count = 1, .time_ms = time_ms, .r = *r};
     at = (char *)(en + 1);
     for (size_t i = 0; i < TEXTS; i++) {
         size_t n = kept(text_at(r, i));
@@ -106,37 +99,21 @@ static struct audit_entry *entry_new(const struct audit_record *r, int64_t time_
     return en;
 }
 
-void audit_table_init(struct audit_table *t)
-{
-    *t = (struct audit_table){0};
-    if (getrandom(&t->seed, sizeof(t->seed), GRND_NONBLOCK) != (ssize_t)sizeof(t->seed))
-        t->seed = (uint64_t)(uintptr_t)t;
-}
-
 static void queue_add(struct audit_queue *q, struct audit_entry *en)
 {
-    en->next = NULL;
-    *q->last = en;
-    q->last = &en->next;
+    list_append(&q->all, &en->link);
     q->n++;
+}
+
+static struct audit_entry *queue_first(const struct audit_queue *q)
+{
+    return LIST_FIRST(struct audit_entry, &q->all, link);
 }
 
 static struct audit_entry *queue_take(struct audit_queue *q)
 {
-    struct audit_entry *en = q->first;
-
-    q->first = en->next;
-    if (!q->first)
-        q->last = &q->first;
     q->n--;
-    return en;
-}
-
-void audit_pending_init(struct audit_pending *p, struct audit_table *t)
-{
-    *p = (struct audit_pending){.table = t};
-    p->wait.last = &p->wait.first;
-    p->recent.last = &p->recent.first;
+    return LIST_POP(struct audit_entry, &q->all, link);
 }
 
 static bool is_refusal(const struct audit_record *r)
@@ -144,13 +121,11 @@ static bool is_refusal(const struct audit_record *r)
     return r->verdict && strcmp(r->verdict, "deny") == 0;
 }
 
-static bool count_into_equal(struct audit_table *t, const struct audit_record *r, uint64_t key,
+static bool count_into_equal(const struct map *t, const struct audit_record *r, uint64_t key,
                              int64_t time_ms)
 {
-    struct audit_entry *en = t->buckets[key % AUDIT_BUCKETS];
+    struct audit_entry *en = MAP_FIND(struct audit_entry, at, t, key, node, equal(&at->r, r));
 
-    while (en && !(en->key == key && equal(&en->r, r)))
-        en = en->chain;
     if (!en)
         return false;
     if (en->count++ == 0) { /* the entry was written: it now counts those that came since */
@@ -167,17 +142,15 @@ static bool count_into_equal(struct audit_table *t, const struct audit_record *r
 static bool add_within(struct audit_pending *p, const struct audit_record *r, int64_t time_ms,
                        size_t room)
 {
-    struct audit_table *t = p->table;
-    uint64_t key = key_of(t, r);
+    uint64_t key = key_of(r);
     struct audit_entry *en;
 
-    if ((p->wait.n >= FOLD_FROM || is_refusal(r)) && count_into_equal(t, r, key, time_ms))
+    if ((p->wait.n >= FOLD_FROM || is_refusal(r)) && count_into_equal(p->table, r, key, time_ms))
         return true;
     if (p->wait.n >= room)
         return false;
-    en = entry_new(r, time_ms, key);
-    en->chain = t->buckets[key % AUDIT_BUCKETS];
-    t->buckets[key % AUDIT_BUCKETS] = en;
+    en = entry_new(r, time_ms);
+    map_add(p->table, &en->node, key);
     queue_add(&p->wait, en);
     return true;
 }
@@ -215,13 +188,9 @@ void audit_pending_add(struct audit_pending *p, const struct audit_record *r, in
            add_within(p, &of_verdict, time_ms, AUDIT_PENDING_MAX));
 }
 
-static void entry_free(struct audit_table *t, struct audit_entry *en)
+static void entry_free(struct map *t, struct audit_entry *en)
 {
-    struct audit_entry **at = &t->buckets[en->key % AUDIT_BUCKETS];
-
-    while (*at != en)
-        at = &(*at)->chain;
-    *at = en->chain;
+    map_remove(t, &en->node);
     free(en);
 }
 
@@ -242,7 +211,7 @@ void audit_pending_written(struct audit_pending *p, size_t n, uint64_t now_ns)
 
 void audit_pending_repeat(struct audit_pending *p, uint64_t now_ns, bool all)
 {
-    while (p->recent.first && (all || p->recent.first->again_ns <= now_ns)) {
+    while (p->recent.n > 0 && (all || queue_first(&p->recent)->again_ns <= now_ns)) {
         struct audit_entry *en = queue_take(&p->recent);
 
         if (en->count > 0)
@@ -254,8 +223,8 @@ void audit_pending_repeat(struct audit_pending *p, uint64_t now_ns, bool all)
 
 void audit_pending_done(struct audit_pending *p)
 {
-    while (p->wait.first)
+    while (p->wait.n > 0)
         entry_free(p->table, queue_take(&p->wait));
-    while (p->recent.first)
+    while (p->recent.n > 0)
         entry_free(p->table, queue_take(&p->recent));
 }

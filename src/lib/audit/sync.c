@@ -22,15 +22,15 @@ static void take(struct audit_sync *s, int fd)
         s->r = -EMFILE; /* it will be tried again */
 }
 
-struct audit_sync *audit_sync_new(struct audit_chain *chains)
+struct audit_sync *audit_sync_new(const struct list *chains)
 {
     struct audit_sync *s = xcalloc(1, sizeof(*s));
     size_t n = 0;
 
-    for (struct audit_chain *c = chains; c; c = c->next)
+    LIST_EACH(struct audit_chain, c, chains, link)
         n += c->unsynced ? 2 : 0;
     s->fds = xcalloc(n + 1, sizeof(*s->fds));
-    for (struct audit_chain *c = chains; c; c = c->next) {
+    LIST_EACH(struct audit_chain, c, chains, link) {
         c->syncing = c->place.head;
         if (!c->unsynced)
             continue;

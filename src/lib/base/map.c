@@ -38,6 +38,12 @@ void map_remove(struct map *m, struct map_node *node)
     *m = (struct map){0};
 }
 
+void map_renew(struct map *m, struct map_node *node)
+{
+    list_remove(&node->all);
+    list_append(&m->all, &node->all);
+}
+
 struct map_node *map_find(const struct map *m, uint64_t hash, const struct map_node *at)
 {
     const struct list *bucket = m->n ? bucket_of(m, hash) : NULL;

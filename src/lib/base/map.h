@@ -8,7 +8,8 @@
  *
  * Zero bytes are an empty map: nothing needs to be initialised, and a map that became empty holds no
  * memory. It grows with its entries. Keys are not its business: it compares hashes, and the caller
- * compares keys. All entries are in one list too, in the order in which they were added. */
+ * compares keys. All entries are in one list too, in the order in which they were added or
+ * renewed: the first is the one to drop from a cache. */
 #pragma once
 
 #include "lib/base/hash.h"
@@ -28,6 +29,9 @@ struct map {
 void map_add(struct map *m, struct map_node *node, uint64_t hash);
 /* Does nothing if the node is in no map. */
 void map_remove(struct map *m, struct map_node *node);
+
+/* Makes the entry the last in the order of all, as if it had just been added. */
+void map_renew(struct map *m, struct map_node *node);
 
 /* The next entry with this hash, after `at` or from the beginning; NULL at the end. */
 struct map_node *map_find(const struct map *m, uint64_t hash, const struct map_node *at);

@@ -60,7 +60,7 @@ void conn_wake(struct http_conn *c)
     if (c->dirty || c->entered || c->state == CONN_CLOSED)
         return;
     c->dirty = true;
-    TAILQ_INSERT_TAIL(&s->dirty, c, in_dirty);
+    list_append(&s->dirty, &c->in_dirty);
     if (s->n_dirty++ == 0)
         server_wake(s);
 }

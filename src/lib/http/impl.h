@@ -10,9 +10,9 @@
 
 #include <netinet/in.h>
 #include <openssl/ssl.h>
-#include <sys/queue.h>
 #include <sys/uio.h>
 
+#include "lib/base/map.h"
 #include "lib/http/chunked.h"
 #include "lib/http/head.h"
 #include "lib/http/http.h"
@@ -48,8 +48,7 @@ struct http_conn {
     uv_poll_t poll;
     struct work reading; /* reads the body */
     struct http_server *server;
-    LIST_ENTRY(http_conn) in_server;
-    TAILQ_ENTRY(http_conn) in_dirty;
+    struct list in_server, in_dirty;
     SSL *ssl; /* NULL: plain */
     struct req *req;
     int fd;
@@ -91,7 +90,7 @@ enum answer_mode {
 enum make_room { ROOM_UNASKED, ROOM_AWAITED, ROOM_TAKEN, ROOM_LEFT };
 
 struct arena_block {
-    struct arena_block *next;
+    struct list link;
     char data[];
 };
 
@@ -99,7 +98,7 @@ struct arena_block {
 struct req {
     struct http_req pub;
     struct http_conn *conn; /* NULL in tests of the parser alone */
-    struct arena_block *blocks;
+    struct list blocks;     /* of struct arena_block */
 
     bool http10;
     bool keep_alive; /* as the client asked, later as the server decided */
@@ -120,7 +119,7 @@ struct req {
     void (*make_done)(struct http_req *req, void *made);
     struct make_job *job; /* not NULL: the body is being made into something */
     enum make_room room;
-    TAILQ_ENTRY(req) in_room; /* in the server's list `roomed` or `roomless` */
+    struct list in_room; /* in the server's list `roomed` or `roomless` */
     size_t room_bytes;
     size_t room_seen; /* bytes that had come when the pace was last checked */
     unsigned room_ticks;
@@ -137,13 +136,12 @@ struct req {
 struct listener {
     uv_poll_t poll;
     struct http_server *server;
-    LIST_ENTRY(listener) in_server;
+    struct list in_server;
     int fd;
     bool tls;
     bool resting; /* out of descriptors: accepts again at the next tick */
 };
 
-struct peer_count;
 struct http_server {
     uv_loop_t *loop;
     struct http_limits limits;
@@ -154,17 +152,15 @@ struct http_server {
     uv_timer_t tick;
     uv_idle_t idle; /* runs while a connection is dirty */
     struct works *works;
-    TAILQ_HEAD(, make_job) jobs; /* jobs of make.c that have not begun */
+    struct list jobs; /* jobs of make.c that have not begun */
     unsigned n_makers;
     uint64_t made_for; /* the party of the last job */
-    TAILQ_HEAD(req_list, req) roomed, roomless;
+    struct list roomed, roomless;
     size_t room_taken;
-    LIST_HEAD(, listener) listeners;
-    LIST_HEAD(, http_conn) conns;
-    TAILQ_HEAD(, http_conn) dirty;
+    struct list listeners, conns, dirty;
     size_t n_conns, n_dirty, n_handles;
-    size_t waiting; /* bytes that clients have not taken yet */
-    struct peer_count **peers;
+    size_t waiting;   /* bytes that clients have not taken yet */
+    struct map peers; /* of struct peer_count, by address */
     SSL_CTX *tls;
     char *buf;
     char date[40];
@@ -189,13 +185,11 @@ void server_wake(struct http_server *s);
 const char *server_date(struct http_server *s);
 
 /* peers.c: connections by address; IPv6 by /64. */
-struct peer_count **peers_new(void);
-void peers_free(struct peer_count **peers);
 /* Fills the connection's ip and peer. */
 void peer_read(struct http_conn *c, const struct sockaddr *addr);
 /* False: the address has `max` connections already. Loopback is never counted. */
-bool peers_enter(struct peer_count **peers, const struct in6_addr *ip, unsigned max);
-void peers_leave(struct peer_count **peers, const struct in6_addr *ip);
+bool peers_enter(struct map *peers, const struct in6_addr *ip, unsigned max);
+void peers_leave(struct map *peers, const struct in6_addr *ip);
 
 /* conn.c */
 void conn_start(struct http_conn *c);

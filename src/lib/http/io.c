@@ -33,13 +33,11 @@ static uint64_t stands_since(const struct http_conn *c)
  * is not to blame. */
 static struct http_conn *slowest(const struct http_server *s)
 {
-    struct http_conn *c, *found = NULL;
+    struct http_conn *found = NULL;
 
-    LIST_FOREACH(c, &s->conns, in_server)
-    {
+    LIST_EACH(struct http_conn, c, &s->conns, in_server)
         if (c->counted > HTTP_WAITING_LITTLE && (!found || stands_since(c) < stands_since(found)))
             found = c;
-    }
     return found;
 }
 

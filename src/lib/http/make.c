@@ -21,16 +21,9 @@
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-static struct req *first_of(const struct req_list *list, uint64_t party)
+static struct req *first_of(const struct list *list, uint64_t party)
 {
-    struct req *r;
-
-    TAILQ_FOREACH(r, list, in_room)
-    {
-        if (r->pub.party == party)
-            return r;
-    }
-    return NULL;
+    return LIST_FIND(struct req, r, list, in_room, r->pub.party == party);
 }
 
 static void room_take(struct req *r)
@@ -39,12 +32,12 @@ static void room_take(struct req *r)
 
     r->room = ROOM_TAKEN;
     s->room_taken += r->room_bytes;
-    TAILQ_INSERT_TAIL(&s->roomed, r, in_room);
+    list_append(&s->roomed, &r->in_room);
 }
 
 static void room_let_in(struct req *r)
 {
-    TAILQ_REMOVE(&r->pub.server->roomless, r, in_room);
+    list_remove(&r->in_room);
     room_take(r);
     conn_wake(r->conn);
 }
@@ -60,7 +53,7 @@ void make_room_ask(struct req *r, size_t bytes)
         room_take(r);
     } else {
         r->room = ROOM_AWAITED;
-        TAILQ_INSERT_TAIL(&s->roomless, r, in_room);
+        list_append(&s->roomless, &r->in_room);
     }
 }
 
@@ -71,13 +64,11 @@ void make_room_leave(struct req *r)
     struct req *next;
 
     r->room = ROOM_LEFT;
-    if (had == ROOM_AWAITED)
-        TAILQ_REMOVE(&s->roomless, r, in_room);
+    list_remove(&r->in_room);
     if (had != ROOM_TAKEN)
         return;
-    TAILQ_REMOVE(&s->roomed, r, in_room);
     s->room_taken -= r->room_bytes;
-    while (s->room_taken < ROOM && (next = TAILQ_FIRST(&s->roomless)))
+    while (s->room_taken < ROOM && (next = LIST_FIRST(struct req, &s->roomless, in_room)))
         room_let_in(next);
     next = first_of(&s->roomless, r->pub.party);
     if (next && !first_of(&s->roomed, r->pub.party))
@@ -98,7 +89,7 @@ void make_room_tick(struct req *r)
 
 struct make_job {
     uv_work_t work;
-    TAILQ_ENTRY(make_job) next;
+    struct list link;
     struct http_server *server;
     struct req *req; /* NULL: the client has gone */
     uint64_t party;
@@ -152,14 +143,9 @@ static void after_work(uv_work_t *w, int status)
 
 static struct make_job *choose(struct http_server *s)
 {
-    struct make_job *j;
+    struct make_job *j = LIST_FIND(struct make_job, at, &s->jobs, link, at->party != s->made_for);
 
-    TAILQ_FOREACH(j, &s->jobs, next)
-    {
-        if (j->party != s->made_for)
-            return j;
-    }
-    return TAILQ_FIRST(&s->jobs);
+    return j ? j : LIST_FIRST(struct make_job, &s->jobs, link);
 }
 
 static void start_next(struct http_server *s)
@@ -167,7 +153,7 @@ static void start_next(struct http_server *s)
     struct make_job *j;
 
     while (s->n_makers < MAKERS && (j = choose(s))) {
-        TAILQ_REMOVE(&s->jobs, j, next);
+        list_remove(&j->link);
         j->running = true;
         s->made_for = j->party;
         s->n_makers++;
@@ -190,7 +176,7 @@ void make_begin(struct req *r, struct strbuf *body)
                            .body = *body};
     *body = (struct strbuf){0};
     r->job = j;
-    TAILQ_INSERT_TAIL(&j->server->jobs, j, next);
+    list_append(&j->server->jobs, &j->link);
     start_next(j->server);
 }
 
@@ -201,6 +187,6 @@ void make_forget(struct make_job *j)
     j->req = NULL;
     if (j->running)
         return;
-    TAILQ_REMOVE(&j->server->jobs, j, next);
+    list_remove(&j->link);
     job_free(j);
 }

@@ -3,30 +3,11 @@
 
 #include "lib/http/impl.h"
 
-#define BUCKETS 1024
-
 struct peer_count {
-    struct peer_count *next;
+    struct map_node node;
     struct in6_addr ip;
     unsigned n;
 };
-
-struct peer_count **peers_new(void)
-{
-    return xcalloc(BUCKETS, sizeof(struct peer_count *));
-}
-
-void peers_free(struct peer_count **peers)
-{
-    for (size_t i = 0; i < BUCKETS; i++) {
-        while (peers[i]) {
-            struct peer_count *p = peers[i];
-            peers[i] = p->next;
-            free(p);
-        }
-    }
-    free(peers);
-}
 
 static void set_v4(struct in6_addr *ip, struct in_addr v4)
 {
@@ -69,43 +50,38 @@ static struct in6_addr key_of(const struct in6_addr *ip)
     return key;
 }
 
-/* Points at the link to the address's entry, or at the end of its bucket. */
-static struct peer_count **find(struct peer_count **peers, const struct in6_addr *key)
+static struct peer_count *find(const struct map *peers, const struct in6_addr *key)
 {
-    uint32_t hash = 2166136261u;
-
-    for (size_t i = 0; i < sizeof(key->s6_addr); i++)
-        hash = (hash ^ key->s6_addr[i]) * 16777619u;
-    struct peer_count **at = &peers[hash % BUCKETS];
-    while (*at && memcmp(&(*at)->ip, key, sizeof(*key)) != 0)
-        at = &(*at)->next;
-    return at;
+    return MAP_FIND(struct peer_count, p, peers, hash_bytes(0, key, sizeof(*key)), node,
+                    memcmp(&p->ip, key, sizeof(*key)) == 0);
 }
 
-bool peers_enter(struct peer_count **peers, const struct in6_addr *ip, unsigned max)
+bool peers_enter(struct map *peers, const struct in6_addr *ip, unsigned max)
 {
     struct in6_addr key = key_of(ip);
+    struct peer_count *p;
 
     if (is_loopback(ip))
         return true;
-    struct peer_count **at = find(peers, &key);
-    if (!*at) {
-        *at = xcalloc(1, sizeof(**at));
-        (*at)->ip = key;
+    p = find(peers, &key);
+    if (!p) {
+        p = xcalloc(1, sizeof(*p));
+        p->ip = key;
+        map_add(peers, &p->node, hash_bytes(0, &key, sizeof(key)));
     }
-    if ((*at)->n >= max)
+    if (p->n >= max)
         return false;
-    (*at)->n++;
+    p->n++;
     return true;
 }
 
-void peers_leave(struct peer_count **peers, const struct in6_addr *ip)
+void peers_leave(struct map *peers, const struct in6_addr *ip)
 {
     struct in6_addr key = key_of(ip);
-    struct peer_count **at = find(peers, &key), *p = *at;
+    struct peer_count *p = find(peers, &key);
 
     if (is_loopback(ip) || !p || --p->n > 0)
         return;
-    *at = p->next;
+    map_remove(peers, &p->node);
     free(p);
 }

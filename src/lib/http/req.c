@@ -33,11 +33,8 @@ void req_free(struct req *r)
 {
     make_forget(r->job);
     make_room_leave(r);
-    while (r->blocks) {
-        struct arena_block *b = r->blocks;
-        r->blocks = b->next;
+    LIST_EACH(struct arena_block, b, &r->blocks, link)
         free(b);
-    }
     strbuf_done(&r->headers);
     if (r->pub.body_secret)
         strbuf_wipe(&r->collected);
@@ -51,8 +48,7 @@ void *http_req_alloc(struct http_req *req, size_t size)
     struct req *r = req_of(req);
     struct arena_block *b = xcalloc(1, sizeof(*b) + size);
 
-    b->next = r->blocks;
-    r->blocks = b;
+    list_push(&r->blocks, &b->link);
     return b->data;
 }
 

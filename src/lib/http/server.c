@@ -30,31 +30,20 @@ static void on_tick(uv_timer_t *timer)
 {
     struct http_server *s = timer->data;
     uint64_t now = uv_now(s->loop);
-    struct http_conn *c;
-    struct listener *l;
 
-    LIST_FOREACH(c, &s->conns, in_server)
-    conn_tick(c, now);
+    LIST_EACH(struct http_conn, c, &s->conns, in_server)
+        conn_tick(c, now);
     if (s->draining)
         server_wake(s);
-    LIST_FOREACH(l, &s->listeners, in_server)
-    {
+    LIST_EACH(struct listener, l, &s->listeners, in_server)
         if (l->resting && uv_poll_start(&l->poll, UV_READABLE, on_listener) == 0)
             l->resting = false;
-    }
 }
 
 /* Whether anything that was under way when the drain began still is. */
 static bool is_busy(const struct http_server *s)
 {
-    struct http_conn *c;
-
-    LIST_FOREACH(c, &s->conns, in_server)
-    {
-        if (c->awaited && conn_is_busy(c))
-            return true;
-    }
-    return false;
+    return LIST_FIND(struct http_conn, c, &s->conns, in_server, c->awaited && conn_is_busy(c));
 }
 
 static void on_idle(uv_idle_t *idle)
@@ -62,10 +51,9 @@ static void on_idle(uv_idle_t *idle)
     struct http_server *s = idle->data;
 
     /* Connections that wake up meanwhile have their turn in the next round. */
-    for (size_t n = s->n_dirty; n > 0 && !TAILQ_EMPTY(&s->dirty); n--) {
-        struct http_conn *c = TAILQ_FIRST(&s->dirty);
+    for (size_t n = s->n_dirty; n > 0 && !list_empty(&s->dirty); n--) {
+        struct http_conn *c = LIST_POP(struct http_conn, &s->dirty, in_dirty);
 
-        TAILQ_REMOVE(&s->dirty, c, in_dirty);
         s->n_dirty--;
         c->dirty = false;
         conn_settle(c);
@@ -80,7 +68,7 @@ static void on_idle(uv_idle_t *idle)
         if (s->freed)
             return;
     }
-    if (TAILQ_EMPTY(&s->dirty))
+    if (list_empty(&s->dirty))
         uv_idle_stop(&s->idle);
 }
 
@@ -95,7 +83,6 @@ void server_wake(struct http_server *s)
 static void free_memory(struct http_server *s)
 {
     SSL_CTX_free(s->tls);
-    peers_free(s->peers);
     free(s->buf);
     free(s);
 }
@@ -118,26 +105,20 @@ static void on_conn_freed(uv_handle_t *handle)
 void server_conn_closed(struct http_server *s, struct http_conn *c)
 {
     if (c->dirty) {
-        TAILQ_REMOVE(&s->dirty, c, in_dirty);
+        list_remove(&c->in_dirty);
         s->n_dirty--;
         c->dirty = false;
     }
-    LIST_REMOVE(c, in_server);
-    work_drop(s->works, &c->reading);
-    peers_leave(s->peers, &c->ip);
+    list_remove(&c->in_server);
+    work_drop(&c->reading);
+    peers_leave(&s->peers, &c->ip);
     uv_close((uv_handle_t *)&c->poll, on_conn_freed);
     if (c->awaited)
         server_wake(s);
-    if (--s->n_conns > 0 || s->freed)
-        return;
     /* With the last connection gone nobody needs the clock, except a listener that rests. */
-    struct listener *l;
-    LIST_FOREACH(l, &s->listeners, in_server)
-    {
-        if (l->resting)
-            return;
-    }
-    uv_timer_stop(&s->tick);
+    if (--s->n_conns == 0 && !s->freed &&
+        !LIST_FIND(struct listener, l, &s->listeners, in_server, l->resting))
+        uv_timer_stop(&s->tick);
 }
 
 static void set_options(int fd)
@@ -156,13 +137,11 @@ static void set_options(int fd)
  * can connect again. */
 static void drop_idlest(struct http_server *s)
 {
-    struct http_conn *idlest = NULL, *c;
+    struct http_conn *idlest = NULL;
 
-    LIST_FOREACH(c, &s->conns, in_server)
-    {
+    LIST_EACH(struct http_conn, c, &s->conns, in_server)
         if (c->state == CONN_IDLE && !c->gone && (!idlest || c->since < idlest->since))
             idlest = c;
-    }
     if (idlest)
         conn_lose(idlest);
 }
@@ -187,18 +166,18 @@ void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr
         drop_idlest(s);
     if (s->freed || level == FDS_LAST || s->n_conns >= s->limits.conns_max ||
         (tls && !(c->ssl = tls_open(s->tls, fd))) ||
-        !peers_enter(s->peers, &c->ip, s->limits.conns_per_ip)) {
+        !peers_enter(&s->peers, &c->ip, s->limits.conns_per_ip)) {
         refuse_conn(c);
         return;
     }
     set_options(fd);
     if (uv_poll_init(s->loop, &c->poll, fd) < 0) {
-        peers_leave(s->peers, &c->ip);
+        peers_leave(&s->peers, &c->ip);
         refuse_conn(c);
         return;
     }
     s->n_handles++;
-    LIST_INSERT_HEAD(&s->conns, c, in_server);
+    list_push(&s->conns, &c->in_server);
     if (s->n_conns++ == 0)
         uv_timer_start(&s->tick, on_tick, HTTP_TICK_MS, HTTP_TICK_MS);
     conn_start(c);
@@ -251,10 +230,8 @@ static void on_listener_freed(uv_handle_t *handle)
 
 static void close_listeners(struct http_server *s)
 {
-    while (!LIST_EMPTY(&s->listeners)) {
-        struct listener *l = LIST_FIRST(&s->listeners);
-
-        LIST_REMOVE(l, in_server);
+    LIST_EACH(struct listener, l, &s->listeners, in_server) {
+        list_remove(&l->in_server);
         uv_close((uv_handle_t *)&l->poll, on_listener_freed);
         close(steal_fd(&l->fd));
     }
@@ -278,7 +255,7 @@ int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error 
     l->fd = steal_fd(&own);
     l->tls = tls;
     s->n_handles++;
-    LIST_INSERT_HEAD(&s->listeners, l, in_server);
+    list_push(&s->listeners, &l->in_server);
     uv_poll_start(&l->poll, UV_READABLE, on_listener);
     return 0;
 }
@@ -304,15 +281,8 @@ struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *l
     s->limits = limits ? *limits : (struct http_limits)HTTP_LIMITS_DEFAULT;
     s->on_request = on_request;
     s->arg = arg;
-    s->peers = peers_new();
     s->buf = xcalloc(1, HTTP_READ_SIZE);
     s->works = works_new(loop, s->limits.turn_ns);
-    LIST_INIT(&s->listeners);
-    LIST_INIT(&s->conns);
-    TAILQ_INIT(&s->dirty);
-    TAILQ_INIT(&s->jobs);
-    TAILQ_INIT(&s->roomed);
-    TAILQ_INIT(&s->roomless);
     uv_timer_init(loop, &s->tick);
     uv_idle_init(loop, &s->idle);
     s->tick.data = s->idle.data = s;
@@ -355,13 +325,11 @@ int http_server_set_tls(struct http_server *s, const char *cert_pem, size_t cert
 
 void http_server_drain(struct http_server *s, void (*done)(void *arg), void *arg)
 {
-    struct http_conn *c;
-
     s->draining = true;
     s->drained = done;
     s->drained_arg = arg;
-    LIST_FOREACH(c, &s->conns, in_server)
-    c->awaited = conn_is_busy(c);
+    LIST_EACH(struct http_conn, c, &s->conns, in_server)
+        c->awaited = conn_is_busy(c);
     server_wake(s);
 }
 
@@ -373,10 +341,7 @@ static void on_server_handle_freed(uv_handle_t *handle)
 /* A connection that code is at work on is left out: it closes when that code returns. */
 static struct http_conn *first_to_close(struct http_server *s)
 {
-    struct http_conn *c;
-
-    LIST_FOREACH(c, &s->conns, in_server)
-    {
+    LIST_EACH(struct http_conn, c, &s->conns, in_server) {
         c->gone = true;
         if (!c->entered)
             return c;

@@ -1,58 +1,61 @@
 #include "lib/http/work.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/hash.h"
 
 struct work_party {
     uint64_t id;
-    TAILQ_HEAD(, work) works; /* never empty */
-    TAILQ_ENTRY(work_party) next;
+    struct list works; /* never empty */
+    struct list link;
 };
 
 struct works {
     uv_idle_t idle; /* runs while work waits, so that the loop does not sleep */
     uint64_t turn_ns;
-    TAILQ_HEAD(party_list, work_party) parties;
+    struct list parties;
 };
 
 static struct work_party *find_party(struct works *q, uint64_t id)
 {
-    struct work_party *p;
+    struct work_party *p = LIST_FIND(struct work_party, at, &q->parties, link, at->id == id);
 
-    TAILQ_FOREACH(p, &q->parties, next)
-    {
-        if (p->id == id)
-            return p;
+    if (!p) {
+        p = xcalloc(1, sizeof(*p));
+        p->id = id;
+        list_append(&q->parties, &p->link);
     }
-    p = xcalloc(1, sizeof(*p));
-    p->id = id;
-    TAILQ_INIT(&p->works);
-    TAILQ_INSERT_TAIL(&q->parties, p, next);
     return p;
 }
 
-void work_drop(struct works *q, struct work *w)
+void work_drop(struct work *w)
 {
     struct work_party *p = w->party;
 
     if (!p)
         return;
     w->party = NULL;
-    TAILQ_REMOVE(&p->works, w, next);
-    if (!TAILQ_EMPTY(&p->works))
+    list_remove(&w->link);
+    if (!list_empty(&p->works))
         return;
-    TAILQ_REMOVE(&q->parties, p, next);
+    list_remove(&p->link);
     free(p);
+}
+
+static struct work *first_work(struct works *q)
+{
+    struct work_party *p = LIST_FIRST(struct work_party, &q->parties, link);
+
+    return LIST_FIRST(struct work, &p->works, link);
 }
 
 /* Runs the first work of the first party, and moves the party to the end of the row. */
 static void run_one(struct works *q)
 {
-    struct work_party *p = TAILQ_FIRST(&q->parties);
-    struct work *w = TAILQ_FIRST(&p->works);
+    struct work *w = first_work(q);
 
-    TAILQ_REMOVE(&q->parties, p, next);
-    TAILQ_INSERT_TAIL(&q->parties, p, next);
-    work_drop(q, w);
+    list_remove(&w->party->link);
+    list_append(&q->parties, &w->party->link);
+    work_drop(w);
     w->run(w);
 }
 
@@ -61,12 +64,12 @@ static void on_idle(uv_idle_t *idle)
     struct works *q = idle->data;
     uint64_t end = clock_ns() + q->turn_ns;
 
-    while (!TAILQ_EMPTY(&q->parties)) {
+    while (!list_empty(&q->parties)) {
         run_one(q);
         if (clock_ns() >= end)
             break;
     }
-    if (TAILQ_EMPTY(&q->parties))
+    if (list_empty(&q->parties))
         uv_idle_stop(idle);
 }
 
@@ -75,7 +78,7 @@ void work_post(struct works *q, struct work *w, uint64_t party)
     if (w->party)
         return;
     w->party = find_party(q, party);
-    TAILQ_INSERT_TAIL(&w->party->works, w, next);
+    list_append(&w->party->works, &w->link);
     uv_idle_start(&q->idle, on_idle); /* does nothing if it runs already */
 }
 
@@ -83,7 +86,6 @@ struct works *works_new(uv_loop_t *loop, uint64_t turn_ns)
 {
     struct works *q = xcalloc(1, sizeof(*q));
 
-    TAILQ_INIT(&q->parties);
     q->turn_ns = turn_ns;
     uv_idle_init(loop, &q->idle);
     q->idle.data = q;
@@ -99,16 +101,12 @@ void works_free(struct works *q)
 {
     if (!q)
         return;
-    while (!TAILQ_EMPTY(&q->parties))
-        work_drop(q, TAILQ_FIRST(&TAILQ_FIRST(&q->parties)->works));
+    while (!list_empty(&q->parties))
+        work_drop(first_work(q));
     uv_close((uv_handle_t *)&q->idle, on_freed);
 }
 
 uint64_t work_party_of(const char *name)
 {
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
-    return h;
+    return hash_text(0, name);
 }

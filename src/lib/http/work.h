@@ -15,10 +15,9 @@
  * docs/internals/front.md, "Bounded work", says how each decoder and parser is bounded. */
 #pragma once
 
-#include <sys/queue.h>
 #include <uv.h>
 
-#include "lib/base/base.h"
+#include "lib/base/list.h"
 
 #define WORK_PIECE    (64u * 1024)
 #define WORK_MESSAGES 256     /* small messages in one slice */
@@ -29,7 +28,7 @@ struct work {
     /* Does one slice. It posts itself again if there is more; it may free itself. */
     void (*run)(struct work *w);
     struct work_party *party; /* not NULL: the work waits */
-    TAILQ_ENTRY(work) next;
+    struct list link;
 };
 
 struct works;
@@ -40,6 +39,6 @@ void works_free(struct works *q); /* NULL is allowed */
 /* Makes the work wait for its turn, unless it does already. */
 void work_post(struct works *q, struct work *w, uint64_t party);
 /* Takes the work out of the queue, if it waits. */
-void work_drop(struct works *q, struct work *w);
+void work_drop(struct work *w);
 /* The number of a party, from a name such as a tenant's id. */
 uint64_t work_party_of(const char *name);

@@ -45,7 +45,7 @@ static void on_close(struct http_req *req)
     struct rpc_call *c = req->owner;
 
     rpc_abandon(c);
-    work_drop(http_server_works(req->server), &c->work);
+    work_drop(&c->work);
     if (c->service->release)
         c->service->release(c->context);
     if (c->timer_used)

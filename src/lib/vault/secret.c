@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "lib/base/list.h"
 #include "lib/vault/impl.h"
 
 #define PAGE      4096u
@@ -15,11 +16,11 @@
 #define ALL_SLOTS ((1u << N_SLOTS) - 1)
 
 struct slab {
-    struct slab *next;
+    struct list link;
     uint8_t *mem; /* a page */
     uint32_t used;
 };
-static struct slab *slabs;
+static struct list slabs;
 
 static size_t whole_pages(size_t len)
 {
@@ -49,15 +50,14 @@ static void unmap_locked(uint8_t *mem, size_t len)
 
 static struct slab *slab_with_room(void)
 {
-    for (struct slab *b = slabs; b; b = b->next)
-        if (b->used != ALL_SLOTS)
-            return b;
-    uint8_t *mem = map_locked(PAGE);
+    struct slab *b = LIST_FIND(struct slab, at, &slabs, link, at->used != ALL_SLOTS);
+    uint8_t *mem = b ? NULL : map_locked(PAGE);
+
     if (!mem)
-        return NULL;
-    struct slab *b = xcalloc(1, sizeof(*b));
-    *b = (struct slab){.next = slabs, .mem = mem};
-    slabs = b;
+        return b;
+    b = xcalloc(1, sizeof(*b));
+    b->mem = mem;
+    list_push(&slabs, &b->link);
     return b;
 }
 
@@ -74,19 +74,15 @@ static uint8_t *slot_take(void)
 
 static void slot_give(uint8_t *p)
 {
-    for (struct slab **at = &slabs; *at; at = &(*at)->next) {
-        struct slab *b = *at;
-        if (p < b->mem || p >= b->mem + PAGE)
-            continue;
-        b->used &= ~(1u << ((size_t)(p - b->mem) / SLOT));
-        if (!b->used) {
-            *at = b->next;
-            unmap_locked(b->mem, PAGE);
-            free(b);
-        }
+    struct slab *b = LIST_FIND(struct slab, at, &slabs, link, p >= at->mem && p < at->mem + PAGE);
+
+    assert(b);
+    b->used &= ~(1u << ((size_t)(p - b->mem) / SLOT));
+    if (b->used)
         return;
-    }
-    assert(!"a slot of no slab");
+    list_remove(&b->link);
+    unmap_locked(b->mem, PAGE);
+    free(b);
 }
 
 int secret_alloc(struct secret *s, size_t len)

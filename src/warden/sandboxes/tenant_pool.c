@@ -631,8 +631,7 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
         return r;
     }
     limit_tenant(w);
-    w->next = s->tenant_pools;
-    s->tenant_pools = w;
+    list_push(&s->tenant_pools, &w->link);
     timer_set(&s->reactor, &w->tick, clock_ns() + SECOND_NS);
     helper_watch(w, PROCESS_HOLDER);
     helper_watch(w, PROCESS_SPAWNER);
@@ -680,7 +679,9 @@ uint32_t tenant_pools_let_go(struct server *s)
 
 void tenant_pools_measure(struct server *s)
 {
-    for (struct tenant_pool *w = s->tenant_pools; w && s->settings.tenant_memory; w = w->next) {
+    if (!s->settings.tenant_memory)
+        return;
+    LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link) {
         budget_tenant_uses(&s->budget, w->tenant, OPS(w->provider)->memory(w->provider));
         tenant_pool_full_ns(w);
     }
