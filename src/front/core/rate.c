@@ -3,15 +3,12 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hash.h"
 
 static struct rate_place *place_of(struct rate_table *t, const char *key, double burst)
 {
-    struct rate_place *p;
-    uint32_t h = 2166136261u;
+    struct rate_place *p = &t->places[hash_text(0, key) % RATE_PLACES];
 
-    for (const char *c = key; *c; c++)
-        h = (h ^ (unsigned char)*c) * 16777619u;
-    p = &t->places[h % RATE_PLACES];
     if (strncmp(p->key, key, RATE_KEY_MAX) != 0) {
         snprintf(p->key, sizeof p->key, "%s", key);
         p->tokens = burst;

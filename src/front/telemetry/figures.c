@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/text/json.h"
 #include "front/telemetry/figures_impl.h"
 
@@ -63,18 +64,9 @@ static void clean(const char *value, char ret[FIGURE_LABEL_MAX + 1])
     ret[len] = '\0';
 }
 
-static uint32_t hash_of(const char *label)
-{
-    uint32_t h = 2166136261u;
-
-    for (const char *p = label; *p; p++)
-        h = (h ^ (unsigned char)*p) * 16777619u;
-    return h;
-}
-
 /* ---- series ---------------------------------------------------------------------------------- */
 
-static struct series *find(struct figure_state *s, const char *label, uint32_t hash)
+static struct series *find(struct figure_state *s, const char *label, uint64_t hash)
 {
     for (size_t i = 0; i < s->n; i++)
         if (s->series[i].hash == hash && strcmp(s->series[i].label, label) == 0)
@@ -82,7 +74,7 @@ static struct series *find(struct figure_state *s, const char *label, uint32_t h
     return NULL;
 }
 
-static struct series *add(enum figure f, const char *label, uint32_t hash)
+static struct series *add(enum figure f, const char *label, uint64_t hash)
 {
     struct figure_state *s = &states[f];
 
@@ -115,13 +107,13 @@ static struct series *series_of(enum figure f, const char *label, bool make)
         clean(label, cleaned);
         label = cleaned;
     }
-    uint32_t hash = hash_of(label);
+    uint64_t hash = hash_text(0, label);
     struct series *s = find(&states[f], label, hash);
     if (s || !make)
         return s;
     if (states[f].n >= FIGURE_VALUES_MAX) {
         label = strchr(infos[f].label, ':') ? OTHER_TWO : OTHER;
-        hash = hash_of(label);
+        hash = hash_text(0, label);
         s = find(&states[f], label, hash);
     }
     return s ? s : add(f, label, hash);

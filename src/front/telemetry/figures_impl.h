@@ -33,7 +33,7 @@ struct histogram {
 
 /* One figure with one value of its label. */
 struct series {
-    uint32_t hash; /* of the label */
+    uint64_t hash; /* of the label */
     bool known;    /* false: left out of the text */
     double value;
     struct histogram *histogram; /* NULL: the figure is no histogram */
