@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/list.h"
+#include "lib/ipc/ipc.h"
 #include "lib/text/json.h"
 #include "lib/base/sys.h"
 #include "wire/policy_document.h"
@@ -107,7 +108,7 @@ static int make_directory(const struct egress *g, struct sg_error *e)
 static int tell(struct egress *g, struct guard_message *m, const int *fds, size_t n_fds)
 {
     m->magic = GUARD_MAGIC;
-    return g->sock < 0 ? -EPIPE : fd_send(g->sock, m, sizeof *m, fds, n_fds);
+    return g->sock < 0 ? -EPIPE : ipc_send(g->sock, m, sizeof *m, fds, n_fds);
 }
 
 static void tell_settings(struct egress *g)
@@ -183,13 +184,10 @@ static int answer_udp(struct egress *g, struct guard_message *m)
 static int take(struct egress *g)
 {
     struct guard_message m;
-    size_t n_fds = 0;
-    ssize_t got = fd_recv(g->sock, &m, sizeof m, NULL, &n_fds);
+    ssize_t got = ipc_take(g->sock, GUARD_MAGIC, &m, sizeof m, sizeof m, NULL);
 
-    if (got == -EAGAIN)
-        return 0;
-    if (got != (ssize_t)sizeof m || m.magic != GUARD_MAGIC)
-        return -EPROTO;
+    if (got < 0)
+        return got == -EAGAIN ? 0 : (int)got;
     return m.what == GUARD_ASK_UDP ? answer_udp(g, &m) : 0;
 }
 
@@ -388,28 +386,24 @@ static char *take_string(const char *json, const char *key)
 static int ask_guard(int sock, const char *id, const struct strbuf *question, char *answer,
                      size_t cap)
 {
-    AUTO(strbuf_done) struct strbuf message = {0};
-    struct ask ask = {.magic = GUARD_MAGIC, .what = ASK_CA, .seq = 1};
+    struct ask ask = {
+        .magic = GUARD_MAGIC, .what = ASK_CA, .seq = 1, .len = (uint32_t)question->len};
+    struct iovec parts[2] = {{&ask, sizeof ask}, {question->buf, question->len}};
     struct pollfd p = {.fd = sock, .events = POLLIN};
     uint64_t until = clock_ns() + ASK_MS * 1000000ull;
-    size_t n_fds = 0;
     ssize_t n;
     int r;
 
     memcpy(ask.id, id, sizeof ask.id);
-    ask.len = (uint32_t)question->len;
-    strbuf_init(&message, sizeof ask + question->len);
-    strbuf_add(&message, &ask, sizeof ask);
-    strbuf_add(&message, question->buf, question->len);
-    r = fd_send(sock, message.buf, message.len, NULL, 0);
+    r = ipc_send_parts(sock, parts, NULL, 0);
     if (r < 0)
         return r;
     do { /* skips the guard's other messages */
         if (poll(&p, 1, clock_poll_ms(until)) <= 0)
             return -ETIMEDOUT;
-        n = fd_recv(sock, answer, cap - 1, NULL, &n_fds);
-        if (n < (ssize_t)sizeof ask)
-            return -EPIPE;
+        n = ipc_take(sock, GUARD_MAGIC, answer, sizeof ask, cap - 1, NULL);
+        if (n < 0)
+            return (int)n;
         memcpy(&ask, answer, sizeof ask);
     } while (ask.seq != 1);
     answer[n] = '\0';

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/text/json.h"
 #include "guard/handle.h"
 #include "guard/inspect.h"
@@ -55,8 +56,8 @@ static void drop_first(struct front_link *l)
 static void send_waiting(struct front_link *l)
 {
     /* Any failure but a full socket means that the front is gone; reading will notice that. */
-    while (l->first && fd_send(l->fd, &l->first->ask, l->first->len, &l->first->fd,
-                               l->first->fd >= 0 ? 1 : 0) != -EAGAIN)
+    while (l->first && ipc_send(l->fd, &l->first->ask, l->first->len, &l->first->fd,
+                                l->first->fd >= 0 ? 1 : 0) != -EAGAIN)
         drop_first(l);
     watch_for(l->watch, (l->n < UNSENT_MAX ? UV_READABLE : 0) | (l->first ? UV_WRITABLE : 0),
               on_event);
@@ -236,14 +237,12 @@ static void drop_front(struct front_link *l)
 static bool take_message(struct front_link *l)
 {
     struct ask *q = (struct ask *)l->buf;
-    size_t n_fds = 0;
-    ssize_t got = fd_recv(l->fd, q, MESSAGE_MAX, NULL, &n_fds);
+    ssize_t got = ipc_take(l->fd, GUARD_MAGIC, q, sizeof(*q), MESSAGE_MAX, NULL);
 
     if (got == -EAGAIN)
         return false;
-    if (got < (ssize_t)sizeof(*q) || q->magic != GUARD_MAGIC ||
-        q->len != (size_t)got - sizeof(*q)) {
-        if (got != 0)
+    if (got < 0 || q->len != (size_t)got - sizeof(*q)) {
+        if (got != -EPIPE)
             log_line(LEVEL_WARN, "guard: the front sent a malformed message");
         drop_front(l);
         return false;

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 
 #include "lib/audit/audit.h"
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/base/filter.h"
 #include "guard/audit_cmd.h"
 #include "guard/handle.h"
@@ -35,7 +35,7 @@ static _Noreturn void give_up(const struct sg_error *e)
 
     log_line(LEVEL_ERROR, "guard: %s", e->message);
     snprintf(m.message, sizeof m.message, "%.255s", e->message);
-    fd_send(WARDEN_FD, &m, sizeof m, NULL, 0);
+    ipc_send(WARDEN_FD, &m, sizeof m, NULL, 0);
     exit(1);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "guard/flow.h"
 #include "guard/front_link.h"
 #include "guard/handle.h"
@@ -38,7 +39,7 @@ static void link_send(struct warden_link *l, struct guard_message *m)
     struct waiting_message *w;
 
     m->magic = GUARD_MAGIC;
-    if (!l->queue && fd_send(l->fd, m, sizeof *m, NULL, 0) != -EAGAIN)
+    if (!l->queue && ipc_send(l->fd, m, sizeof *m, NULL, 0) != -EAGAIN)
         return;
     if (l->n_queue == QUEUE_MAX) /* dropped: the flow that asks for a socket will time out */
         return;
@@ -54,7 +55,7 @@ static void flush(struct warden_link *l)
 {
     while (l->queue) {
         struct waiting_message *w = l->queue;
-        if (fd_send(l->fd, &w->m, sizeof w->m, NULL, 0) == -EAGAIN)
+        if (ipc_send(l->fd, &w->m, sizeof w->m, NULL, 0) == -EAGAIN)
             return;
         l->queue = w->next;
         l->n_queue--;
@@ -130,18 +131,15 @@ static void take(struct warden_link *l, const struct guard_message *m, int *fds,
 static int take_one(struct warden_link *l)
 {
     struct guard_message m;
-    int fds[FDS_MAX] = {-1, -1, -1};
-    size_t n = FDS_MAX;
-    ssize_t got = fd_recv(l->fd, &m, sizeof m, fds, &n);
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = FDS_MAX};
+    ssize_t got = ipc_take(l->fd, GUARD_MAGIC, &m, sizeof m, sizeof m, &fds);
 
-    if (got == -EAGAIN || got == -EINTR)
+    if (got == -EAGAIN)
         return -EAGAIN;
-    if (got != (ssize_t)sizeof m || m.magic != GUARD_MAGIC)
-        exit(got == 0 ? 0 : 1);
+    if (got < 0)
+        exit(got == -EPIPE ? 0 : 1);
     m.id[ID_LEN] = m.tenant[ID_LEN] = '\0';
-    take(l, &m, fds, n);
-    for (size_t i = 0; i < FDS_MAX; i++)
-        close_p(&fds[i]);
+    take(l, &m, fds.at, fds.n);
     return 0;
 }
 
@@ -160,20 +158,18 @@ int warden_link_open(struct guard *g, int fd, struct sg_error *e)
 {
     struct warden_link *l = xcalloc(1, sizeof *l);
     struct guard_message m;
-    int fds[FDS_MAX] = {-1, -1, -1}, r;
-    size_t n = FDS_MAX;
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = FDS_MAX};
+    int r;
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
     *l = (struct warden_link){.guard = g, .fd = fd};
     l->queue_end = &l->queue;
     g->link = l;
-    if (poll(&p, 1, FIRST_MS) != 1 || fd_recv(fd, &m, sizeof m, fds, &n) != sizeof m ||
-        m.magic != GUARD_MAGIC || m.what != GUARD_SETTINGS || n != 3)
+    if (poll(&p, 1, FIRST_MS) != 1 || ipc_take(fd, GUARD_MAGIC, &m, sizeof m, sizeof m, &fds) < 0 ||
+        m.what != GUARD_SETTINGS || fds.n != 3)
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the warden has sent no settings");
     g->of_one_caller = m.code == GUARD_OF_ONE_CALLER;
-    r = settings_take(g, fds[0], fds[1], fds[2], e);
-    for (size_t i = 0; i < FDS_MAX; i++)
-        close_p(&fds[i]);
+    r = settings_take(g, fds.at[0], fds.at[1], fds.at[2], e);
     return r < 0 ? r : fd_set_nonblock(fd, true);
 }
 

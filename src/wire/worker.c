@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 
 void worker_say(int control, enum worker_what what, const char *message)
 {
@@ -16,18 +17,17 @@ void worker_say(int control, enum worker_what what, const char *message)
 
 int worker_take(int control)
 {
-    AUTO(close_p) int fd = -1;
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = 1};
     struct worker_message m;
-    size_t n = 1;
-    ssize_t got = fd_recv(control, &m, sizeof m, &fd, &n);
+    ssize_t got = ipc_take(control, WORKER_MAGIC, &m, sizeof m, sizeof m, &fds);
 
-    if (got == -EAGAIN || got == -EINTR)
+    if (got == -EAGAIN)
         return -1;
-    if (got != (ssize_t)sizeof m || m.magic != WORKER_MAGIC)
-        _exit(got == 0 || got == -ECONNRESET ? 0 : 1);
+    if (got < 0)
+        _exit(got == -EPIPE ? 0 : 1);
     if (m.what == WORKER_BEAT)
         worker_say(control, WORKER_BEAT, NULL);
-    if (m.what != WORKER_FRONT || n != 1 || fd_set_nonblock(fd, true) < 0)
+    if (m.what != WORKER_FRONT || fds.n != 1 || fd_set_nonblock(fds.at[0], true) < 0)
         return -1;
-    return steal_fd(&fd);
+    return steal_fd(&fds.at[0]);
 }

@@ -20,6 +20,7 @@
 #include "inside/agent/agent.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/channel/chan.h"
 #include "lib/channel/wire.h"
 #include "tap.h"
@@ -311,7 +312,7 @@ static inline void host_connect(struct agent_host *h)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
         abort();
     struct line_message m = {.what = LINE_CHANNEL};
-    EXPECT(fd_send(h->line, &m, sizeof(m), &fds[1], 1) == 0);
+    EXPECT(ipc_send(h->line, &m, sizeof(m), &fds[1], 1) == 0);
     close(fds[1]);
     chan_free(h->chan);
     h->chan = host_chan(fds[0]);

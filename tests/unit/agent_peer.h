@@ -3,6 +3,7 @@
  * its pid. */
 #pragma once
 
+#include "lib/ipc/ipc.h"
 #include "agent_kernel.h"
 
 struct peer {
@@ -24,7 +25,7 @@ static inline void peer_give_process(struct agent_host *h, struct peer *p, int32
            pipe2(death, O_CLOEXEC) == 0);
     struct line_message m = {.what = LINE_KERNEL, .pid = (int32_t)p->body.pid, .was = was};
     int fds[] = {control[1], out[0], err[0], death[0]};
-    EXPECT(fd_send(h->line, &m, sizeof(m), fds, ARRAY_SIZE(fds)) == 0);
+    EXPECT(ipc_send(h->line, &m, sizeof(m), fds, ARRAY_SIZE(fds)) == 0);
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
         close(fds[i]);
     p->control = control[0];

@@ -2,6 +2,7 @@
  * moved into. */
 #pragma once
 
+#include "lib/ipc/ipc.h"
 #include "agent_host.h"
 #include "lib/base/sys.h"
 
@@ -86,7 +87,7 @@ static inline int root_send(struct agent_host *h, int root, int32_t flags)
     struct pollfd p = {.fd = h->line, .events = POLLIN};
     bool never = false;
 
-    EXPECT(fd_send(h->line, &m, sizeof(m), &root, 1) == 0);
+    EXPECT(ipc_send(h->line, &m, sizeof(m), &root, 1) == 0);
     close(root);
     for (int i = 0; i < 500 && poll(&p, 1, 0) == 0; i++)
         host_wait(h, &never, 10);

@@ -12,6 +12,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "front/e2b/e2b.h"
 #include "front/core/lifecycle.h"
 #include "front/core/warden.h"
@@ -98,7 +99,7 @@ static void warden_answer(const struct order *o)
                                    .memory_total = 1 << 30,
                                    .memory_used = o->op == ORDER_CHECKPOINT ? 1 << 20 : 0,
                                    .disk_bytes = 4096};
-    if (fd_send(server.warden, &a, sizeof(a), pair, pair[0] >= 0 ? 1 : 0) < 0)
+    if (ipc_send(server.warden, &a, sizeof(a), pair, pair[0] >= 0 ? 1 : 0) < 0)
         server_fail("answer an order");
     close_p(&pair[0]);
 }
@@ -107,14 +108,9 @@ static void warden_serve(void)
 {
     for (;;) {
         struct order o;
-        int fd = -1;
-        size_t n = 1;
-        ssize_t got = fd_recv(server.warden, &o, sizeof(o), &fd, &n);
 
-        if (got != (ssize_t)sizeof(o))
+        if (ipc_recv(server.warden, &o, sizeof(o), NULL) != (ssize_t)sizeof(o))
             return;
-        if (n > 0)
-            close_p(&fd);
         if (server.n_orders == ORDERS_MAX)
             server_fail("too many orders");
         server.orders[server.n_orders++] = o;

@@ -1,4 +1,5 @@
 /* Channels that come and go over a line, as when the host's front is started anew. */
+#include "lib/ipc/ipc.h"
 #include "agent_host.h"
 
 static void start_server(struct agent_host *h, struct call *c)
@@ -89,7 +90,7 @@ TEST(a_broken_channel_is_only_that)
     call_done(&c);
     for (int i = 0; i < 20; i++) {
         EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
-        EXPECT(fd_send(h.line, &channel, sizeof(channel), &fds[1], 1) == 0);
+        EXPECT(ipc_send(h.line, &channel, sizeof(channel), &fds[1], 1) == 0);
         close(fds[1]);
         EXPECT(write(fds[0], "this is no frame, nor will it be", 32) == 32);
         if (i % 2)
@@ -138,7 +139,7 @@ TEST(anything_else_on_the_line_ends_the_agent)
         host_start_line(&h);
         start_server(&h, &c);
         call_done(&c);
-        EXPECT(fd_send(h.line, &bad[i].m, bad[i].len, many, bad[i].n_fds) == 0);
+        EXPECT(ipc_send(h.line, &bad[i].m, bad[i].len, many, bad[i].n_fds) == 0);
         EXPECT(host_ended(&h));
         chan_free(h.chan);
         close(h.line);

@@ -1,4 +1,5 @@
 /* Kernels that come over the line. */
+#include "lib/ipc/ipc.h"
 #include "agent_peer.h"
 
 #include "inside/agent/kernel_packets.h"
@@ -77,7 +78,7 @@ TEST(a_twin_is_asked_for)
     /* the other one is told that there is none, and gets a real one */
     EXPECT(line_asks(&h, 1000) == LINE_KERNEL);
     struct line_message m = {.what = LINE_NO_KERNEL};
-    EXPECT(fd_send(h.line, &m, sizeof(m), NULL, 0) == 0);
+    EXPECT(ipc_send(h.line, &m, sizeof(m), NULL, 0) == 0);
     EXPECT(cell_wait(&h, &other).how == KERNEL_DONE);
     EXPECT_STR(other.story.buf, "kRm\nkTtext=1\nkr\n");
     call_done(&other);

@@ -2,7 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "chan_log.h"
 #include "lib/channel/wire.h"
 #include "tap.h"
@@ -348,14 +348,14 @@ static unsigned open_fds(void)
 TEST(passed_descriptors_never_arrive)
 {
     struct bed b;
-    int fds[FD_PASS_MAX];
+    int fds[IPC_FDS_MAX];
 
     bed_open(&b, CHAN_HOST);
     chan_open(b.c, OP_PROCESS_START, NULL, 0, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
         fds[i] = b.peer;
     unsigned before = open_fds();
-    EXPECT(fd_send(b.peer, "\1\0\0\0\1\0\0\0\2\1\0\0x", 13, fds, ARRAY_SIZE(fds)) == 0);
+    EXPECT(ipc_send(b.peer, "\1\0\0\0\1\0\0\0\2\1\0\0x", 13, fds, ARRAY_SIZE(fds)) == 0);
     EXPECT(chan_pump(b.c) == 0);
     EXPECT_STR(b.log.data.buf, "x");
     EXPECT(open_fds() == before);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "wire/worker.h"
 #include "front/store/dbworker_process.h"
 #include "front/store/dbworker_wire.h"
@@ -458,7 +459,7 @@ TEST(a_dbworker_serves_the_next_front)
         struct wire_in in = {0};
         int r = 0;
 
-        EXPECT(fd_send(control.ours, &m, sizeof m, &w->theirs, 1) == 0);
+        EXPECT(ipc_send(control.ours, &m, sizeof m, &w->theirs, 1) == 0);
         close(w->theirs);
         send_message(w->ours, WIRE_CONNECT, 0, &text);
         send_call(w->ours, 0, 0);

@@ -10,6 +10,7 @@
 #include "lib/audit/audit.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "front/core/guard.h"
 #include "guard/front_link.h"
 #include "guard/guard.h"
@@ -417,7 +418,7 @@ TEST(a_guard_that_does_not_answer)
 
     /* An answer that comes now is nobody's. */
     struct ask late = {.magic = GUARD_MAGIC, .what = ASK_AUDIT, .seq = 1};
-    EXPECT(fd_send(pair[1], &late, sizeof(late), &pair[1], 1) == 0);
+    EXPECT(ipc_send(pair[1], &late, sizeof(late), &pair[1], 1) == 0);
     turns(3);
     guard_ask(&front, ASK_PUBLIC, NULL, NULL, NULL, 0, on_done, &g);
     EXPECT(g.calls == 0);
@@ -458,7 +459,7 @@ TEST(what_is_no_message)
 
         make_pair(pair);
         front_link_set(&guard, pair[0]);
-        EXPECT(fd_send(pair[1], p, len, NULL, 0) == 0);
+        EXPECT(ipc_send(pair[1], p, len, NULL, 0) == 0);
         turns(3);
         EXPECT(recv(pair[1], &c, 1, MSG_DONTWAIT) <= 0 && errno != EAGAIN);
         close(pair[1]);
@@ -467,7 +468,7 @@ TEST(what_is_no_message)
         guard_set_socket(&front, pair[0]);
         g = (struct got){.fd = -1};
         guard_ask(&front, ASK_PUBLIC, NULL, NULL, NULL, 0, on_done, &g);
-        EXPECT(fd_send(pair[1], p, len, NULL, 0) == 0);
+        EXPECT(ipc_send(pair[1], p, len, NULL, 0) == 0);
         run_until(&g.calls);
         EXPECT(g.r == -EAGAIN);
         close(pair[1]);
@@ -478,8 +479,8 @@ TEST(what_is_no_message)
     make_pair(pair);
     front_link_set(&guard, pair[0]);
     unknown.what = 77;
-    EXPECT(fd_send(pair[1], &unknown, sizeof(unknown), NULL, 0) == 0 &&
-           fd_send(pair[1], &good, sizeof(good), NULL, 0) == 0);
+    EXPECT(ipc_send(pair[1], &unknown, sizeof(unknown), NULL, 0) == 0 &&
+           ipc_send(pair[1], &good, sizeof(good), NULL, 0) == 0);
     turns(3);
     struct {
         struct ask ask;

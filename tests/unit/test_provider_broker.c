@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "inside/broker/twin.h"
 #include "warden/providers/process/process_impl.h"
 #include "tap.h"
@@ -47,7 +47,7 @@ static enum kernel_news_kind told(struct bed *b, uint32_t op, int first, int sec
     struct kernel_news news;
     struct sg_error e = {0};
 
-    EXPECT(fd_send(b->broker, &reply, sizeof reply, fds, second < 0 ? 1 : 2) == 0);
+    EXPECT(ipc_send(b->broker, &reply, sizeof reply, fds, second < 0 ? 1 : 2) == 0);
     close_p(&first);
     close_p(&second);
     process_kernels.take(&b->p, &news, &e);
@@ -75,7 +75,7 @@ TEST(a_reply_that_is_none_is_the_brokers_end)
     struct kernel_news news;
     struct sg_error e = {0};
 
-    EXPECT(fd_send(b.broker, "nonsense", 8, NULL, 0) == 0);
+    EXPECT(ipc_send(b.broker, "nonsense", 8, NULL, 0) == 0);
     process_kernels.take(&b.p, &news, &e);
     EXPECT(news.kind == NEWS_GONE);
 }

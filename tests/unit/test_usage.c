@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "front/contexts/impl.h"
 #include "front/contexts/usage.h"
 #include "front/core/lifecycle.h"
@@ -157,7 +157,7 @@ static void tell(const struct sandbox *b, enum order_tell what, uint64_t cpu_use
                              .stats = {.cpu_usec = cpu_usec, .memory_used = memory}};
 
     memcpy(a.id, b->id, sizeof a.id);
-    EXPECT(fd_send(here.warden, &a, sizeof a, NULL, 0) >= 0);
+    EXPECT(ipc_send(here.warden, &a, sizeof a, NULL, 0) >= 0);
     turn();
 }
 
@@ -166,14 +166,10 @@ static void reply(int code)
 {
     struct order_answer a = {.magic = ORDER_MAGIC, .tell = TELL_REPLY, .code = code};
     struct order o;
-    int fd = -1;
-    size_t n = 1;
 
-    while (fd_recv(here.warden, &o, sizeof o, &fd, &n) == (ssize_t)sizeof o) {
+    while (ipc_recv(here.warden, &o, sizeof o, NULL) == (ssize_t)sizeof o)
         a.seq = o.seq;
-        n = 1;
-    }
-    EXPECT(fd_send(here.warden, &a, sizeof a, NULL, 0) >= 0);
+    EXPECT(ipc_send(here.warden, &a, sizeof a, NULL, 0) >= 0);
     turn();
 }
 

@@ -1,4 +1,5 @@
 /* Contexts over HTTP: one by one, in lists, as paths, and what other servers have. */
+#include "lib/ipc/ipc.h"
 #include "tap.h"
 
 #include "v1_rig.h"
@@ -824,7 +825,7 @@ static struct answer *ask_with_guard(const char *target, int code, const char *t
     a.seq = asked.ask.seq;
     EXPECT(n > 0 && asked.ask.what == ASK_AUDIT);
     EXPECT(fd_write_all(memory, text, strlen(text)) == 0);
-    EXPECT(fd_send(pair[1], &a, sizeof(a), &memory, code < 0 ? 0 : 1) == 0);
+    EXPECT(ipc_send(pair[1], &a, sizeof(a), &memory, code < 0 ? 0 : 1) == 0);
     struct answer *answer = client_receive(fd);
     close(memory);
     close(pair[1]);

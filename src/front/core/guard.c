@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "front/core/news.h"
 #include "lib/log/log.h"
 
@@ -110,7 +111,7 @@ static void send_waiting(struct guard_link *l)
 {
     while (l->poll && l->unsent.first) {
         struct question *q = l->unsent.first;
-        int r = fd_send(l->sock, &q->ask, q->len, NULL, 0);
+        int r = ipc_send(l->sock, &q->ask, q->len, NULL, 0);
 
         if (r == -EAGAIN)
             break;
@@ -202,27 +203,21 @@ static void take_news(struct guard_link *l, struct ask *a)
 static bool take_message(struct guard_link *l)
 {
     struct ask *a = (struct ask *)l->buf;
-    size_t n_fds = 1;
-    int fd = -1;
-    ssize_t got = fd_recv(l->sock, a, MESSAGE_MAX, &fd, &n_fds);
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = 1};
+    ssize_t got = ipc_take(l->sock, GUARD_MAGIC, a, sizeof(*a), MESSAGE_MAX, &fds);
 
     if (got == -EAGAIN)
         return false;
-    if (got < (ssize_t)sizeof(*a) || a->magic != GUARD_MAGIC ||
-        a->len != (size_t)got - sizeof(*a)) {
-        if (n_fds > 0)
-            close_p(&fd);
+    if (got < 0 || a->len != (size_t)got - sizeof(*a)) {
         drop_socket(l);
         return false;
     }
     ((char *)(a + 1))[a->len] = '\0';
     if (a->seq != 0) {
-        take_answer(l, a, n_fds > 0 ? fd : -1);
+        take_answer(l, a, steal_fd(&fds.at[0]));
         return true;
     }
     take_news(l, a);
-    if (n_fds > 0)
-        close_p(&fd);
     return true;
 }
 

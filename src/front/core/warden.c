@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 
 #define TELL_FDS_MAX  2
 #define ORDER_FDS_MAX 2
@@ -69,7 +70,7 @@ static void send_queued(struct warden *w)
     while (w->unsent.first) {
         struct pending *p = w->unsent.first;
         size_t n = (p->fds[0] >= 0 ? 1 : 0) + (p->fds[1] >= 0 ? 1 : 0);
-        int r = fd_send(w->sock, &p->order, sizeof p->order, p->fds, n);
+        int r = ipc_send(w->sock, &p->order, sizeof p->order, p->fds, n);
 
         /* Any other failure means that the warden is gone; reading will notice. */
         if (r == -EAGAIN)
@@ -122,15 +123,14 @@ static void take_reply(struct warden *w, const struct order_answer *a, int *fds,
 static bool take_message(struct warden *w)
 {
     struct order_answer a;
-    int fds[TELL_FDS_MAX];
-    size_t n = TELL_FDS_MAX;
-    ssize_t got = fd_recv(w->sock, &a, sizeof a, fds, &n);
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = TELL_FDS_MAX};
+    ssize_t got = ipc_take(w->sock, ORDER_MAGIC, &a, sizeof a, sizeof a, &fds);
 
-    if (got == -EAGAIN || got == -EINTR)
+    if (got == -EAGAIN)
         return false;
-    if (got != (ssize_t)sizeof a || a.magic != ORDER_MAGIC) {
+    if (got < 0) {
         uv_poll_stop(&w->poll);
-        w->handlers.on_gone(w->front, got > 0 || got == -EMSGSIZE);
+        w->handlers.on_gone(w->front, got == -EPROTO);
         return false;
     }
     a.message[sizeof a.message - 1] = '\0';
@@ -138,11 +138,10 @@ static bool take_message(struct warden *w)
     if (a.tell == TELL_BEAT) {
         warden_order(w->front, &(struct order){.op = ORDER_BEAT}, -1, NULL, NULL);
     } else if (a.tell == TELL_REPLY) {
-        take_reply(w, &a, fds, n);
-        for (size_t i = 0; i < n; i++)
-            close_p(&fds[i]);
+        take_reply(w, &a, fds.at, fds.n);
     } else {
-        w->handlers.on_tell(w->front, &a, fds, n);
+        w->handlers.on_tell(w->front, &a, fds.at, fds.n);
+        fds.n = 0;
     }
     return true;
 }

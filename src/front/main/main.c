@@ -14,6 +14,7 @@
 
 #include "front/acp/agents.h"
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "front/contexts/context.h"
 #include "front/contexts/usage.h"
 #include "front/core/request_log.h"
@@ -76,7 +77,7 @@ static _Noreturn void give_up(const struct sg_error *e)
 
     log_line(LEVEL_ERROR, "front: %s", e->message);
     snprintf(o.message, sizeof o.message, "%.255s", e->message);
-    fd_send(ORDER_FD, &o, sizeof o, NULL, 0);
+    ipc_send(ORDER_FD, &o, sizeof o, NULL, 0);
     exit(1);
 }
 

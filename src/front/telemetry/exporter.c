@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/text/strbuf.h"
 #include "front/telemetry/exporter_wire.h"
 
@@ -197,7 +198,7 @@ static int send_post(struct exporter *h, const struct exporter_post *post, uint6
     fd = make_body(post->body, post->len);
     if (fd < 0)
         return fd;
-    return fd_send(h->line->sock, packet->buf, packet->len, &fd, 1);
+    return ipc_send(h->line->sock, packet->buf, packet->len, &fd, 1);
 }
 
 int exporter_post(struct exporter *h, const struct exporter_post *post)

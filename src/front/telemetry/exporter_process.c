@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/text/parse.h"
 #include "wire/worker.h"
 #include "front/telemetry/exporter.h"
@@ -345,19 +346,18 @@ static void take_word(struct process *p)
 static bool take_post(struct process *p)
 {
     static char packet[EXPORTER_PACKET_MAX];
-    AUTO(close_p) int fd = -1;
-    size_t n_fds = 1;
-    ssize_t got = fd_recv(p->sock, packet, sizeof packet, &fd, &n_fds);
+    AUTO(ipc_fds_close) struct ipc_fds body = {.max = 1};
+    ssize_t got = ipc_recv(p->sock, packet, sizeof packet, &body);
 
     if (got == -EAGAIN)
         return false;
-    if (got == 0 || got == -ECONNRESET) {
+    if (got == 0) {
         forget_front(p);
         return false;
     }
-    if (got < 0 || n_fds != 1)
+    if (got < 0 || body.n != 1)
         _exit(1);
-    take_packet(p, packet, (size_t)got, fd);
+    take_packet(p, packet, (size_t)got, body.at[0]);
     explicit_bzero(packet, (size_t)got);
     return true;
 }

@@ -1,6 +1,7 @@
 #include "inside/agent/line.h"
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 
 /* False: a warden sends no such message here. Otherwise the descriptors are taken over. */
 static bool take(struct line *l, const struct line_message *m, const int *fds, size_t n)
@@ -25,16 +26,15 @@ static bool take(struct line *l, const struct line_message *m, const int *fds, s
 static bool take_message(struct line *l)
 {
     struct line_message m;
-    int fds[LINE_FDS_MAX + 1];
-    size_t n = ARRAY_SIZE(fds);
-    ssize_t got = fd_recv(l->fd, &m, sizeof(m), fds, &n);
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = LINE_FDS_MAX};
+    ssize_t got = ipc_recv(l->fd, &m, sizeof(m), &fds);
 
     if (got == -EAGAIN)
         return false;
-    if (got == (ssize_t)sizeof(m) && take(l, &m, fds, n))
+    if (got == (ssize_t)sizeof(m) && take(l, &m, fds.at, fds.n)) {
+        fds.n = 0;
         return true;
-    while (got >= 0 && n > 0)
-        close(fds[--n]);
+    }
     l->over = true;
     return false;
 }
@@ -72,7 +72,7 @@ int line_ask(struct line *l)
 {
     struct line_message m = {.what = LINE_KERNEL};
 
-    return l->fd < 0 ? -ENOTCONN : fd_send(l->fd, &m, sizeof(m), NULL, 0);
+    return l->fd < 0 ? -ENOTCONN : ipc_send(l->fd, &m, sizeof(m), NULL, 0);
 }
 
 /* If sending fails, the warden has gone, which the loop will report. */
@@ -81,5 +81,5 @@ void line_rooted(struct line *l, int code)
     struct line_message m = {.what = LINE_ROOT, .code = code};
 
     if (l->fd >= 0)
-        fd_send(l->fd, &m, sizeof(m), NULL, 0);
+        ipc_send(l->fd, &m, sizeof(m), NULL, 0);
 }

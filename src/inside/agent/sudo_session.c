@@ -15,7 +15,7 @@
 #include "inside/agent/path.h"
 #include "inside/agent/reaper.h"
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/base/sys.h"
 #include "wire/sudo.h"
 #include "inside/stage/confine.h"
@@ -74,23 +74,15 @@ static int check_peer(int conn, struct sg_error *e)
     return 0;
 }
 
-/* Receives the request and fills fds with exactly three descriptors; on failure none is left
- * open. */
-static ssize_t receive(int conn, char *buf, int fds[SUDO_FDS + 1])
+/* Receives the request with exactly three descriptors. */
+static ssize_t receive(int conn, char *buf, struct ipc_fds *fds)
 {
     struct pollfd p = {.fd = conn, .events = POLLIN};
-    size_t n = SUDO_FDS + 1;
 
     if (poll(&p, 1, REQUEST_MS) <= 0)
         return -ETIMEDOUT;
-    ssize_t len = fd_recv(conn, buf, SUDO_MESSAGE_MAX, fds, &n);
-    if (len < 0)
-        return len;
-    if (len > 0 && n == SUDO_FDS)
-        return len;
-    while (n > 0)
-        close(fds[--n]);
-    return -EPROTO;
+    ssize_t len = ipc_recv(conn, buf, SUDO_MESSAGE_MAX, fds);
+    return len < 0 || (len > 0 && fds->n == SUDO_FDS) ? len : -EPROTO;
 }
 
 static int parse(struct sudo_request *q, const char *buf, size_t len, struct sg_error *e)
@@ -250,7 +242,7 @@ void sudo_session(int listen_fd, int ready_fd, const struct agent_config *config
 {
     struct sudo_request q = {0};
     struct sg_error e = {0};
-    int fds[SUDO_FDS + 1];
+    struct ipc_fds fds = {.max = SUDO_FDS};
 
     prctl(PR_SET_NAME, "sg-sudo");
     keep_only(listen_fd, ready_fd);
@@ -264,14 +256,13 @@ void sudo_session(int listen_fd, int ready_fd, const struct agent_config *config
 
     /* The request is read even after an error: closing the socket with unread data would discard
      * the answer. */
-    ssize_t len = receive(c.conn, buf, fds);
+    ssize_t len = receive(c.conn, buf, &fds);
     if (len < 0)
         err_set(&e, SG_ERR_INVALID, (int)len, "received no valid request: %s", strerror((int)-len));
     if (len < 0 || check_peer(c.conn, &e) < 0 || parse(&q, buf, (size_t)len, &e) < 0 ||
-        start(&q, fds, config, &c.pid, &c.report, &e) < 0)
+        start(&q, fds.at, config, &c.pid, &c.report, &e) < 0)
         refuse(c.conn, &e);
-    for (int i = 0; i < SUDO_FDS; i++)
-        close(fds[i]);
+    ipc_fds_close(&fds);
     strings_done(&q.args);
     strings_done(&q.env);
     free(buf);

@@ -12,6 +12,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/base/sys.h"
 #include "inside/stage/stage.h"
 #include "inside/broker/broker.h"
@@ -37,7 +38,7 @@ void broker_answer(const struct twin_request *q, int r, const struct sg_error *e
     reply->kind = (int32_t)e->kind;
     if (r < 0)
         snprintf(reply->message, sizeof reply->message, "%.255s", e->message);
-    fd_send(CONTROL_FD, reply, sizeof *reply, fds, n);
+    ipc_send(CONTROL_FD, reply, sizeof *reply, fds, n);
 }
 
 static void answer(const struct twin_request *q, int r, const struct sg_error *e, pid_t pid,
@@ -273,17 +274,14 @@ static pid_t find_gone(const struct broker *b, const struct twin_request *q)
 static bool take_request(struct broker *b)
 {
     struct twin_request q;
-    int fds[TWIN_FDS_MAX + 1];
-    size_t n = TWIN_FDS_MAX;
-    ssize_t got = fd_recv(CONTROL_FD, &q, sizeof q, fds, &n);
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = TWIN_FDS_MAX};
+    ssize_t got = ipc_recv(CONTROL_FD, &q, sizeof q, &fds);
 
     if (got <= 0)
         return got == -EINTR || got == -EAGAIN;
-    if (!is_proper(&q, got, n))
+    if (!is_proper(&q, got, fds.n))
         return false;
-    obey(b, &q, fds, n);
-    for (size_t i = 0; i < n; i++)
-        close(fds[i]);
+    obey(b, &q, fds.at, fds.n);
     for (pid_t pid = find_gone(b, &q); pid > 0; pid = find_gone(b, &q))
         process_ended(b, pid);
     return true;

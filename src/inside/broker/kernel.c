@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "inside/broker/tables.h"
 #include "inside/broker/tracee.h"
 
@@ -81,7 +81,7 @@ static int make(const struct source *s, const struct chute *c, const struct twin
     int r = tables_set_limits(s, k->h, q->pids, q->disk_bytes, e);
 
     if (r == 0) {
-        r = fd_send(c->top, "k", 1, fds, n);
+        r = ipc_send(c->top, "k", 1, fds, n);
         if (r < 0)
             err_set(e, SG_ERR_INTERNAL, r, "send a kernel its descriptors: %s", strerror(-r));
     }

@@ -10,6 +10,7 @@
 #include "inside/agent/agent.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "inside/stage/confine.h"
 #include "inside/broker/kernel.h"
 
@@ -93,7 +94,7 @@ int kernel_make_plain(struct zygote *z, const struct twin_request *q, const int 
     int r = fill(z, q, &p);
 
     if (r == 0)
-        r = fd_send(z->control, &p, sizeof p, fds, n);
+        r = ipc_send(z->control, &p, sizeof p, fds, n);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "ask the zygote: %s", strerror(-r));
     r = take_answer(z, &ret->k, e);

@@ -15,6 +15,7 @@
 #include "inside/agent/agent.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/base/sys.h"
 #include "inside/broker/procfs.h"
 #include "inside/broker/tables.h"
@@ -333,17 +334,10 @@ int chute_open(struct chute *ret, struct sg_error *e)
 
 void chute_clear(const struct chute *c)
 {
-    int fds[TWIN_FDS_MAX + 1];
-    size_t n;
     char byte;
 
-    for (;;) {
-        n = ARRAY_SIZE(fds);
-        if (fd_recv(c->bottom, &byte, 1, fds, &n) <= 0)
-            return;
-        while (n > 0)
-            close(fds[--n]);
-    }
+    while (ipc_recv(c->bottom, &byte, 1, NULL) > 0)
+        ;
 }
 
 void zygote_lost(struct zygote *z)

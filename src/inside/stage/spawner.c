@@ -17,6 +17,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/base/sys.h"
 #include "inside/stage/defences.h"
 #include "inside/stage/seccomp.h"
@@ -39,7 +40,7 @@ static _Noreturn void make_first_netns(void)
     if (reply.code == 0 && ns < 0)
         reply.code = err_errno(&e, "open the first network namespace");
     snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
-    fd_send(STAGE_NETNS_FD, &reply, sizeof reply, &ns, reply.code < 0 ? 0 : 1);
+    ipc_send(STAGE_NETNS_FD, &reply, sizeof reply, &ns, reply.code < 0 ? 0 : 1);
     _exit(0);
 }
 
@@ -61,17 +62,16 @@ int holder_main(void)
 
 static int enter_first_netns(struct sg_error *e)
 {
-    AUTO(close_p) int ns = -1;
+    AUTO(ipc_fds_close) struct ipc_fds ns = {.max = 1};
     struct spawn_reply reply;
-    size_t n = 1;
-    ssize_t got = fd_recv(STAGE_NETNS_FD, &reply, sizeof reply, &ns, &n);
+    ssize_t got = ipc_recv(STAGE_NETNS_FD, &reply, sizeof reply, &ns);
 
     if (got != (ssize_t)sizeof reply)
         return err_set(e, SG_ERR_INTERNAL, -EPIPE,
                        "the holder ended while the domain was being made");
     if (reply.code < 0)
         return err_set(e, err_kind_of(-reply.code), reply.code, "%.255s", reply.message);
-    if (setns(ns, CLONE_NEWNET) < 0)
+    if (setns(ns.at[0], CLONE_NEWNET) < 0)
         return err_errno(e, "enter the first network namespace");
     close(STAGE_NETNS_FD);
     return 0;
@@ -179,25 +179,24 @@ static bool serve_one(int procfd)
     struct spawn_request q;
     struct spawn_reply reply = {0};
     struct sg_error e = {0};
-    int in[1 + STAGE_CGROUPS_MAX], out[2] = {-1, -1};
-    size_t n = ARRAY_SIZE(in);
-    ssize_t got = fd_recv(STAGE_CONTROL_FD, &q, sizeof q, in, &n);
+    AUTO(ipc_fds_close) struct ipc_fds in = {.max = 1 + STAGE_CGROUPS_MAX};
+    int out[2] = {-1, -1};
+    ssize_t got = ipc_recv(STAGE_CONTROL_FD, &q, sizeof q, &in);
 
     if (got <= 0)
         return got == -EINTR;
-    if (got == sizeof q && q.magic == STAGE_BEAT && n == 0) {
+    if (got == sizeof q && q.magic == STAGE_BEAT && in.n == 0) {
         reply.code = STAGE_BEATS;
-        return fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0) == 0;
+        return ipc_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0) == 0;
     }
-    if (got != sizeof q || q.magic != STAGE_MAGIC || n != 1 + (size_t)q.n_cgroups)
+    if (got != sizeof q || q.magic != STAGE_MAGIC || in.n != 1 + (size_t)q.n_cgroups)
         return false;
     reply.code = confine(q.omit, &e);
     if (reply.code == 0)
-        reply.code = spawn(procfd, &q, in, out, &e);
+        reply.code = spawn(procfd, &q, in.at, out, &e);
     snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
-    fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, out, reply.code < 0 ? 0 : 2);
-    for (size_t i = 0; i < n; i++)
-        close(in[i]);
+    ipc_send(STAGE_CONTROL_FD, &reply, sizeof reply, out, reply.code < 0 ? 0 : 2);
+    ipc_fds_close(&in);
     for (size_t i = 0; i < 2; i++)
         close_p(&out[i]);
     if (q.last || DEFENCE_OMITTED(q.omit, DEFENCE_NETNS))
@@ -233,7 +232,7 @@ int spawner_main(void)
     if (reply.code < 0) {
         /* The error becomes the answer to the first request, so that the reason is not lost. */
         snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
-        fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0);
+        ipc_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0);
         return 1;
     }
     while (serve_one(procfd))

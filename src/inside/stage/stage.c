@@ -12,6 +12,7 @@
 #include "inside/agent/agent.h"
 #include "lib/base/err.h"
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/base/sys.h"
 #include "inside/stage/confine.h"
 #include "inside/stage/defences.h"
@@ -29,15 +30,14 @@ int stage_prepare(struct sg_error *e)
     return r < 0 ? r : seccomp_compile(SECCOMP_AGENT, &agent_filter, e);
 }
 
-static int receive_setup(struct stage_setup *ret, int *fds, struct sg_error *e)
+static int receive_setup(struct stage_setup *ret, struct ipc_fds *fds, struct sg_error *e)
 {
-    size_t n = STAGE_FDS_MAX;
-    ssize_t got = fd_recv(CHANNEL_FD, ret, sizeof *ret, fds, &n);
+    ssize_t got = ipc_recv(CHANNEL_FD, ret, sizeof *ret, fds);
 
     if (got == 0)
         _exit(0); /* the warden no longer needs this sandbox */
     if (got != (ssize_t)sizeof *ret || ret->magic != STAGE_MAGIC ||
-        ret->n_mounts > STAGE_MOUNTS_MAX || n != STAGE_FIXED_FDS + ret->n_mounts)
+        ret->n_mounts > STAGE_MOUNTS_MAX || fds->n != STAGE_FIXED_FDS + ret->n_mounts)
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the stage received a malformed setup");
     return 0;
 }
@@ -85,11 +85,12 @@ static int prepare(int channel_fd, const int *cgroup_fds, const struct spawn_req
 static int finish(unsigned omit, struct agent_config *config, struct sg_error *e)
 {
     struct stage_setup setup;
-    int fds[STAGE_FDS_MAX], r = receive_setup(&setup, fds, e);
+    struct ipc_fds fds = {.max = STAGE_FDS_MAX};
+    int r = receive_setup(&setup, &fds, e);
 
     if (r < 0)
         return r;
-    r = root_enter(&setup, fds, omit, e);
+    r = root_enter(&setup, fds.at, omit, e);
     if (r < 0)
         return r;
     if (sethostname(setup.hostname, strnlen(setup.hostname, sizeof setup.hostname)) < 0)

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/channel/wire.h"
 #include "inside/sudo/options.h"
 #include "wire/sudo.h"
@@ -40,7 +40,7 @@ static void send_request(int conn, const struct sudo_options *o, const struct te
     wire_put_u32(&out, SUDO_MAGIC);
     wire_put_u32(&out, tty ? SUDO_TTY : 0);
     request_build(o, &out);
-    int r = fd_send(conn, out.buf, out.len, fds, SUDO_FDS);
+    int r = ipc_send(conn, out.buf, out.len, fds, SUDO_FDS);
     if (r == -EBADF)
         sudo_die("standard input, output and error must be open");
     if (r < 0)

@@ -18,10 +18,3 @@ int fd_set_nonblock(int fd, bool on);
  * most `max` bytes. -EBADF: something else, such as a pipe or an eventfd, of which a read might
  * wait for ever. -EFBIG. */
 int fd_check_memfd(int fd, size_t max);
-
-/* Sends one message with up to FD_PASS_MAX descriptors over a unix socket. */
-#define FD_PASS_MAX 72
-int fd_send(int sock, const void *data, size_t len, const int *fds, size_t n_fds);
-/* Returns bytes received (0 = EOF) or -errno. Received descriptors are close-on-exec; *n_fds is
- * their capacity on entry and their number on return. Surplus descriptors are closed. */
-ssize_t fd_recv(int sock, void *data, size_t cap, int *fds, size_t *n_fds);

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/base/sys.h"
 #include "warden/host/child.h"
 #include "warden/host/idmap.h"
@@ -412,7 +413,7 @@ int domain_spawn_begin(struct domain *d, const struct domain_order *order, struc
     int fds[1 + STAGE_CGROUPS_MAX] = {order->channel_fd}, r;
 
     memcpy(fds + 1, order->cgroup_fds, order->n_cgroups * sizeof fds[0]);
-    r = fd_send(d->spawner_sock, &q, sizeof q, fds, 1 + order->n_cgroups);
+    r = ipc_send(d->spawner_sock, &q, sizeof q, fds, 1 + order->n_cgroups);
     /* A spawner that has failed left its reason in the socket: domain_spawn_finish reads it. */
     if (r < 0 && r != -EPIPE)
         return err_set(e, SG_ERR_INTERNAL, r, "ask the spawner: %s", strerror(-r));
@@ -430,16 +431,15 @@ bool domain_spawn_ready(struct domain *d)
 int domain_spawn_finish(struct domain *d, struct domain_child *ret, struct sg_error *e)
 {
     struct spawn_reply reply;
-    int fds[2] = {-1, -1};
-    size_t n = 2;
-    ssize_t got = fd_recv(d->spawner_sock, &reply, sizeof reply, fds, &n);
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = 2};
+    ssize_t got = ipc_recv(d->spawner_sock, &reply, sizeof reply, &fds);
 
     if (got != (ssize_t)sizeof reply)
         return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the spawner has ended unexpectedly");
     if (reply.code < 0)
         return err_set(e, err_kind_of(-reply.code), reply.code, "%.255s", reply.message);
-    if (n != 2)
-        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the spawner sent %zu descriptors", n);
-    *ret = (struct domain_child){.pidfd = fds[0], .userns = fds[1]};
+    if (fds.n != 2)
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the spawner sent %zu descriptors", fds.n);
+    *ret = (struct domain_child){.pidfd = steal_fd(&fds.at[0]), .userns = steal_fd(&fds.at[1])};
     return 0;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/log/log.h"
 #include "warden/processes/faults.h"
 #include "warden/server.h"
@@ -260,7 +260,7 @@ void child_program_tell(struct child_program *v, const void *data, size_t len, c
 {
     if (v->sock < 0)
         return;
-    if (!v->queue && fd_send(v->sock, data, len, fds, n_fds) != -EAGAIN)
+    if (!v->queue && ipc_send(v->sock, data, len, fds, n_fds) != -EAGAIN)
         return;
     enqueue(v, data, len, fds, n_fds);
     /* While the process does not read, the warden does not read from it either. So the queue of
@@ -272,7 +272,7 @@ static void flush(struct child_program *v)
 {
     while (v->queue) {
         struct letter *l = v->queue;
-        if (fd_send(v->sock, l->data, l->len, l->fds, l->n_fds) == -EAGAIN)
+        if (ipc_send(v->sock, l->data, l->len, l->fds, l->n_fds) == -EAGAIN)
             return;
         v->queue = l->next;
         letter_free(l);

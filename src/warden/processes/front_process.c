@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/log/log.h"
 #include "warden/sandboxes/sandbox.h"
 #include "warden/orders.h"
@@ -15,17 +15,15 @@
 
 static int take_order(struct server *s, struct child_program *v)
 {
-    int fds[ORDER_FDS_MAX] = {-1, -1}, r;
-    size_t n_fds = ARRAY_SIZE(fds);
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = ORDER_FDS_MAX};
     struct order o;
-    ssize_t got = fd_recv(v->sock, &o, sizeof o, fds, &n_fds);
+    ssize_t got = ipc_recv(v->sock, &o, sizeof o, &fds);
+    int r;
 
     if (got == -EAGAIN)
         return 0;
     heartbeat_heard(&v->heart);
-    r = got == (ssize_t)sizeof o ? orders_take(s, &o, fds) : -EPROTO;
-    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-        close_p(&fds[i]);
+    r = got == (ssize_t)sizeof o ? orders_take(s, &o, fds.at) : -EPROTO;
     if (r < 0 && (got > 0 || got == -EMSGSIZE))
         log_line(LEVEL_ERROR, "front %u sent a malformed order and is killed", v->turn);
     return r;

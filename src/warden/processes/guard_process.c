@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "wire/text_fd.h"
 #include "lib/log/log.h"
 #include "warden/sandboxes/sandbox.h"
@@ -87,8 +87,7 @@ static int dispatch(struct server *s, struct child_program *v, const struct guar
 static int take_message(struct server *s, struct child_program *v)
 {
     struct guard_message m;
-    size_t n_fds = 0;
-    ssize_t got = fd_recv(v->sock, &m, sizeof m, NULL, &n_fds);
+    ssize_t got = ipc_recv(v->sock, &m, sizeof m, NULL);
     int r;
 
     if (got == -EAGAIN)

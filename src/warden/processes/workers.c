@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/log/log.h"
 #include "wire/worker.h"
 #include "warden/server.h"
@@ -55,8 +55,7 @@ static void greet_exporter(struct server *s)
 static int take_message(struct server *s, struct child_program *v)
 {
     struct worker_message m;
-    size_t n_fds = 0;
-    ssize_t got = fd_recv(v->sock, &m, sizeof m, NULL, &n_fds);
+    ssize_t got = ipc_recv(v->sock, &m, sizeof m, NULL);
 
     (void)s;
     if (got == -EAGAIN)

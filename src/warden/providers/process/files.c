@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "lib/base/sys.h"
 #include "warden/providers/process/process_impl.h"
 #include "warden/host/child.h"
@@ -214,7 +215,7 @@ static int root_send(struct instance *i, int root, bool clear, struct sg_error *
     if (r == 0)
         r = fd_set_nonblock(i->channel, true);
     if (r == 0) {
-        r = fd_send(i->channel, &m, sizeof m, &fd, 1);
+        r = ipc_send(i->channel, &m, sizeof m, &fd, 1);
         if (r < 0)
             err_set(e, SG_ERR_GONE, r, "the sandbox cannot take a new root: %s", strerror(-r));
     }

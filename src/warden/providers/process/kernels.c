@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "warden/providers/process/process_impl.h"
 #include "warden/host/child.h"
 #include "inside/broker/twin.h"
@@ -67,7 +68,7 @@ static int add_doors(struct instance *i, struct ends *s, uint32_t *ret_n, struct
 int broker_send(struct provider *p, const struct twin_request *q, const struct ends *s,
                 struct sg_error *e)
 {
-    int r = fd_send(p->domain.broker_sock, q, sizeof *q, s->fds, s->n);
+    int r = ipc_send(p->domain.broker_sock, q, sizeof *q, s->fds, s->n);
 
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "ask the broker: %s", strerror(-r)) : 0;
 }
@@ -271,7 +272,7 @@ static int tell_agent(struct instance *i, const struct line_message *m, const in
     int r = fd_set_nonblock(i->channel, true);
 
     if (r == 0)
-        r = fd_send(i->channel, m, sizeof *m, fds, n);
+        r = ipc_send(i->channel, m, sizeof *m, fds, n);
     return r < 0 ? err_set(e, SG_ERR_GONE, r, "the sandbox cannot take a kernel: %s", strerror(-r))
                  : 0;
 }
@@ -428,16 +429,14 @@ static int take_reply(struct provider *p, const struct twin_reply *reply, int *f
 
 /* A broker that was taken over may send anything. Reading from a pipe or an eventfd would make the
  * warden wait for it. A descriptor may be missing: the warden has no number left for it. */
-static bool is_proper(const struct twin_reply *reply, ssize_t len, const int *fds, size_t n)
+static bool is_proper(const struct twin_reply *reply, const struct ipc_fds *fds)
 {
     static const size_t held[] = {TWIN_REPORT_MAX, TWIN_WRITTEN_MAX};
 
-    if (len != (ssize_t)sizeof *reply || reply->magic != TWIN_MAGIC)
-        return false;
-    if (reply->op == TWIN_STILL && n > 0)
-        return fd_check_memfd(fds[0], TWIN_WRITTEN_MAX) == 0;
-    for (size_t k = 0; reply->op == TWIN_HOLD && k < ARRAY_SIZE(held) && k < n; k++)
-        if (fd_check_memfd(fds[k], held[k]) < 0)
+    if (reply->op == TWIN_STILL && fds->n > 0)
+        return fd_check_memfd(fds->at[0], TWIN_WRITTEN_MAX) == 0;
+    for (size_t k = 0; reply->op == TWIN_HOLD && k < ARRAY_SIZE(held) && k < fds->n; k++)
+        if (fd_check_memfd(fds->at[k], held[k]) < 0)
             return false;
     return true;
 }
@@ -445,25 +444,20 @@ static bool is_proper(const struct twin_reply *reply, ssize_t len, const int *fd
 static int take_news(struct provider *p, struct kernel_news *ret, struct sg_error *e)
 {
     struct twin_reply reply;
-    int fds[TWIN_HELD_FDS + TWIN_KERNELS_MAX], r;
-    size_t n = ARRAY_SIZE(fds);
-    ssize_t got = fd_recv(p->domain.broker_sock, &reply, sizeof reply, fds, &n);
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = TWIN_HELD_FDS + TWIN_KERNELS_MAX};
+    ssize_t got =
+        ipc_take(p->domain.broker_sock, TWIN_MAGIC, &reply, sizeof reply, sizeof reply, &fds);
 
     *ret = (struct kernel_news){.kind = NEWS_NONE, .report = -1, .written = -1};
     if (got == -EAGAIN)
         return -EAGAIN;
-    if (!is_proper(&reply, got, fds, n)) {
-        for (size_t k = 0; k < n; k++)
-            close_p(&fds[k]);
+    if (got < 0 || !is_proper(&reply, &fds)) {
         ret->kind = NEWS_GONE;
         forget_asked(p);
         return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the broker of a domain has ended");
     }
     reply.message[sizeof reply.message - 1] = '\0';
-    r = take_reply(p, &reply, fds, n, ret, e);
-    for (size_t k = 0; k < n; k++)
-        close_p(&fds[k]);
-    return r;
+    return take_reply(p, &reply, fds.at, fds.n, ret, e);
 }
 
 int instance_line_take(struct instance *i, enum line_news *ret, int *ret_code)

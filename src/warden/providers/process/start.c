@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
 #include "warden/providers/process/process_impl.h"
 #include "warden/host/hostmount.h"
 #include "warden/layers/mounts.h"
@@ -169,7 +169,7 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, cons
     snprintf(setup.hostname, sizeof setup.hostname, "%s", spec->hostname);
     for (size_t m = 0; m < spec->n_mounts; m++)
         snprintf(setup.targets[m], sizeof setup.targets[m], "%s", spec->mounts[m].target);
-    r = fd_send(i->channel, &setup, sizeof setup, list.fds, list.n);
+    r = ipc_send(i->channel, &setup, sizeof setup, list.fds, list.n);
     if (r < 0 && r != -EPIPE) /* -EPIPE: it failed and has said why: read that */
         return err_set(e, SG_ERR_INTERNAL, r, "send the setup: %s", strerror(-r));
     return 0;
