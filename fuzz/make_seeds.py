@@ -340,13 +340,31 @@ GUARD_SCRUB = {
     "half": b"\xff\x0ehunter2sw0rdf1hunter",
 }
 
+
+def ipc(payload, fds=0, magic=0x69706366, seq=0):
+    message = struct.pack("<IIQ", magic, 1, seq) + payload
+    return bytes([0, len(message), fds]) + message
+
+
+# steps, each a byte: see fuzz_ipc_link.c
+IPC_LINK = {
+    "messages": ipc(b"abc") + ipc(b"", 2) + b"\x06" + ipc(b"x" * 48) + b"\x06",
+    "calls": b"\x05\x05\x05\x05" + b"\x09\x19\x01\x09" + b"\x06\x05\x03\x06",
+    "full": b"\x04\x05" * 40 + b"\x06" + b"\x01" * 60 + b"\x06\x06\x03",
+    "reborn": b"\x05\x04\x05\x02\x05\x09\x06\x02",
+    "bad-magic": b"\x05" + ipc(b"", 1, magic=1) + b"\x06\x05\x02",
+    "bad-length": b"\x05" + ipc(b"x" * 49, 7) + b"\x06\x00\x03\x05abc\x06",
+    "refused": b"\x05" + ipc(b"xxx", 3) + b"\x06",
+    "unasked": b"\x05" + ipc(b"", 0, seq=1) + ipc(b"", 0, seq=1 << 20) + ipc(b"", 0, seq=2**64 - 1) + b"\x06\x06",
+}
+
 for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "requests": REQUESTS, "interpreter_lines": LINES,
                       "kernel_packets": KERNEL_PACKETS, "guard_hello": GUARD_HELLO, "guard_peek": GUARD_PEEK,
                       "guard_socks5": GUARD_SOCKS5,
                       "guard_policy": GUARD_POLICY, "guard_document": GUARD_DOCUMENT,
                       "guard_dns": GUARD_DNS, "guard_dns_answer": GUARD_DNS_ANSWER,
                       "guard_http_request": GUARD_HTTP_REQUEST, "guard_http_response": GUARD_HTTP_RESPONSE,
-                      "guard_scrub": GUARD_SCRUB}.items():
+                      "guard_scrub": GUARD_SCRUB, "ipc_link": IPC_LINK}.items():
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (CORPUS / target / name).write_bytes(data)

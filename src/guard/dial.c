@@ -7,7 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "guard/flow.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "guard/policy.h"
 #include "guard/resolver.h"
 

@@ -5,7 +5,7 @@
 
 #include "lib/base/fd.h"
 #include "guard/dns.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 
 #define QUESTION_MAX 4096 /* no question is that long */
 #define SILENCE_NS   10000000000ull

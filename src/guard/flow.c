@@ -12,7 +12,7 @@
 #include "guard/dns.h"
 #include "guard/dns_tcp.h"
 #include "guard/flow_impl.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "guard/learned.h"
 #include "guard/refusal.h"
 

@@ -6,7 +6,7 @@
 #include "lib/base/fd.h"
 #include "guard/dial.h"
 #include "guard/flow_impl.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 
 #define PROXY_BYTES_MAX 2048
 

@@ -5,7 +5,7 @@
 
 #include "guard/dial.h"
 #include "guard/flow_impl.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 
 /* ---- judging --------------------------------------------------------------------------------- */
 

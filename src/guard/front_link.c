@@ -6,7 +6,7 @@
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
 #include "lib/text/json.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "guard/inspect.h"
 #include "guard/policy.h"
 #include "lib/log/log.h"

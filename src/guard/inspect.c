@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "guard/ca.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "guard/inspect_impl.h"
 
 /* Steps in one slice of work, each of one piece or record at most. Tenants take turns

@@ -14,7 +14,7 @@
 #include "lib/ipc/ipc.h"
 #include "lib/base/filter.h"
 #include "guard/audit_cmd.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "guard/pipes.h"
 #include "guard/resolver_impl.h"
 #include "guard/warden_link.h"

@@ -5,7 +5,7 @@
 
 #include "lib/base/clock.h"
 #include "guard/front_link.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 
 #define NEWS_MAX (GUARD_PAYLOAD_MAX / sizeof(struct egress_news))
 

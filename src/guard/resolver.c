@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "guard/resolver_impl.h"
 
 /* A question of a caller: one flight, or for a lookup one flight for each family. */

@@ -2,7 +2,7 @@
 
 #include "lib/base/clock.h"
 #include "guard/dns_names.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "guard/resolver_impl.h"
 
 struct flight {

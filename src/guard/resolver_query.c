@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "guard/dns_names.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 
 #define DATAGRAM_MAX   4096
 #define DATAGRAMS_TURN 16 /* datagrams read before others have their turn */

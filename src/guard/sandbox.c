@@ -5,7 +5,7 @@
 #include "lib/base/fd.h"
 #include "guard/dns.h"
 #include "guard/flow.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "guard/learned.h"
 #include "guard/policy.h"
 #include "guard/warden_link.h"

@@ -15,7 +15,7 @@
 #include "guard/dial.h"
 #include "guard/dns.h"
 #include "guard/flow.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "guard/learned.h"
 #include "guard/policy.h"
 #include "guard/resolver.h"

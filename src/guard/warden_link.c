@@ -10,7 +10,7 @@
 #include "lib/ipc/ipc.h"
 #include "guard/flow.h"
 #include "guard/front_link.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "lib/log/log.h"
 
 #define FDS_MAX   3

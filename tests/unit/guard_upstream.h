@@ -14,7 +14,7 @@
 #include "guard/dns_message.h"
 #include "guard/dns_names.h"
 #include "guard/guard.h"
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 #include "guard/resolver.h"
 
 #define V4(a, b, c, d) ((const uint8_t[4]){a, b, c, d})

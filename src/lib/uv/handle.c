@@ -1,4 +1,4 @@
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 
 #include <assert.h>
 

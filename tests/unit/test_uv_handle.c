@@ -1,5 +1,5 @@
 /* Watching a descriptor: what libuv leaves to whoever uses it. */
-#include "guard/handle.h"
+#include "lib/uv/handle.h"
 
 #include <arpa/inet.h>
 

@@ -1,0 +1,279 @@
+#include "lib/ipc/link.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+
+#define PLACE_BITS  20
+#define CALLS_FIRST 16
+
+/* A message that waits for room in the socket. */
+struct ipc_unsent {
+    struct ipc_unsent *next;
+    uint64_t call; /* the seq of its call; 0: it is none */
+    size_t n_fds, len;
+    int *fds;    /* behind the data */
+    char data[]; /* begins with a struct ipc_head */
+};
+
+void ipc_link_init(struct ipc_link *l, const struct ipc_kind *kind,
+                   void (*changed)(struct ipc_link *l))
+{
+    *l = (struct ipc_link){.kind = kind, .changed = changed, .sock = -1};
+    l->unsent_end = &l->unsent;
+    l->buf = xcalloc(1, kind->max + 1);
+}
+
+void ipc_link_open(struct ipc_link *l, int sock)
+{
+    ipc_link_close(l);
+    fd_set_nonblock(sock, true);
+    l->sock = sock;
+    l->opened++;
+    l->changed(l);
+}
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+static void drop_first(struct ipc_link *l)
+{
+    struct ipc_unsent *u = l->unsent;
+
+    l->unsent = u->next;
+    if (!l->unsent)
+        l->unsent_end = &l->unsent;
+    l->n_unsent--;
+    for (size_t i = 0; i < u->n_fds; i++)
+        close(u->fds[i]);
+    free(u);
+}
+
+/* Keeps copies of the descriptors. If there is no room for them the message goes without, as if
+ * they had been lost on the way. */
+static void keep_fds(struct ipc_unsent *u, const int *fds, size_t n)
+{
+    for (; u->n_fds < n; u->n_fds++) {
+        int fd = fcntl(fds[u->n_fds], F_DUPFD_CLOEXEC, 0);
+
+        if (fd < 0)
+            break;
+        u->fds[u->n_fds] = fd;
+    }
+    while (u->n_fds < n && u->n_fds > 0)
+        close(u->fds[--u->n_fds]);
+}
+
+static void enqueue(struct ipc_link *l, const struct ipc_out *out, uint64_t call)
+{
+    size_t len = out->len + out->more_len, aligned = (len + 7) & ~(size_t)7;
+    struct ipc_unsent *u = xcalloc(1, sizeof *u + aligned + out->n_fds * sizeof(int));
+
+    u->call = call;
+    u->len = len;
+    memcpy(u->data, out->head, out->len);
+    if (out->more_len > 0)
+        memcpy(u->data + out->len, out->more, out->more_len);
+    u->fds = (int *)(void *)(u->data + aligned);
+    keep_fds(u, out->fds, out->n_fds);
+    *l->unsent_end = u;
+    l->unsent_end = &u->next;
+    l->n_unsent++;
+    l->changed(l);
+}
+
+static int put(struct ipc_link *l, const struct ipc_out *out, uint64_t call)
+{
+    struct ipc_head *head = out->head;
+    struct iovec parts[2] = {
+        {.iov_base = head, .iov_len = out->len},
+        {.iov_base = (void *)(uintptr_t)out->more, .iov_len = out->more_len},
+    };
+    int r = -EAGAIN;
+
+    head->magic = l->kind->magic;
+    if (l->sock < 0)
+        return -EPIPE;
+    if (!l->unsent)
+        r = ipc_send_parts(l->sock, parts, out->fds, out->n_fds);
+    if (r != -EAGAIN || l->n_unsent >= l->kind->unsent_max)
+        return r;
+    enqueue(l, out, call);
+    return 0;
+}
+
+int ipc_link_send(struct ipc_link *l, const struct ipc_out *out)
+{
+    return put(l, out, 0);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static struct ipc_call *find_call(const struct ipc_link *l, uint64_t seq)
+{
+    size_t place = seq & ((1u << PLACE_BITS) - 1);
+
+    return seq != 0 && place < l->n_calls && l->calls[place].seq == seq ? &l->calls[place] : NULL;
+}
+
+static void grow(struct ipc_link *l)
+{
+    uint32_t n = l->n_calls ? l->n_calls * 2 : CALLS_FIRST;
+    struct ipc_call *calls = xcalloc(n, sizeof *calls);
+
+    if (l->n_calls > 0)
+        memcpy(calls, l->calls, l->n_calls * sizeof *calls);
+    free(l->calls);
+    l->calls = calls;
+    l->n_calls = n;
+}
+
+static struct ipc_call *free_place(struct ipc_link *l)
+{
+    uint32_t n = l->n_calls;
+
+    if (l->n_open >= l->kind->calls_max || l->n_open >= 1u << PLACE_BITS)
+        return NULL;
+    /* The search goes on where the last one ended, so it is short. */
+    for (uint32_t i = 0; i < n; i++)
+        if (l->calls[(l->n_called + i) % n].seq == 0)
+            return &l->calls[(l->n_called + i) % n];
+    grow(l);
+    return &l->calls[n];
+}
+
+int ipc_link_call(struct ipc_link *l, const struct ipc_out *out, void (*done)(void), void *arg)
+{
+    uint64_t wait = l->kind->wait_ns;
+    struct ipc_call *c = free_place(l);
+    struct ipc_head *head = out->head;
+    int r;
+
+    if (!c)
+        return l->sock < 0 ? -EPIPE : -EAGAIN;
+    head->seq = ++l->n_called << PLACE_BITS | (uint64_t)(c - l->calls);
+    r = put(l, out, head->seq);
+    if (r < 0)
+        return r;
+    *c = (struct ipc_call){.seq = head->seq,
+                           .done = done,
+                           .arg = arg,
+                           .due_ns = wait ? clock_ns() + wait : UINT64_MAX};
+    if (l->n_open++ == 0)
+        l->changed(l);
+    return 0;
+}
+
+static int settle(struct ipc_link *l, struct ipc_call *c, int r, void *m, size_t len,
+                  struct ipc_fds *fds)
+{
+    struct ipc_call copy = *c;
+
+    c->seq = 0;
+    l->n_open--;
+    return l->kind->answer(l, &copy, r, m, len, fds);
+}
+
+/* Answers the calls that are due by then. An owner may call anew meanwhile, which may move the
+ * table. */
+static void give_up(struct ipc_link *l, uint64_t due_ns, int r)
+{
+    struct ipc_fds none = {.max = 0};
+
+    memset(none.at, -1, sizeof none.at);
+    for (uint32_t i = 0; i < l->n_calls && l->n_open > 0; i++)
+        if (l->calls[i].seq != 0 && l->calls[i].due_ns <= due_ns)
+            settle(l, &l->calls[i], r, NULL, 0, &none);
+}
+
+uint64_t ipc_link_due(const struct ipc_link *l)
+{
+    uint64_t due = UINT64_MAX;
+
+    for (uint32_t i = 0; i < l->n_calls && l->n_open > 0 && l->kind->wait_ns; i++)
+        if (l->calls[i].seq != 0 && l->calls[i].due_ns < due)
+            due = l->calls[i].due_ns;
+    return due;
+}
+
+void ipc_link_expire(struct ipc_link *l)
+{
+    give_up(l, clock_ns(), -ETIMEDOUT);
+    l->changed(l);
+}
+
+void ipc_link_close(struct ipc_link *l)
+{
+    int sock = steal_fd(&l->sock);
+
+    if (sock < 0)
+        return;
+    while (l->unsent)
+        drop_first(l);
+    l->changed(l);
+    close(sock);
+    give_up(l, UINT64_MAX, -EPIPE);
+}
+
+/* ---- in -------------------------------------------------------------------------------------- */
+
+int ipc_link_events(const struct ipc_link *l)
+{
+    if (l->sock < 0)
+        return 0;
+    return (l->n_unsent < l->kind->read_below ? POLLIN : 0) | (l->unsent ? POLLOUT : 0);
+}
+
+bool ipc_link_take(struct ipc_link *l)
+{
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = l->kind->fds_max};
+    const struct ipc_head *head = l->buf;
+    struct ipc_call *call;
+    ssize_t len = ipc_take(l->sock, l->kind->magic, l->buf, l->kind->min, l->kind->max, &fds);
+    int r = 0;
+
+    if (len == -EAGAIN)
+        return false;
+    if (len >= 0) {
+        ((char *)l->buf)[len] = '\0';
+        call = find_call(l, head->seq);
+        r = call ? settle(l, call, 0, l->buf, (size_t)len, &fds)
+                 : l->kind->take(l, l->buf, (size_t)len, &fds);
+    }
+    if (len >= 0 && r >= 0)
+        return true;
+    l->kind->gone(l, len < 0 ? (int)len : r);
+    return false;
+}
+
+/* A message whose call is over is not sent any more: nobody waits for its answer. */
+static void send_waiting(struct ipc_link *l)
+{
+    size_t before = l->n_unsent;
+
+    while (l->unsent) {
+        struct ipc_unsent *u = l->unsent;
+
+        if ((!u->call || find_call(l, u->call)) &&
+            ipc_send(l->sock, u->data, u->len, u->fds, u->n_fds) == -EAGAIN)
+            break;
+        drop_first(l);
+    }
+    if (l->n_unsent != before)
+        l->changed(l);
+}
+
+/* The callbacks may close the link, and open it with another socket. */
+void ipc_link_ready(struct ipc_link *l)
+{
+    uint64_t opened = l->opened;
+
+    if (l->sock >= 0)
+        send_waiting(l);
+    for (unsigned i = 0; i < l->kind->turn && l->sock >= 0 && l->opened == opened &&
+                         l->n_unsent < l->kind->read_below && ipc_link_take(l);
+         i++)
+        ;
+}

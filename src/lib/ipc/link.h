@@ -1,0 +1,95 @@
+/* A link: one end of a SOCK_SEQPACKET socket between two of our processes, in an event loop. It
+ * knows no loop. Who owns it tells it when the socket is ready, and hears from `changed` what to
+ * wait for (lib/uv/ipc_uv.h does both for libuv).
+ *
+ *   messages out   sent at once or, if the socket is full, kept in order until it has room
+ *   calls          messages that are answered. The link numbers them (seq), keeps for each whom to
+ *                  tell, and tells exactly once: with the answer, with -ETIMEDOUT, or with -EPIPE
+ *                  when the link is closed
+ *   messages in    checked (size, magic), a few for each turn of the loop, so that others get their
+ *                  turn. The answer to a call goes to `answer`, everything else to `take`
+ *
+ * All messages begin with a magic number and, where there are calls, with a struct ipc_head. A
+ * message that is sent at once and a call need no memory of their own. */
+#pragma once
+
+#include "lib/ipc/ipc.h"
+
+struct ipc_link;
+
+struct ipc_call {
+    uint64_t seq;       /* 0: this place in the table is free */
+    void (*done)(void); /* of the type that the owner gave it */
+    void *arg;
+    uint64_t due_ns; /* clock_ns() */
+};
+
+struct ipc_kind {
+    uint32_t magic;
+    size_t min, max;   /* bytes of a message that comes in */
+    size_t fds_max;    /* descriptors that come with one */
+    size_t unsent_max; /* messages that wait for room; further ones are refused: -EAGAIN */
+    /* Nothing is read while this many messages wait for room. So a peer that sends and does not
+     * read cannot make us keep more than this many answers. */
+    size_t read_below;
+    unsigned turn;      /* messages read in one turn of the loop */
+    uint32_t calls_max; /* further ones are refused: -EAGAIN */
+    uint64_t wait_ns;   /* for an answer; 0: for ever */
+    /* A message that answers no call; a NUL follows it. Descriptors that it does not take out are
+     * closed. An error: the peer is not to be trusted, and `gone` is called. */
+    int (*take)(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds);
+    /* The same for an answer. r: 0, or -ETIMEDOUT or -EPIPE with m NULL and no descriptors. */
+    int (*answer)(struct ipc_link *l, const struct ipc_call *c, int r, void *m, size_t len,
+                  struct ipc_fds *fds);
+    /* The peer has ended (-EPIPE), or sends what it must not. Must close the link. */
+    void (*gone)(struct ipc_link *l, int r);
+};
+
+struct ipc_link {
+    const struct ipc_kind *kind;
+    void (*changed)(struct ipc_link *l); /* ipc_link_events or ipc_link_due may be other now */
+    int sock;                            /* -1: closed */
+    uint64_t opened;                     /* how often */
+    struct ipc_unsent *unsent, **unsent_end;
+    size_t n_unsent;
+    struct ipc_call *calls; /* the lower part of seq is the place here */
+    uint32_t n_calls, n_open;
+    uint64_t n_called;
+    void *buf; /* one message that came in */
+};
+
+/* A message to send: two parts, of which the first has the magic and seq, and descriptors, which
+ * stay the caller's. */
+struct ipc_out {
+    void *head;
+    size_t len;
+    const void *more;
+    size_t more_len;
+    const int *fds;
+    size_t n_fds;
+};
+
+void ipc_link_init(struct ipc_link *l, const struct ipc_kind *kind,
+                   void (*changed)(struct ipc_link *l));
+/* Takes over the socket. Closes the one before. */
+void ipc_link_open(struct ipc_link *l, int sock);
+/* Closes the socket, if there is one, drops what waits for room, and answers all calls. */
+void ipc_link_close(struct ipc_link *l);
+
+/* 0: sent, or waiting for room. -EAGAIN: too many wait. -EPIPE: there is no peer. Other errors are
+ * the socket's; a peer that has ended is noticed by reading, too. Fills in the magic. */
+int ipc_link_send(struct ipc_link *l, const struct ipc_out *out);
+/* The same for a call; fills in seq. `answer` is called later, unless this fails. */
+int ipc_link_call(struct ipc_link *l, const struct ipc_out *out, void (*done)(void), void *arg);
+
+/* ---- for the loop ---------------------------------------------------------------------------- */
+
+/* POLLIN and POLLOUT, as far as they are to be waited for; 0 if the link is closed. */
+int ipc_link_events(const struct ipc_link *l);
+/* When to call ipc_link_expire, by clock_ns(); UINT64_MAX: never. */
+uint64_t ipc_link_due(const struct ipc_link *l);
+void ipc_link_expire(struct ipc_link *l);
+/* The socket is ready: sends what waits, and takes messages. It may be called at any time. */
+void ipc_link_ready(struct ipc_link *l);
+/* Takes one message. False: there is none, or the peer is gone. */
+bool ipc_link_take(struct ipc_link *l);
