@@ -165,7 +165,8 @@ __attribute__((constructor)) static void server_start(void)
     f->sandboxes = sandboxes_new();
     settings_init(&f->settings);
     f->http = http_server_new(f->loop, &limits, SERVER_REQUEST, f);
-    if (store_open(server.dir, &f->store, &e) < 0 || warden_open(f, pair[0], &handlers, &e) < 0 ||
+    warden_open(f, pair[0], &handlers);
+    if (store_open(server.dir, &f->store, &e) < 0 ||
         store_tenant_ensure(f->store, "acme", &server.acme_tenant, &e) < 0 ||
         store_key_create(f->store, server.acme_tenant.id, "", server.acme, NULL, &e) < 0 ||
         store_tenant_ensure(f->store, "beta", &t, &e) < 0 ||

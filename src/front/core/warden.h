@@ -16,7 +16,8 @@ struct warden_handlers {
     void (*on_gone)(struct front *f, bool unreadable);
 };
 
-int warden_open(struct front *f, int sock, const struct warden_handlers *h, struct sg_error *e);
+/* Takes over the socket. */
+void warden_open(struct front *f, int sock, const struct warden_handlers *h);
 /* Sends an order; magic and seq are filled in. fd (or -1) is sent along and then closed. */
 void warden_order(struct front *f, struct order *o, int fd, warden_done done, void *arg);
 /* The same with two descriptors, such as a note and a policy document. */

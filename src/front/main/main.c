@@ -333,7 +333,8 @@ static int serve(void)
     front.http = http_server_new(front.loop, &limits, dispatch_request, &front);
     http_server_on_over(front.http, request_log_over);
     http_server_around(front.http, dispatch_around);
-    if (warden_open(&front, ORDER_FD, &handlers, &e) < 0 || confine_front(&e) < 0)
+    warden_open(&front, ORDER_FD, &handlers);
+    if (confine_front(&e) < 0)
         give_up(&e);
     return uv_run(front.loop, UV_RUN_DEFAULT);
 }
