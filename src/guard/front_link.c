@@ -3,97 +3,50 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "lib/base/fd.h"
-#include "lib/ipc/ipc.h"
 #include "lib/text/json.h"
-#include "lib/uv/handle.h"
+#include "lib/uv/ipc_uv.h"
 #include "guard/inspect.h"
 #include "guard/policy.h"
 #include "lib/log/log.h"
 #include "lib/vault/vault.h"
 
-#define MESSAGE_MAX (sizeof(struct ask) + GUARD_PAYLOAD_MAX)
-#define TURN_MAX    16
-#define UNSENT_MAX  64 /* with more answers waiting, nothing more is read */
-#define NAMES_MAX   256
+#define TURN_MAX   16
+#define UNSENT_MAX 64 /* with more answers waiting, nothing more is read */
+#define NAMES_MAX  256
 
 _Static_assert(GUARD_PUBLIC_LEN == VAULT_PUBLIC_LEN, "wire.h names the vault's length");
 
-/* An answer that waits for room in the socket. */
-struct unsent {
-    struct unsent *next;
-    int fd;
-    size_t len;
-    struct ask ask; /* the payload follows */
-};
-
 struct front_link {
+    struct ipc_uv ipc;
     struct guard *guard;
-    int fd;
-    uv_poll_t *watch;    /* NULL: there is no front */
-    uint64_t connection; /* number of this connection; grows with each front */
-    struct unsent *first, **last;
-    size_t n;
-    uint64_t buf[MESSAGE_MAX / sizeof(uint64_t) + 1]; /* a message, with room for a NUL */
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void on_event(uv_poll_t *w, int status, int events);
-
-static void drop_first(struct front_link *l)
-{
-    struct unsent *u = l->first;
-
-    l->first = u->next;
-    if (!l->first)
-        l->last = &l->first;
-    l->n--;
-    close_p(&u->fd);
-    free(u);
-}
-
-static void send_waiting(struct front_link *l)
-{
-    /* Any failure but a full socket means that the front is gone; reading will notice that. */
-    while (l->first && ipc_send(l->fd, &l->first->ask, l->first->len, &l->first->fd,
-                                l->first->fd >= 0 ? 1 : 0) != -EAGAIN)
-        drop_first(l);
-    watch_for(l->watch, (l->n < UNSENT_MAX ? UV_READABLE : 0) | (l->first ? UV_WRITABLE : 0),
-              on_event);
-}
-
 void asker_answer(const struct front_asker *to, int code, const void *payload, size_t len, int fd)
 {
     struct front_link *l = to->guard->front;
-    struct unsent *u;
+    struct ask ask = {.what = to->what, .seq = to->seq, .code = code, .len = (uint32_t)len};
+    struct ipc_out out = {.head = &ask,
+                          .len = sizeof(ask),
+                          .more = payload,
+                          .more_len = len,
+                          .fds = &fd,
+                          .n_fds = fd >= 0 ? 1 : 0};
 
-    if (!l || !l->watch || l->connection != to->connection) {
-        close_p(&fd);
-        return;
-    }
-    u = xcalloc(1, sizeof(*u) + len);
-    u->fd = fd;
-    u->len = sizeof(u->ask) + len;
-    u->ask = (struct ask){
-        .magic = GUARD_MAGIC, .what = to->what, .seq = to->seq, .code = code, .len = (uint32_t)len};
-    if (len > 0)
-        memcpy(&u->ask + 1, payload, len);
-    *l->last = u;
-    l->last = &u->next;
-    l->n++;
-    send_waiting(l);
+    if (l && l->ipc.link.opened == to->connection)
+        ipc_link_send(&l->ipc.link, &out);
+    close_p(&fd);
 }
 
 /* Sends no news while answers wait: a front that waits for answers must not wait for news too. */
 bool front_link_tell(struct guard *g, enum ask_what what, const void *payload, size_t len)
 {
-    struct front_link *l = g->front;
-    struct front_asker to = {g, l ? l->connection : 0, 0, what};
+    const struct ipc_link *l = g->front ? &g->front->ipc.link : NULL;
 
-    if (!l || !l->watch || l->n > 0)
+    if (!l || l->sock < 0 || l->n_unsent > 0)
         return false;
-    asker_answer(&to, 0, payload, len, -1);
+    asker_answer(&(struct front_asker){g, l->opened, 0, what}, 0, payload, len, -1);
     return true;
 }
 
@@ -199,7 +152,7 @@ static void ask_public(const struct front_asker *from)
 
 static void dispatch(struct front_link *l, const struct ask *q, const char *text)
 {
-    struct front_asker from = {l->guard, l->connection, q->seq, q->what};
+    struct front_asker from = {l->guard, l->ipc.link.opened, q->seq, q->what};
 
     switch ((enum ask_what)q->what) {
     case ASK_PUBLIC:
@@ -223,64 +176,45 @@ static void dispatch(struct front_link *l, const struct ask *q, const char *text
     }
 }
 
-static void drop_front(struct front_link *l)
+static int on_message(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds)
 {
-    if (!l->watch)
-        return;
-    watch_drop(&l->watch);
-    close(l->fd);
-    while (l->first)
-        drop_first(l);
-}
+    struct ask *q = m;
 
-/* Reads and answers one message. False: there is none, or the front is gone. */
-static bool take_message(struct front_link *l)
-{
-    struct ask *q = (struct ask *)l->buf;
-    ssize_t got = ipc_take(l->fd, GUARD_MAGIC, q, sizeof(*q), MESSAGE_MAX, NULL);
-
-    if (got == -EAGAIN)
-        return false;
-    if (got < 0 || q->len != (size_t)got - sizeof(*q)) {
-        if (got != -EPIPE)
-            log_line(LEVEL_WARN, "guard: the front sent a malformed message");
-        drop_front(l);
-        return false;
-    }
+    (void)fds;
+    if (q->len != len - sizeof(*q))
+        return -EPROTO;
     q->id[ID_LEN] = q->tenant[ID_LEN] = '\0';
-    ((char *)(q + 1))[q->len] = '\0';
-    dispatch(l, q, (const char *)(q + 1));
-    return true;
+    dispatch(CONTAINER_OF(l, struct front_link, ipc.link), q, (const char *)(q + 1));
+    return 0;
 }
 
-static void on_event(uv_poll_t *w, int status, int events)
+static void on_gone(struct ipc_link *l, int r)
 {
-    struct front_link *l = w->data;
-
-    (void)status;
-    if (events & UV_WRITABLE)
-        send_waiting(l);
-    /* Bounded, so that flows get their turn as well. */
-    for (int i = 0; i < TURN_MAX && l->watch == w && l->n < UNSENT_MAX && take_message(l); i++)
-        ;
+    if (r != -EPIPE)
+        log_line(LEVEL_WARN, "guard: the front sent a malformed message");
+    ipc_link_close(l);
 }
+
+static const struct ipc_kind link_kind = {
+    .magic = GUARD_MAGIC,
+    .min = sizeof(struct ask),
+    .max = sizeof(struct ask) + GUARD_PAYLOAD_MAX,
+    .unsent_max = SIZE_MAX,
+    .read_below = UNSENT_MAX,
+    .turn = TURN_MAX,
+    .take = on_message,
+    .gone = on_gone,
+};
 
 void front_link_set(struct guard *g, int fd)
 {
-    struct front_link *l = g->front;
-
-    if (!l) {
-        l = xcalloc(1, sizeof(*l));
-        l->guard = g;
-        l->last = &l->first;
-        g->front = l;
+    if (!g->front) {
+        g->front = xcalloc(1, sizeof(*g->front));
+        g->front->guard = g;
+        ipc_uv_init(&g->front->ipc, g->loop, &link_kind);
     }
-    drop_front(l);
-    if (fd < 0)
-        return;
-    fd_set_nonblock(fd, true);
-    l->connection++;
-    l->fd = fd;
-    l->watch = watch_new(g->loop, fd, l);
-    watch_for(l->watch, UV_READABLE, on_event);
+    if (fd >= 0)
+        ipc_link_open(&g->front->ipc.link, fd);
+    else
+        ipc_link_close(&g->front->ipc.link);
 }

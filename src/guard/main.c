@@ -180,7 +180,7 @@ static int serve(void)
     uv_timer_start(flush, on_flush, FLUSH_MS, FLUSH_MS);
     hosts = watch_new(g->loop, hosts_fd(g->hosts), g);
     watch_for(hosts, UV_READABLE, on_hosts);
-    warden_link_start(g);
+    warden_link_start(g, WARDEN_FD);
     return uv_run(g->loop, UV_RUN_DEFAULT);
 }
 

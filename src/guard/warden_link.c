@@ -1,68 +1,30 @@
 #include "guard/warden_link.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "lib/base/fd.h"
-#include "lib/ipc/ipc.h"
 #include "guard/flow.h"
 #include "guard/front_link.h"
-#include "lib/uv/handle.h"
 #include "lib/log/log.h"
+#include "lib/uv/ipc_uv.h"
 
 #define FDS_MAX   3
 #define TURN_MAX  64
 #define FIRST_MS  10000
 #define QUEUE_MAX 4096
 
-struct waiting_message {
-    struct waiting_message *next;
-    struct guard_message m;
-};
-
 struct warden_link {
+    struct ipc_uv ipc;
     struct guard *guard;
-    int fd;
-    uv_poll_t *watch;
     uint64_t seq;
-    struct waiting_message *queue, **queue_end; /* messages that wait for room in the socket */
-    size_t n_queue;
 };
 
-static void on_event(uv_poll_t *w, int status, int events);
-
+/* A message that is dropped because too many wait: the flow that asks for a socket will time
+ * out. */
 static void link_send(struct warden_link *l, struct guard_message *m)
 {
-    struct waiting_message *w;
-
-    m->magic = GUARD_MAGIC;
-    if (!l->queue && ipc_send(l->fd, m, sizeof *m, NULL, 0) != -EAGAIN)
-        return;
-    if (l->n_queue == QUEUE_MAX) /* dropped: the flow that asks for a socket will time out */
-        return;
-    w = xcalloc(1, sizeof *w);
-    w->m = *m;
-    *l->queue_end = w;
-    l->queue_end = &w->next;
-    l->n_queue++;
-    watch_for(l->watch, UV_READABLE | UV_WRITABLE, on_event);
-}
-
-static void flush(struct warden_link *l)
-{
-    while (l->queue) {
-        struct waiting_message *w = l->queue;
-        if (ipc_send(l->fd, &w->m, sizeof w->m, NULL, 0) == -EAGAIN)
-            return;
-        l->queue = w->next;
-        l->n_queue--;
-        free(w);
-    }
-    l->queue_end = &l->queue;
-    watch_for(l->watch, UV_READABLE, on_event);
+    ipc_link_send(&l->ipc.link, &(struct ipc_out){.head = m, .len = sizeof *m});
 }
 
 static void take_policy(struct warden_link *l, const struct guard_message *m, int document)
@@ -127,58 +89,55 @@ static void take(struct warden_link *l, const struct guard_message *m, int *fds,
     }
 }
 
-/* Reads and handles one message. -EAGAIN: there is none. Never returns when the warden is gone. */
-static int take_one(struct warden_link *l)
+static int on_message(struct ipc_link *l, void *message, size_t len, struct ipc_fds *fds)
 {
-    struct guard_message m;
-    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = FDS_MAX};
-    ssize_t got = ipc_take(l->fd, GUARD_MAGIC, &m, sizeof m, sizeof m, &fds);
+    struct guard_message *m = message;
 
-    if (got == -EAGAIN)
-        return -EAGAIN;
-    if (got < 0)
-        exit(got == -EPIPE ? 0 : 1);
-    m.id[ID_LEN] = m.tenant[ID_LEN] = '\0';
-    take(l, &m, fds.at, fds.n);
+    (void)len;
+    m->id[ID_LEN] = m->tenant[ID_LEN] = '\0';
+    take(CONTAINER_OF(l, struct warden_link, ipc.link), m, fds->at, fds->n);
     return 0;
 }
 
-static void on_event(uv_poll_t *w, int status, int events)
+static void on_gone(struct ipc_link *l, int r)
 {
-    struct warden_link *l = w->data;
-
-    (void)status;
-    if (events & UV_WRITABLE)
-        flush(l);
-    for (unsigned i = 0; i < TURN_MAX && take_one(l) == 0; i++)
-        ;
+    (void)l;
+    exit(r == -EPIPE ? 0 : 1);
 }
+
+static const struct ipc_kind link_kind = {
+    .magic = GUARD_MAGIC,
+    .min = sizeof(struct guard_message),
+    .max = sizeof(struct guard_message),
+    .fds_max = FDS_MAX,
+    .unsent_max = QUEUE_MAX,
+    .read_below = SIZE_MAX,
+    .turn = TURN_MAX,
+    .take = on_message,
+    .gone = on_gone,
+};
 
 int warden_link_open(struct guard *g, int fd, struct sg_error *e)
 {
-    struct warden_link *l = xcalloc(1, sizeof *l);
     struct guard_message m;
     AUTO(ipc_fds_close) struct ipc_fds fds = {.max = FDS_MAX};
-    int r;
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
-    *l = (struct warden_link){.guard = g, .fd = fd};
-    l->queue_end = &l->queue;
-    g->link = l;
     if (poll(&p, 1, FIRST_MS) != 1 || ipc_take(fd, GUARD_MAGIC, &m, sizeof m, sizeof m, &fds) < 0 ||
         m.what != GUARD_SETTINGS || fds.n != 3)
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the warden has sent no settings");
     g->of_one_caller = m.code == GUARD_OF_ONE_CALLER;
-    r = settings_take(g, fds.at[0], fds.at[1], fds.at[2], e);
-    return r < 0 ? r : fd_set_nonblock(fd, true);
+    return settings_take(g, fds.at[0], fds.at[1], fds.at[2], e);
 }
 
-void warden_link_start(struct guard *g)
+void warden_link_start(struct guard *g, int fd)
 {
     struct guard_message ready = {.what = GUARD_READY};
 
-    g->link->watch = watch_new(g->loop, g->link->fd, g->link);
-    watch_for(g->link->watch, UV_READABLE, on_event);
+    g->link = xcalloc(1, sizeof *g->link);
+    g->link->guard = g;
+    ipc_uv_init(&g->link->ipc, g->loop, &link_kind);
+    ipc_link_open(&g->link->ipc.link, fd);
     link_send(g->link, &ready);
 }
 

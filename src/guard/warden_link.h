@@ -7,7 +7,7 @@
  * need them. */
 int warden_link_open(struct guard *g, int fd, struct sg_error *e);
 /* Handles messages in the loop from now on. Tells the warden that the guard is ready. */
-void warden_link_start(struct guard *g);
+void warden_link_start(struct guard *g, int fd);
 /* Asks the warden for a socket inside the sandbox; udp_got_socket receives it. Returns the number
  * of the question. */
 uint64_t warden_link_ask_udp(struct warden_link *l, const struct sandbox *s,
