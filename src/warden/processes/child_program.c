@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/ipc/ipc.h"
 #include "lib/log/log.h"
 #include "warden/processes/faults.h"
 #include "warden/server.h"
@@ -20,16 +19,12 @@
 #define END_MS         5000
 #define LAST_WORDS_MAX 64
 
-struct letter {
-    struct letter *next;
-    int fds[CHILD_PROGRAM_FDS_MAX];
-    size_t n_fds, len;
-    char data[];
-};
-
 static void on_process(struct event_source *src, uint32_t events);
 static void on_messages(struct event_source *src, uint32_t events);
 static void on_timer(struct timer *timer);
+static int on_message(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds);
+static void on_gone(struct ipc_link *l, int r);
+static void on_changed(struct ipc_link *l);
 
 void child_program_init(struct child_program *v, struct server *s,
                         const struct child_program_kind *kind)
@@ -40,7 +35,18 @@ void child_program_init(struct child_program *v, struct server *s,
     v->process.fn = on_process;
     v->messages.fn = on_messages;
     v->timer.fn = on_timer;
-    v->queue_end = &v->queue;
+    /* While the process does not read, the warden does not read from it either. So what it can make
+     * the warden keep is bounded. One message per turn of the loop, so that others get theirs. */
+    v->link_kind = (struct ipc_kind){.magic = kind->magic,
+                                     .min = kind->size,
+                                     .max = kind->size,
+                                     .fds_max = kind->fds_max,
+                                     .unsent_max = SIZE_MAX,
+                                     .read_below = 1,
+                                     .turn = 1,
+                                     .take = on_message,
+                                     .gone = on_gone};
+    ipc_link_init(&v->link, &v->link_kind, on_changed);
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
@@ -67,12 +73,11 @@ static int start(struct child_program *v, struct sg_error *e)
     if (r < 0)
         return r;
     v->pidfd = ends.pidfd;
-    v->sock = ends.sock;
     v->turn++;
     v->ready = v->refused = v->hung = false;
     v->why[0] = '\0';
     reactor_watch(&s->reactor, &v->process, v->pidfd, EPOLLIN);
-    reactor_watch(&s->reactor, &v->messages, v->sock, EPOLLIN);
+    ipc_link_open(&v->link, ends.sock);
     heartbeat_start(s, &v->heart, &v->kind->heart, ends.pid);
     v->heart.starting = true;
     log_line(LEVEL_INFO, "%s %u started, pid %d", v->kind->name, v->turn, ends.pid);
@@ -151,26 +156,6 @@ void child_program_kill(struct heartbeat *b, enum process_fault why)
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
-static void letter_free(struct letter *l)
-{
-    for (size_t i = 0; i < l->n_fds; i++)
-        close_p(&l->fds[i]);
-    free(l);
-}
-
-static void hang_up(struct child_program *v)
-{
-    reactor_unwatch(&v->server->reactor, &v->messages);
-    close_p(&v->sock);
-    v->sock = -1;
-    while (v->queue) {
-        struct letter *l = v->queue;
-        v->queue = l->next;
-        letter_free(l);
-    }
-    v->queue_end = &v->queue;
-}
-
 /* For a process that never was ready and gave no reason, the way it ended is the reason. */
 static void tell_end(struct child_program *v, const struct child_exit *how)
 {
@@ -193,10 +178,10 @@ static void on_process(struct event_source *src, uint32_t events)
     (void)events;
     reactor_unwatch(&s->reactor, &v->process);
     /* Its last messages may say why it cannot start. */
-    for (int i = 0; i < LAST_WORDS_MAX && !v->ready && v->sock >= 0; i++)
-        if (v->kind->take(s, v) < 0)
+    for (int i = 0; i < LAST_WORDS_MAX && !v->ready && v->link.sock >= 0; i++)
+        if (!ipc_link_take(&v->link))
             break;
-    hang_up(v);
+    ipc_link_close(&v->link);
     heartbeat_stop(&v->heart);
     child_reap(&v->pidfd, &how);
     if (v->leaving) {
@@ -233,66 +218,54 @@ void child_program_end(struct child_program *v, int grace_ms)
     timer_cancel(&v->server->reactor, &v->timer);
     reactor_unwatch(&v->server->reactor, &v->process);
     heartbeat_stop(&v->heart);
-    hang_up(v);
+    ipc_link_close(&v->link);
     poll(&ended, v->pidfd >= 0, grace_ms);
     child_end(&v->pidfd, END_MS, NULL);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static void enqueue(struct child_program *v, const void *data, size_t len, const int *fds,
-                    size_t n_fds)
+static void on_changed(struct ipc_link *l)
 {
-    struct letter *l = xcalloc(1, sizeof *l + len);
+    struct child_program *v = CONTAINER_OF(l, struct child_program, link);
 
-    memcpy(l->data, data, len);
-    l->len = len;
-    l->n_fds = n_fds;
-    for (size_t i = 0; i < n_fds; i++)
-        l->fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
-    *v->queue_end = l;
-    v->queue_end = &l->next;
+    if (l->sock >= 0)
+        reactor_watch(&v->server->reactor, &v->messages, l->sock, (uint32_t)ipc_link_events(l));
+    else
+        reactor_unwatch(&v->server->reactor, &v->messages);
+}
+
+static void on_messages(struct event_source *src, uint32_t events)
+{
+    (void)events;
+    ipc_link_ready(&CONTAINER_OF(src, struct child_program, messages)->link);
+}
+
+static int on_message(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds)
+{
+    struct child_program *v = CONTAINER_OF(l, struct child_program, link);
+
+    (void)len;
+    heartbeat_heard(&v->heart);
+    return v->kind->take(v->server, v, m, fds);
+}
+
+static void on_gone(struct ipc_link *l, int r)
+{
+    struct child_program *v = CONTAINER_OF(l, struct child_program, link);
+
+    if (r != -EPIPE)
+        log_line(LEVEL_ERROR, "%s %u sent a malformed message and is killed", v->kind->name, v->turn);
+    child_kill(v->pidfd); /* on_process does the rest */
+    ipc_link_close(l);
 }
 
 /* A broken socket is noticed when it is read. */
-void child_program_tell(struct child_program *v, const void *data, size_t len, const int *fds,
+void child_program_tell(struct child_program *v, void *message, size_t len, const int *fds,
                         size_t n_fds)
 {
-    if (v->sock < 0)
-        return;
-    if (!v->queue && ipc_send(v->sock, data, len, fds, n_fds) != -EAGAIN)
-        return;
-    enqueue(v, data, len, fds, n_fds);
-    /* While the process does not read, the warden does not read from it either. So the queue of
-     * messages that it can make the warden keep is bounded. */
-    reactor_watch(&v->server->reactor, &v->messages, v->sock, EPOLLOUT);
-}
+    struct ipc_out out = {.head = message, .len = len, .fds = fds, .n_fds = n_fds};
 
-static void flush(struct child_program *v)
-{
-    while (v->queue) {
-        struct letter *l = v->queue;
-        if (ipc_send(v->sock, l->data, l->len, l->fds, l->n_fds) == -EAGAIN)
-            return;
-        v->queue = l->next;
-        letter_free(l);
-    }
-    v->queue_end = &v->queue;
-    reactor_watch(&v->server->reactor, &v->messages, v->sock, EPOLLIN);
-}
-
-/* Takes one message per turn of the loop, so that others get their turn too. */
-static void on_messages(struct event_source *src, uint32_t events)
-{
-    struct child_program *v = CONTAINER_OF(src, struct child_program, messages);
-
-    (void)events;
-    if (v->queue) {
-        flush(v);
-        return;
-    }
-    if (v->kind->take(v->server, v) == 0)
-        return;
-    child_kill(v->pidfd); /* on_process does the rest */
-    hang_up(v);
+    if (v->link.sock >= 0)
+        ipc_link_send(&v->link, &out);
 }

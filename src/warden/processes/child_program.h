@@ -16,17 +16,15 @@
  * one that is gone is dropped. */
 #pragma once
 
-#include "lib/base/err.h"
+#include "lib/ipc/link.h"
 #include "warden/processes/heartbeat.h"
 
 #define CHILD_PROGRAM_FIRST_TRIES 5 /* see child_program_failed */
-#define CHILD_PROGRAM_FDS_MAX     3
 
 #define CHILD_PROGRAM_WHY 256
 
 struct server;
 struct child_program;
-struct letter; /* a message that waits for room in the socket */
 
 struct child_program_kind {
     const char *name;
@@ -35,8 +33,12 @@ struct child_program_kind {
     bool has_log;                                    /* it gets the log file's descriptor */
     const char *(*argument)(const struct server *s); /* NULL: none */
     void (*greet)(struct server *s);
-    /* Its socket is readable: takes one message. On an error the process is ended. */
-    int (*take)(struct server *s, struct child_program *v);
+    uint32_t magic; /* of the messages, in both directions */
+    size_t size;    /* of a message that it sends */
+    size_t fds_max; /* descriptors with one */
+    /* A message has come; descriptors that are not taken out are closed. On an error the process is
+     * ended. */
+    int (*take)(struct server *s, struct child_program *v, void *m, struct ipc_fds *fds);
     void (*ended)(struct server *s); /* unexpectedly */
 };
 
@@ -45,7 +47,9 @@ struct child_program {
     struct server *server;
     const char *program, *dir; /* dir: below the state directory */
     uint32_t uid, gid;
-    int pidfd, sock;
+    int pidfd;
+    struct ipc_kind link_kind;
+    struct ipc_link link;
     struct event_source process, messages;
     struct timer timer; /* absent: when to start it */
     struct heartbeat heart;
@@ -57,12 +61,11 @@ struct child_program {
     unsigned n_deaths;   /* in a row, without having been ready */
     uint64_t pause_ns;
     char why[CHILD_PROGRAM_WHY]; /* why it cannot start; "": it did not say */
-    struct letter *queue, **queue_end;
 };
 
-#define CHILD_PROGRAM_NONE                                            \
-    {                                                                 \
-        .pidfd = -1, .sock = -1, .process.fd = -1, .messages.fd = -1, \
+#define CHILD_PROGRAM_NONE                                                 \
+    {                                                                      \
+        .pidfd = -1, .link.sock = -1, .process.fd = -1, .messages.fd = -1, \
     }
 
 /* The caller sets ids, program and directory. */
@@ -85,7 +88,7 @@ bool child_program_failed(const struct child_program *v);
 /* Closes the socket, waits until the process ends, kills it after grace_ms, and reaps it. */
 void child_program_end(struct child_program *v, int grace_ms);
 
-/* Sends a message, or keeps it until the socket has room. Does nothing if there is no process. The
- * descriptors stay the caller's. */
-void child_program_tell(struct child_program *v, const void *data, size_t len, const int *fds,
+/* Sends a message, or keeps it until the socket has room. Does nothing if there is no process.
+ * Fills in the magic. The descriptors stay the caller's. */
+void child_program_tell(struct child_program *v, void *message, size_t len, const int *fds,
                         size_t n_fds);

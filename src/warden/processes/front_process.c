@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/ipc/ipc.h"
 #include "lib/log/log.h"
 #include "warden/sandboxes/sandbox.h"
 #include "warden/orders.h"
@@ -13,20 +12,10 @@
 #define FRONT_USER "sandglass"
 #define FRONT_ID   0x0fff0000u /* if there is no such user: below all ids of sandboxes */
 
-static int take_order(struct server *s, struct child_program *v)
+static int take_order(struct server *s, struct child_program *v, void *m, struct ipc_fds *fds)
 {
-    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = ORDER_FDS_MAX};
-    struct order o;
-    ssize_t got = ipc_recv(v->sock, &o, sizeof o, &fds);
-    int r;
-
-    if (got == -EAGAIN)
-        return 0;
-    heartbeat_heard(&v->heart);
-    r = got == (ssize_t)sizeof o ? orders_take(s, &o, fds.at) : -EPROTO;
-    if (r < 0 && (got > 0 || got == -EMSGSIZE))
-        log_line(LEVEL_ERROR, "front %u sent a malformed order and is killed", v->turn);
-    return r;
+    (void)v;
+    return orders_take(s, m, fds->at);
 }
 
 static void beat(struct heartbeat *b)
@@ -35,7 +24,7 @@ static void beat(struct heartbeat *b)
     struct order_answer a = {.tell = TELL_BEAT};
 
     /* A front that does not read its messages gets no more beats. */
-    if (!v->queue)
+    if (v->link.n_unsent == 0)
         front_tell(v->server, &a, NULL, 0);
 }
 
@@ -44,6 +33,9 @@ static const struct child_program_kind front_kind = {
     .has_log = true,
     .heart = {.process = PROCESS_FRONT, .beat = beat, .hung = child_program_kill},
     .greet = orders_greet,
+    .magic = ORDER_MAGIC,
+    .size = sizeof(struct order),
+    .fds_max = ORDER_FDS_MAX,
     .take = take_order,
     .ended = sandboxes_front_gone,
 };
@@ -73,12 +65,11 @@ void front_process_drain(struct server *s)
 
 bool ticket_valid(const struct server *s, const struct ticket *t)
 {
-    return t->turn != 0 && t->turn == s->front.turn && s->front.sock >= 0;
+    return t->turn != 0 && t->turn == s->front.turn && s->front.link.sock >= 0;
 }
 
 void front_tell(struct server *s, struct order_answer *a, const int *fds, size_t n_fds)
 {
-    a->magic = ORDER_MAGIC;
     child_program_tell(&s->front, a, sizeof *a, fds, n_fds);
 }
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "lib/ipc/ipc.h"
 #include "wire/text_fd.h"
 #include "lib/log/log.h"
 #include "warden/sandboxes/sandbox.h"
@@ -12,7 +11,6 @@
 
 void guard_tell(struct server *s, struct guard_message *m, const int *fds, size_t n_fds)
 {
-    m->magic = GUARD_MAGIC;
     child_program_tell(&s->guard, m, sizeof *m, fds, n_fds);
 }
 
@@ -43,7 +41,7 @@ void guard_meet_front(struct server *s)
     struct order_answer a = {.tell = TELL_GUARD};
     int socks[2];
 
-    if (s->front.sock < 0 || s->guard.sock < 0)
+    if (s->front.link.sock < 0 || s->guard.link.sock < 0)
         return;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0) {
         log_line(LEVEL_ERROR, "cannot connect front and guard: %s", strerror(errno));
@@ -62,8 +60,13 @@ static void greet(struct server *s)
     sandboxes_introduce_guard(s);
 }
 
-static int dispatch(struct server *s, struct child_program *v, const struct guard_message *m)
+static int take_message(struct server *s, struct child_program *v, void *message,
+                        struct ipc_fds *fds)
 {
+    struct guard_message *m = message;
+
+    (void)fds;
+    m->id[ID_LEN] = m->tenant[ID_LEN] = m->message[sizeof m->message - 1] = '\0';
     switch (m->what) {
     case GUARD_APPLIED:
         sandboxes_policy_applied(s, m);
@@ -84,32 +87,13 @@ static int dispatch(struct server *s, struct child_program *v, const struct guar
     }
 }
 
-static int take_message(struct server *s, struct child_program *v)
-{
-    struct guard_message m;
-    ssize_t got = ipc_recv(v->sock, &m, sizeof m, NULL);
-    int r;
-
-    if (got == -EAGAIN)
-        return 0;
-    heartbeat_heard(&v->heart);
-    r = got == (ssize_t)sizeof m && m.magic == GUARD_MAGIC ? 0 : -EPROTO;
-    if (r == 0) {
-        m.id[ID_LEN] = m.tenant[ID_LEN] = m.message[sizeof m.message - 1] = '\0';
-        r = dispatch(s, v, &m);
-    }
-    if (r < 0 && got > 0)
-        log_line(LEVEL_ERROR, "guard %u sent a malformed message and is killed", v->turn);
-    return r;
-}
-
 static void beat(struct heartbeat *b)
 {
     struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
     struct guard_message m = {.what = GUARD_BEAT};
 
     /* A guard that does not read its messages gets no more beats. */
-    if (!v->queue)
+    if (v->link.n_unsent == 0)
         guard_tell(v->server, &m, NULL, 0);
 }
 
@@ -119,6 +103,8 @@ static const struct child_program_kind guard_kind = {
     .heart = {.process = PROCESS_GUARD, .beat = beat, .hung = child_program_kill},
     .memlock = GUARD_MEMLOCK,
     .greet = greet,
+    .magic = GUARD_MAGIC,
+    .size = sizeof(struct guard_message),
     .take = take_message,
     .ended = sandboxes_guard_gone,
 };

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "lib/ipc/ipc.h"
 #include "lib/log/log.h"
 #include "wire/worker.h"
 #include "warden/server.h"
@@ -14,7 +13,7 @@
 
 static void tell(struct child_program *v, enum worker_what what, const int *fds, size_t n_fds)
 {
-    struct worker_message m = {.magic = WORKER_MAGIC, .what = what};
+    struct worker_message m = {.what = what};
 
     child_program_tell(v, &m, sizeof m, fds, n_fds);
 }
@@ -24,7 +23,7 @@ static void meet(struct server *s, struct child_program *v, enum order_tell kind
     struct order_answer a = {.tell = kind};
     int socks[2];
 
-    if (s->front.sock < 0 || v->sock < 0)
+    if (s->front.link.sock < 0 || v->link.sock < 0)
         return;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0) {
         log_line(LEVEL_ERROR, "cannot connect front and %s: %s", v->kind->name, strerror(errno));
@@ -52,23 +51,19 @@ static void greet_exporter(struct server *s)
     meet(s, &s->exporter, TELL_EXPORTER);
 }
 
-static int take_message(struct server *s, struct child_program *v)
+static int take_message(struct server *s, struct child_program *v, void *message,
+                        struct ipc_fds *fds)
 {
-    struct worker_message m;
-    ssize_t got = ipc_recv(v->sock, &m, sizeof m, NULL);
+    struct worker_message *m = message;
 
     (void)s;
-    if (got == -EAGAIN)
-        return 0;
-    heartbeat_heard(&v->heart);
-    if (got != (ssize_t)sizeof m || m.magic != WORKER_MAGIC)
-        return -EPROTO;
-    m.message[sizeof m.message - 1] = '\0';
-    if (m.what == WORKER_READY)
+    (void)fds;
+    m->message[sizeof m->message - 1] = '\0';
+    if (m->what == WORKER_READY)
         child_program_ready(v);
-    if (m.what == WORKER_FAILED)
-        child_program_failing(v, m.message);
-    if (m.what == WORKER_FAILED && !v->kind->has_log)
+    if (m->what == WORKER_FAILED)
+        child_program_failing(v, m->message);
+    if (m->what == WORKER_FAILED && !v->kind->has_log)
         log_line(LEVEL_ERROR, "%s: %s", v->kind->name, v->why);
     return 0;
 }
@@ -77,7 +72,7 @@ static void beat(struct heartbeat *b)
 {
     struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
 
-    if (!v->queue)
+    if (v->link.n_unsent == 0)
         tell(v, WORKER_BEAT, NULL, 0);
 }
 
@@ -104,6 +99,8 @@ static const struct child_program_kind dbworker_kind = {
     .heart = {.process = PROCESS_DBWORKER, .beat = beat, .hung = child_program_kill},
     .argument = dbworker_argument,
     .greet = greet_dbworker,
+    .magic = WORKER_MAGIC,
+    .size = sizeof(struct worker_message),
     .take = take_message,
     .ended = ended,
 };
@@ -113,6 +110,8 @@ static const struct child_program_kind exporter_kind = {
     .heart = {.process = PROCESS_EXPORTER, .beat = beat, .hung = child_program_kill},
     .argument = exporter_argument,
     .greet = greet_exporter,
+    .magic = WORKER_MAGIC,
+    .size = sizeof(struct worker_message),
     .take = take_message,
     .ended = ended,
 };

@@ -54,7 +54,7 @@ static void tell_sandbox(struct sandbox *g)
     struct sg_error e = {0};
     AUTO(close_p) int document = -1;
 
-    if (g->server->guard.sock < 0 || g->server->path == 0)
+    if (g->server->guard.link.sock < 0 || g->server->path == 0)
         return;
     OPS(g->instance)->network->sockets(g->instance, &sockets);
     if (sockets.tcp < 0)
