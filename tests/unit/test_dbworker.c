@@ -34,7 +34,7 @@ static void send_message(int sock, enum wire_kind kind, uint64_t seq, const stru
     int r = 0;
 
     while (r == 0)
-        r = wire_send_next(sock, kind, seq, message, &offset, 0);
+        r = wire_send_next(sock, kind, seq, message, &offset);
     EXPECT(r == 1);
 }
 
@@ -56,7 +56,7 @@ static void check_message(size_t len)
         _exit(0);
     }
     while (r == 0)
-        r = wire_receive(w.ours, &in, 0);
+        r = wire_receive(w.ours, &in);
     EXPECT(r == 1 && in.head.seq == 77 && in.head.kind == WIRE_CALL && in.len == len);
     EXPECT(in.buf && memcmp(in.buf, message.buf, len + 1) == 0);
     wire_in_done(&in);
@@ -154,8 +154,8 @@ static bool send_bad(int sock, int which, uint64_t seq)
     case 7: /* another message before the first is whole */
         while (text.len < WIRE_PACKET_MAX)
             strbuf_addch(&text, 'x');
-        EXPECT(wire_send_next(sock, WIRE_ANSWER, seq, &text, &offset, 0) == 0);
-        EXPECT(wire_send_next(sock, WIRE_ANSWER, seq + 1, &text, &offset, 0) == 1);
+        EXPECT(wire_send_next(sock, WIRE_ANSWER, seq, &text, &offset) == 0);
+        EXPECT(wire_send_next(sock, WIRE_ANSWER, seq + 1, &text, &offset) == 1);
         return true;
     case 8: /* a kind that this side sends itself, or that means nothing to it */
         send_message(sock, WIRE_CONNECT, seq, &text);
@@ -227,7 +227,7 @@ static uint64_t receive_call(int sock)
     while (r == 0 || (r == 1 && in.head.kind != WIRE_CALL)) {
         if (r == 1)
             wire_in_done(&in);
-        r = wire_receive(sock, &in, 0);
+        r = wire_receive(sock, &in);
     }
     EXPECT(r == 1);
     uint64_t seq = in.head.seq;
@@ -383,7 +383,7 @@ static void expect_address(int sock)
     int r = 0;
 
     while (r == 0)
-        r = wire_receive(sock, &in, 0);
+        r = wire_receive(sock, &in);
     EXPECT(r == 1 && in.head.kind == WIRE_CONNECT && memmem(in.buf, in.len, "host=nowhere", 12));
     wire_in_done(&in);
 }
@@ -466,7 +466,7 @@ TEST(a_dbworker_serves_the_next_front)
         while (r == 0 || (r == 1 && in.head.kind != WIRE_ANSWER)) {
             if (r == 1)
                 wire_in_done(&in);
-            r = wire_receive(w->ours, &in, 0);
+            r = wire_receive(w->ours, &in);
         }
         EXPECT(r == 1);
         wire_in_done(&in);

@@ -2,11 +2,11 @@
 
 #include <assert.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "lib/base/fd.h"
 #include "front/store/dbworker_wire.h"
 #include "front/store/contexts_common.h"
+#include "lib/uv/handle.h"
 
 #define READS_MAX 64 /* messages read in one go, so that other handles get their turn */
 #define GONE      "the database cannot be reached"
@@ -37,20 +37,14 @@ struct refusal {
     struct refusal *next;
 };
 
-/* A socket to a database worker. It lives until the loop has closed its handle. */
-struct line {
-    uv_poll_t poll;
-    struct dbworker *dbworker; /* NULL: hung up */
-    int sock, events;
-};
-
 struct dbworker {
     void (*log)(bool bad, const char *line);
     uv_loop_t *loop;
-    struct line *line; /* NULL: there is no database worker now */
-    uv_async_t wake;   /* delivers refusals */
-    uv_timer_t away;   /* runs while there is no database worker: calls wait so long */
-    int handles;       /* of the loop, that are not closed yet */
+    uv_poll_t *watch; /* NULL: there is no database worker now */
+    int sock;
+    uv_async_t wake; /* delivers refusals */
+    uv_timer_t away; /* runs while there is no database worker: calls wait so long */
+    int handles;     /* of the loop, that are not closed yet */
     bool refusing, dismissed;
     char *conninfo; /* NULL: the front does not know it yet */
     struct wire_in in;
@@ -75,11 +69,8 @@ static void on_ready(uv_poll_t *poll, int status, int events);
 
 static void watch(struct dbworker *c)
 {
-    struct line *l = c->line;
-    int events = UV_READABLE | (c->out ? UV_WRITABLE : 0);
-
-    if (l && events != l->events && uv_poll_start(&l->poll, events, on_ready) == 0)
-        l->events = events;
+    if (c->watch)
+        watch_for(c->watch, UV_READABLE | (c->out ? UV_WRITABLE : 0), on_ready);
 }
 
 static void outgoing_free(struct outgoing *o)
@@ -91,10 +82,9 @@ static void outgoing_free(struct outgoing *o)
 
 static void send_queued(struct dbworker *c)
 {
-    while (c->line && c->out) {
+    while (c->watch && c->out) {
         struct outgoing *o = c->out;
-        int r =
-            wire_send_next(c->line->sock, o->kind, o->seq, &o->message, &o->offset, MSG_DONTWAIT);
+        int r = wire_send_next(c->sock, o->kind, o->seq, &o->message, &o->offset);
 
         /* Any error but -EAGAIN means that the database worker is gone; reading will find out. */
         if (o->seq && (r >= 0 || r != -EAGAIN))
@@ -231,21 +221,12 @@ static void drop_unwanted(struct dbworker *c)
     c->out_last = at;
 }
 
-static void on_line_closed(uv_handle_t *handle)
-{
-    struct line *l = handle->data;
-
-    close_p(&l->sock);
-    free(l);
-}
-
 static void hang_up(struct dbworker *c)
 {
-    if (!c->line)
+    if (!c->watch)
         return;
-    c->line->dbworker = NULL;
-    uv_close((uv_handle_t *)&c->line->poll, on_line_closed);
-    c->line = NULL;
+    watch_drop(&c->watch);
+    close(c->sock);
     wire_in_done(&c->in);
 }
 
@@ -343,15 +324,14 @@ static bool take_message(struct dbworker *c)
 
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
-    struct line *l = poll->data;
+    struct dbworker *c = poll->data;
 
     (void)status;
-    if (l->dbworker && (events & UV_WRITABLE))
-        send_queued(l->dbworker);
+    if (events & UV_WRITABLE)
+        send_queued(c);
     /* Handling an answer may hang up, which ends the loop. */
-    for (int i = 0; i < READS_MAX && l->dbworker; i++) {
-        struct dbworker *c = l->dbworker;
-        int r = wire_receive(l->sock, &c->in, MSG_DONTWAIT);
+    for (int i = 0; i < READS_MAX && c->watch == poll; i++) {
+        int r = wire_receive(c->sock, &c->in);
 
         if (r == -EAGAIN)
             return;
@@ -399,18 +379,14 @@ static void tell_address(struct dbworker *c)
 
 void dbworker_set_socket(struct dbworker *c, int sock)
 {
-    struct line *l = xcalloc(1, sizeof *l);
-
-    if (c->line) {
+    if (c->watch) {
         hang_up(c);
         fail_calls(c, true, GONE);
         drop_unwanted(c);
     }
-    *l = (struct line){.dbworker = c, .sock = sock};
-    int r = uv_poll_init(c->loop, &l->poll, sock);
-    assert(r == 0);
-    l->poll.data = l;
-    c->line = l;
+    c->sock = sock;
+    fd_set_nonblock(sock, true);
+    c->watch = watch_new(c->loop, sock, c);
     c->refusing = false;
     uv_timer_stop(&c->away);
     watch(c);
@@ -422,7 +398,7 @@ void dbworker_connect(struct dbworker *c, const char *conninfo)
 {
     assert(!c->conninfo);
     c->conninfo = xstrdup(conninfo);
-    if (c->line)
+    if (c->watch)
         tell_address(c);
     else
         uv_timer_start(&c->away, on_away, DBWORKER_AWAY_MS, 0);

@@ -4,7 +4,8 @@
  * and connects. So the warden starts this process, which has no other work, and gives it and the
  * front a socket to each other (wire/worker.h). Each request and each answer is one message on that
  * socket (dbworker_wire.h). Several requests are under way at once, each on a connection of its
- * own.
+ * own. The socket is no link (lib/ipc/link.h): a message may need several packets, and calls that
+ * were not sent yet outlive the database worker.
  *
  *   front                       database worker                          PostgreSQL
  *   dbworker_call(statement,    takes a free connection, sends tenant    runs both in one

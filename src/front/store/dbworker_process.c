@@ -5,7 +5,6 @@
 
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -42,7 +41,7 @@ static void send_all(struct process *p, enum wire_kind kind, uint64_t seq,
     int r = p->sock < 0 ? -EPIPE : 0;
 
     while (r == 0 || r == -EAGAIN) {
-        r = wire_send_next(p->sock, kind, seq, message, &offset, MSG_DONTWAIT);
+        r = wire_send_next(p->sock, kind, seq, message, &offset);
         if (r == -EAGAIN)
             poll(&room, 1, -1);
     }
@@ -310,7 +309,7 @@ static void take_messages(struct process *p)
 
     if (p->sock < 0)
         return;
-    while ((r = wire_receive(p->sock, &p->in, MSG_DONTWAIT)) >= 0)
+    while ((r = wire_receive(p->sock, &p->in)) >= 0)
         if (r > 0)
             take_message(p);
     if (r == -EPIPE)
@@ -393,6 +392,7 @@ _Noreturn void dbworker_process(int control, int front, int (*confine)(struct sg
     struct sg_error e;
 
     p.last = &p.first;
+    fd_set_nonblock(front, true);
     if (confine && confine(&e) < 0)
         give_up(&p, e.message);
     for (;;)

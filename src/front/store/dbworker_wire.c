@@ -1,8 +1,8 @@
 #include "front/store/dbworker_wire.h"
 
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
+
+#include "lib/ipc/ipc.h"
 
 #define MAGIC     0x73676331u /* "sgc1" */
 #define TEXT_NULL UINT32_MAX
@@ -17,8 +17,8 @@ void wire_in_done(struct wire_in *in)
 
 static bool fits(const struct wire_in *in, const struct wire_header *h, size_t piece)
 {
-    if (h->magic != MAGIC || h->kind >= WIRE_MAX_ || h->total > WIRE_MESSAGE_MAX ||
-        h->offset != in->len || piece > h->total - h->offset)
+    if (h->kind >= WIRE_MAX_ || h->total > WIRE_MESSAGE_MAX || h->offset != in->len ||
+        piece > h->total - h->offset)
         return false;
     /* Only an empty message may have an empty packet: every other packet must bring the message
      * forward. */
@@ -28,21 +28,14 @@ static bool fits(const struct wire_in *in, const struct wire_header *h, size_t p
            (h->kind == in->head.kind && h->seq == in->head.seq && h->total == in->head.total);
 }
 
-int wire_receive(int sock, struct wire_in *in, int flags)
+int wire_receive(int sock, struct wire_in *in)
 {
     static _Thread_local char packet[WIRE_PACKET_MAX];
     struct wire_header h;
-    ssize_t got = recv(sock, packet, sizeof packet, flags | MSG_TRUNC);
+    ssize_t got = ipc_take(sock, MAGIC, packet, sizeof h, sizeof packet, NULL);
 
-    /* The other side ended without reading all that we sent. Read what it had sent before that. */
-    if (got < 0 && errno == ECONNRESET)
-        got = recv(sock, packet, sizeof packet, flags | MSG_TRUNC);
     if (got < 0)
-        return errno == EINTR ? -EAGAIN : -errno;
-    if (got == 0)
-        return -EPIPE;
-    if ((size_t)got < sizeof h || (size_t)got > sizeof packet)
-        return -EPROTO;
+        return (int)got;
     memcpy(&h, packet, sizeof h);
     size_t piece = (size_t)got - sizeof h;
     if (!fits(in, &h, piece))
@@ -60,7 +53,7 @@ int wire_receive(int sock, struct wire_in *in, int flags)
 }
 
 int wire_send_next(int sock, enum wire_kind kind, uint64_t seq, const struct strbuf *message,
-                   size_t *offset, int flags)
+                   size_t *offset)
 {
     struct wire_header h = {.magic = MAGIC,
                             .kind = kind,
@@ -71,11 +64,10 @@ int wire_send_next(int sock, enum wire_kind kind, uint64_t seq, const struct str
     if (piece > WIRE_PACKET_MAX - sizeof h)
         piece = WIRE_PACKET_MAX - sizeof h;
     struct iovec parts[] = {{&h, sizeof h}, {message->buf + *offset, piece}};
-    struct msghdr packet = {.msg_iov = parts, .msg_iovlen = ARRAY_SIZE(parts)};
+    int r = ipc_send_parts(sock, parts, NULL, 0);
 
-    while (sendmsg(sock, &packet, flags | MSG_NOSIGNAL) < 0)
-        if (errno != EINTR)
-            return -errno;
+    if (r < 0)
+        return r;
     *offset += piece;
     return *offset == message->len;
 }

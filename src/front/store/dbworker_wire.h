@@ -43,12 +43,12 @@ void wire_in_done(struct wire_in *in);
 /* Takes one packet. 1: a message is whole (in->head, in->buf); release it with wire_in_done before
  * the next. 0: not yet. -EAGAIN: nothing has come. -EPIPE: the other side is gone. -EPROTO: the
  * other side sent nonsense. */
-int wire_receive(int sock, struct wire_in *in, int flags);
+int wire_receive(int sock, struct wire_in *in);
 
 /* Sends the packet that begins at *offset, and moves *offset on. 1: that was the last packet. 0:
  * there are more. Or -errno. */
 int wire_send_next(int sock, enum wire_kind kind, uint64_t seq, const struct strbuf *message,
-                   size_t *offset, int flags);
+                   size_t *offset);
 
 void wire_add_u32(struct strbuf *out, uint32_t value);
 /* Adds a text, which may be NULL and is then read as NULL. */
