@@ -21,29 +21,27 @@ static void changed(struct ipc_link *l)
     assert((ipc_link_events(l) == 0) == (l->sock < 0));
 }
 
-static int take(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds)
+static int take(struct ipc_in *in)
 {
-    assert(len >= l->kind->min && len <= l->kind->max && ((char *)m)[len] == '\0');
-    for (size_t i = 0; i < fds->n && i < fds->max; i++)
-        assert(fds->at[i] >= 0);
-    return len % 5 == 4 ? -EPROTO : 0;
+    assert(in->len >= in->link->kind->min && in->len <= in->link->kind->max);
+    assert(((char *)in->m)[in->len] == '\0' && in->fds.n <= in->fds.max);
+    for (size_t i = 0; i < in->fds.n; i++)
+        assert(in->fds.at[i] >= 0);
+    return in->len % 5 == 4 ? -EPROTO : 0;
 }
 
-static int answer(struct ipc_link *l, const struct ipc_call *c, int r, void *m, size_t len,
-                  struct ipc_fds *fds)
+static int answer(const struct ipc_call *c, struct ipc_in *in)
 {
-    struct owner *o = CONTAINER_OF(l, struct owner, link);
+    struct owner *o = CONTAINER_OF(in->link, struct owner, link);
 
-    assert(c->arg == o && (r == 0) == (m != NULL) && (r == 0 || fds->n == 0));
-    (void)len;
+    assert(c->arg == o && (in->r == 0) == (in->m != NULL) && (in->r == 0 || in->fds.n == 0));
     o->answered++;
     return 0;
 }
 
 static void gone(struct ipc_link *l, int r)
 {
-    assert(r == -EPIPE || r == -EPROTO);
-    ipc_link_close(l);
+    assert((r == -EPIPE || r == -EPROTO) && l->sock >= 0);
 }
 
 static const struct ipc_kind kind = {

@@ -176,30 +176,28 @@ static void dispatch(struct front_link *l, const struct ask *q, const char *text
     }
 }
 
-static int on_message(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds)
+static int on_message(struct ipc_in *in)
 {
-    struct ask *q = m;
+    struct ask *q = in->m;
 
-    (void)fds;
-    if (q->len != len - sizeof(*q))
+    if (q->len != in->len - sizeof(*q))
         return -EPROTO;
     q->id[ID_LEN] = q->tenant[ID_LEN] = '\0';
-    dispatch(CONTAINER_OF(l, struct front_link, ipc.link), q, (const char *)(q + 1));
+    dispatch(CONTAINER_OF(in->link, struct front_link, ipc.link), q, (const char *)(q + 1));
     return 0;
 }
 
 static void on_gone(struct ipc_link *l, int r)
 {
+    (void)l;
     if (r != -EPIPE)
         log_line(LEVEL_WARN, "guard: the front sent a malformed message");
-    ipc_link_close(l);
 }
 
 static const struct ipc_kind link_kind = {
     .magic = GUARD_MAGIC,
     .min = sizeof(struct ask),
     .max = sizeof(struct ask) + GUARD_PAYLOAD_MAX,
-    .unsent_max = SIZE_MAX,
     .read_below = UNSENT_MAX,
     .turn = TURN_MAX,
     .take = on_message,

@@ -10,7 +10,6 @@
 #include "lib/uv/ipc_uv.h"
 
 #define FDS_MAX   3
-#define TURN_MAX  64
 #define FIRST_MS  10000
 #define QUEUE_MAX 4096
 
@@ -89,13 +88,12 @@ static void take(struct warden_link *l, const struct guard_message *m, int *fds,
     }
 }
 
-static int on_message(struct ipc_link *l, void *message, size_t len, struct ipc_fds *fds)
+static int on_message(struct ipc_in *in)
 {
-    struct guard_message *m = message;
+    struct guard_message *m = in->m;
 
-    (void)len;
     m->id[ID_LEN] = m->tenant[ID_LEN] = '\0';
-    take(CONTAINER_OF(l, struct warden_link, ipc.link), m, fds->at, fds->n);
+    take(CONTAINER_OF(in->link, struct warden_link, ipc.link), m, in->fds.at, in->fds.n);
     return 0;
 }
 
@@ -107,12 +105,9 @@ static void on_gone(struct ipc_link *l, int r)
 
 static const struct ipc_kind link_kind = {
     .magic = GUARD_MAGIC,
-    .min = sizeof(struct guard_message),
     .max = sizeof(struct guard_message),
     .fds_max = FDS_MAX,
     .unsent_max = QUEUE_MAX,
-    .read_below = SIZE_MAX,
-    .turn = TURN_MAX,
     .take = on_message,
     .gone = on_gone,
 };

@@ -34,33 +34,30 @@ static void changed(struct ipc_link *l)
     bed_of(l)->changes++;
 }
 
-static int take(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds)
+static int take(struct ipc_in *in)
 {
-    struct bed *b = bed_of(l);
+    struct bed *b = bed_of(in->link);
 
     b->taken++;
-    snprintf(b->text, sizeof b->text, "%.*s", (int)(len - sizeof(struct ipc_head)),
-             ((struct message *)m)->text);
-    b->fd = fds->n == 1 ? steal_fd(&fds->at[0]) : -1;
+    snprintf(b->text, sizeof b->text, "%.*s", (int)(in->len - sizeof(struct ipc_head)),
+             ((struct message *)in->m)->text);
+    b->fd = in->fds.n == 1 ? steal_fd(&in->fds.at[0]) : -1;
     return b->refuse ? -EPROTO : 0;
 }
 
 static int call(struct bed *b, void *arg);
 
-static int answer(struct ipc_link *l, const struct ipc_call *c, int r, void *m, size_t len,
-                  struct ipc_fds *fds)
+static int answer(const struct ipc_call *c, struct ipc_in *in)
 {
-    struct bed *b = bed_of(l);
+    struct bed *b = bed_of(in->link);
 
-    (void)len;
-    (void)fds;
     b->answers++;
-    b->r = r;
-    EXPECT((r == 0) == (m != NULL));
+    b->r = in->r;
+    EXPECT((in->r == 0) == (in->m != NULL));
     if (c->arg)
         ++*(int *)c->arg;
     if (b->again)
-        EXPECT(call(b, NULL) == (l->sock < 0 ? -EPIPE : 0));
+        EXPECT(call(b, NULL) == (in->link->sock < 0 ? -EPIPE : 0));
     return 0;
 }
 
@@ -70,7 +67,6 @@ static void gone(struct ipc_link *l, int r)
 
     b->gone++;
     b->r = r;
-    ipc_link_close(l);
 }
 
 static struct ipc_kind kind = {

@@ -5,8 +5,6 @@
 #include "front/core/news.h"
 #include "lib/uv/ipc_uv.h"
 
-#define TURN 64
-
 _Static_assert(sizeof(struct ask) % _Alignof(struct egress_news) == 0, "news follow it");
 
 struct guard_link {
@@ -19,18 +17,16 @@ static bool is_whole(const struct ask *a, size_t len)
     return a->len == len - sizeof(*a);
 }
 
-static int on_answer(struct ipc_link *l, const struct ipc_call *c, int r, void *m, size_t len,
-                     struct ipc_fds *fds)
+static int on_answer(const struct ipc_call *c, struct ipc_in *in)
 {
-    const struct ask *a = m;
+    const struct ask *a = in->m;
     guard_done done = (guard_done)c->done;
 
-    (void)l;
-    if (r == 0 && is_whole(a, len)) {
-        done(c->arg, a->code > 0 ? -EPROTO : a->code, a + 1, a->len, steal_fd(&fds->at[0]));
+    if (in->r == 0 && is_whole(a, in->len)) {
+        done(c->arg, a->code > 0 ? -EPROTO : a->code, a + 1, a->len, steal_fd(&in->fds.at[0]));
         return 0;
     }
-    done(c->arg, r == -ETIMEDOUT ? r : -EAGAIN, "", 0, -1);
+    done(c->arg, in->r == -ETIMEDOUT ? in->r : -EAGAIN, "", 0, -1);
     return -EPROTO;
 }
 
@@ -57,22 +53,15 @@ static void take_news(struct front *f, struct ask *a)
 }
 
 /* An answer to no known question came too late. */
-static int on_message(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds)
+static int on_message(struct ipc_in *in)
 {
-    struct ask *a = m;
+    struct ask *a = in->m;
 
-    (void)fds;
-    if (!is_whole(a, len))
+    if (!is_whole(a, in->len))
         return -EPROTO;
     if (a->seq == 0)
-        take_news(CONTAINER_OF(l, struct guard_link, ipc.link)->front, a);
+        take_news(CONTAINER_OF(in->link, struct guard_link, ipc.link)->front, a);
     return 0;
-}
-
-static void on_gone(struct ipc_link *l, int r)
-{
-    (void)r;
-    ipc_link_close(l);
 }
 
 static const struct ipc_kind link_kind = {
@@ -81,13 +70,10 @@ static const struct ipc_kind link_kind = {
     .max = sizeof(struct ask) + GUARD_PAYLOAD_MAX,
     .fds_max = 1,
     .unsent_max = GUARD_WAITING_MAX,
-    .read_below = SIZE_MAX,
-    .turn = TURN,
     .calls_max = GUARD_WAITING_MAX,
     .wait_ns = GUARD_WAIT_MS * 1000000ull,
     .take = on_message,
     .answer = on_answer,
-    .gone = on_gone,
 };
 
 static void copy_id(char ret[ID_LEN + 1], const char *id)

@@ -3,7 +3,6 @@
 #include "lib/uv/ipc_uv.h"
 
 #define TELL_FDS_MAX 2
-#define TURN         64
 
 struct warden {
     struct ipc_uv ipc;
@@ -23,28 +22,24 @@ static struct order_answer *terminate_texts(struct order_answer *a)
     return a;
 }
 
-static int on_answer(struct ipc_link *l, const struct ipc_call *c, int r, void *m, size_t len,
-                     struct ipc_fds *fds)
+static int on_answer(const struct ipc_call *c, struct ipc_in *in)
 {
-    (void)l;
-    (void)len;
     /* When the warden is gone, the front ends, and nobody needs an answer. */
-    if (r == 0 && c->done)
-        ((warden_done)c->done)(c->arg, terminate_texts(m), steal_fd(&fds->at[0]));
+    if (in->r == 0 && c->done)
+        ((warden_done)c->done)(c->arg, terminate_texts(in->m), steal_fd(&in->fds.at[0]));
     return 0;
 }
 
-static int on_message(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds)
+static int on_message(struct ipc_in *in)
 {
-    struct warden *w = warden_of(l);
-    struct order_answer *a = terminate_texts(m);
+    struct warden *w = warden_of(in->link);
+    struct order_answer *a = terminate_texts(in->m);
 
-    (void)len;
     if (a->tell == TELL_BEAT) {
         warden_order(w->front, &(struct order){.op = ORDER_BEAT}, -1, NULL, NULL);
     } else if (a->tell != TELL_REPLY) {
-        w->handlers.on_tell(w->front, a, fds->at, fds->n);
-        fds->n = 0;
+        w->handlers.on_tell(w->front, a, in->fds.at, in->fds.n);
+        in->fds.n = 0;
     }
     return 0;
 }
@@ -54,18 +49,12 @@ static void on_gone(struct ipc_link *l, int r)
     struct warden *w = warden_of(l);
 
     w->handlers.on_gone(w->front, r == -EPROTO);
-    ipc_link_close(l);
 }
 
 static const struct ipc_kind link_kind = {
     .magic = ORDER_MAGIC,
-    .min = sizeof(struct order_answer),
     .max = sizeof(struct order_answer),
     .fds_max = TELL_FDS_MAX,
-    .unsent_max = SIZE_MAX,
-    .read_below = SIZE_MAX,
-    .turn = TURN,
-    .calls_max = UINT32_MAX,
     .take = on_message,
     .answer = on_answer,
     .gone = on_gone,

@@ -9,7 +9,6 @@
 #include "front/telemetry/exporter_wire.h"
 #include "lib/uv/ipc_uv.h"
 
-#define TURN  64
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 _Static_assert(sizeof(struct exporter_ask) + EXPORTER_URL_MAX + EXPORTER_NAME_MAX +
@@ -25,44 +24,20 @@ struct exporter {
 
 typedef void (*post_done)(void *arg, int status, uint64_t retry_after_ms);
 
-static int on_answer(struct ipc_link *l, const struct ipc_call *c, int r, void *m, size_t len,
-                     struct ipc_fds *fds)
+static int on_answer(const struct ipc_call *c, struct ipc_in *in)
 {
-    const struct exporter_told *told = m;
+    const struct exporter_told *told = in->m;
 
-    (void)l;
-    (void)len;
-    (void)fds;
-    ((post_done)c->done)(c->arg, told ? told->status : r, told ? told->retry_after_ms : 0);
+    ((post_done)c->done)(c->arg, told ? told->status : in->r, told ? told->retry_after_ms : 0);
     return 0;
-}
-
-/* The exporter sends nothing but answers. */
-static int on_message(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds)
-{
-    (void)l;
-    (void)m;
-    (void)len;
-    (void)fds;
-    return -EPROTO;
-}
-
-static void on_gone(struct ipc_link *l, int r)
-{
-    (void)r;
-    ipc_link_close(l);
 }
 
 static const struct ipc_kind link_kind = {
     .magic = EXPORTER_MAGIC,
-    .min = sizeof(struct exporter_told),
     .max = sizeof(struct exporter_told),
-    .read_below = SIZE_MAX,
-    .turn = TURN,
+    .no_queue = true,
     .calls_max = EXPORTER_POSTS_MAX,
-    .take = on_message,
     .answer = on_answer,
-    .gone = on_gone,
 };
 
 struct exporter *exporter_new(uv_loop_t *loop)

@@ -9,6 +9,7 @@
 
 #define PLACE_BITS  20
 #define CALLS_FIRST 16
+#define TURN        64
 
 /* A message that waits for room in the socket. */
 struct ipc_unsent {
@@ -37,6 +38,11 @@ void ipc_link_open(struct ipc_link *l, int sock)
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
+
+static bool below(size_t n, size_t limit)
+{
+    return limit == 0 || n < limit;
+}
 
 static void drop_first(struct ipc_link *l)
 {
@@ -98,7 +104,7 @@ static int put(struct ipc_link *l, const struct ipc_out *out, uint64_t call)
         return -EPIPE;
     if (!l->unsent)
         r = ipc_send_parts(l->sock, parts, out->fds, out->n_fds);
-    if (r != -EAGAIN || l->n_unsent >= l->kind->unsent_max)
+    if (r != -EAGAIN || l->kind->no_queue || !below(l->n_unsent, l->kind->unsent_max))
         return r;
     enqueue(l, out, call);
     return 0;
@@ -134,7 +140,7 @@ static struct ipc_call *free_place(struct ipc_link *l)
 {
     uint32_t n = l->n_calls;
 
-    if (l->n_open >= l->kind->calls_max || l->n_open >= 1u << PLACE_BITS)
+    if (!below(l->n_open, l->kind->calls_max) || l->n_open >= 1u << PLACE_BITS)
         return NULL;
     /* The search goes on where the last one ended, so it is short. */
     for (uint32_t i = 0; i < n; i++)
@@ -166,26 +172,25 @@ int ipc_link_call(struct ipc_link *l, const struct ipc_out *out, void (*done)(vo
     return 0;
 }
 
-static int settle(struct ipc_link *l, struct ipc_call *c, int r, void *m, size_t len,
-                  struct ipc_fds *fds)
+static int settle(struct ipc_call *c, struct ipc_in *in)
 {
     struct ipc_call copy = *c;
 
     c->seq = 0;
-    l->n_open--;
-    return l->kind->answer(l, &copy, r, m, len, fds);
+    in->link->n_open--;
+    return in->link->kind->answer(&copy, in);
 }
 
 /* Answers the calls that are due by then. An owner may call anew meanwhile, which may move the
  * table. */
 static void give_up(struct ipc_link *l, uint64_t due_ns, int r)
 {
-    struct ipc_fds none = {.max = 0};
+    struct ipc_in none = {.link = l, .r = r};
 
-    memset(none.at, -1, sizeof none.at);
+    memset(none.fds.at, -1, sizeof none.fds.at);
     for (uint32_t i = 0; i < l->n_calls && l->n_open > 0; i++)
         if (l->calls[i].seq != 0 && l->calls[i].due_ns <= due_ns)
-            settle(l, &l->calls[i], r, NULL, 0, &none);
+            settle(&l->calls[i], &none);
 }
 
 uint64_t ipc_link_due(const struct ipc_link *l)
@@ -223,28 +228,37 @@ int ipc_link_events(const struct ipc_link *l)
 {
     if (l->sock < 0)
         return 0;
-    return (l->n_unsent < l->kind->read_below ? POLLIN : 0) | (l->unsent ? POLLOUT : 0);
+    return (below(l->n_unsent, l->kind->read_below) ? POLLIN : 0) | (l->unsent ? POLLOUT : 0);
+}
+
+static int dispatch(struct ipc_in *in)
+{
+    struct ipc_link *l = in->link;
+    struct ipc_call *call = find_call(l, ((const struct ipc_head *)l->buf)->seq);
+
+    ((char *)l->buf)[in->len] = '\0';
+    if (call)
+        return settle(call, in);
+    return l->kind->take ? l->kind->take(in) : -EPROTO;
 }
 
 bool ipc_link_take(struct ipc_link *l)
 {
-    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = l->kind->fds_max};
-    const struct ipc_head *head = l->buf;
-    struct ipc_call *call;
-    ssize_t len = ipc_take(l->sock, l->kind->magic, l->buf, l->kind->min, l->kind->max, &fds);
-    int r = 0;
+    const struct ipc_kind *kind = l->kind;
+    struct ipc_in in = {.link = l, .m = l->buf, .fds.max = kind->fds_max};
+    ssize_t len = ipc_take(l->sock, kind->magic, l->buf, kind->min ? kind->min : kind->max,
+                           kind->max, &in.fds);
 
     if (len == -EAGAIN)
         return false;
-    if (len >= 0) {
-        ((char *)l->buf)[len] = '\0';
-        call = find_call(l, head->seq);
-        r = call ? settle(l, call, 0, l->buf, (size_t)len, &fds)
-                 : l->kind->take(l, l->buf, (size_t)len, &fds);
-    }
-    if (len >= 0 && r >= 0)
+    in.len = len < 0 ? 0 : (size_t)len;
+    int r = len < 0 ? (int)len : dispatch(&in);
+    ipc_fds_close(&in.fds);
+    if (r >= 0)
         return true;
-    l->kind->gone(l, len < 0 ? (int)len : r);
+    if (kind->gone)
+        kind->gone(l, r);
+    ipc_link_close(l);
     return false;
 }
 
@@ -272,8 +286,9 @@ void ipc_link_ready(struct ipc_link *l)
 
     if (l->sock >= 0)
         send_waiting(l);
-    for (unsigned i = 0; i < l->kind->turn && l->sock >= 0 && l->opened == opened &&
-                         l->n_unsent < l->kind->read_below && ipc_link_take(l);
+    for (unsigned i = 0;
+         i < (l->kind->turn ? l->kind->turn : TURN) && l->sock >= 0 && l->opened == opened &&
+         below(l->n_unsent, l->kind->read_below) && ipc_link_take(l);
          i++)
         ;
 }

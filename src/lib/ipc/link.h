@@ -24,24 +24,33 @@ struct ipc_call {
     uint64_t due_ns; /* clock_ns() */
 };
 
+/* A message that has come in, or why there is none. */
+struct ipc_in {
+    struct ipc_link *link;
+    int r;   /* 0, or of a call that has no answer -ETIMEDOUT or -EPIPE */
+    void *m; /* a NUL follows it; NULL if r < 0 */
+    size_t len;
+    struct ipc_fds fds; /* those that are not taken out are closed */
+};
+
+/* A number that is 0 is no limit. */
 struct ipc_kind {
     uint32_t magic;
-    size_t min, max;   /* bytes of a message that comes in */
+    size_t min, max;   /* bytes of a message that comes in; min 0: the same as max */
     size_t fds_max;    /* descriptors that come with one */
-    size_t unsent_max; /* messages that wait for room; further ones are refused: -EAGAIN */
+    bool no_queue;     /* a message that finds no room is refused: -EAGAIN */
+    size_t unsent_max; /* messages that wait for room; further ones are refused */
     /* Nothing is read while this many messages wait for room. So a peer that sends and does not
      * read cannot make us keep more than this many answers. */
     size_t read_below;
-    unsigned turn;      /* messages read in one turn of the loop */
+    unsigned turn;      /* messages read in one turn of the loop; 0: 64 */
     uint32_t calls_max; /* further ones are refused: -EAGAIN */
-    uint64_t wait_ns;   /* for an answer; 0: for ever */
-    /* A message that answers no call; a NUL follows it. Descriptors that it does not take out are
-     * closed. An error: the peer is not to be trusted, and `gone` is called. */
-    int (*take)(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds);
-    /* The same for an answer. r: 0, or -ETIMEDOUT or -EPIPE with m NULL and no descriptors. */
-    int (*answer)(struct ipc_link *l, const struct ipc_call *c, int r, void *m, size_t len,
-                  struct ipc_fds *fds);
-    /* The peer has ended (-EPIPE), or sends what it must not. Must close the link. */
+    uint64_t wait_ns;   /* for an answer */
+    /* A message that answers no call. An error: the peer is not to be trusted, and `gone` is
+     * called. NULL: any such message is an error. */
+    int (*take)(struct ipc_in *in);
+    int (*answer)(const struct ipc_call *c, struct ipc_in *in); /* the same for an answer */
+    /* The peer has ended (-EPIPE), or sends what it must not. The link is closed afterwards. */
     void (*gone)(struct ipc_link *l, int r);
 };
 

@@ -22,7 +22,7 @@
 static void on_process(struct event_source *src, uint32_t events);
 static void on_messages(struct event_source *src, uint32_t events);
 static void on_timer(struct timer *timer);
-static int on_message(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds);
+static int on_message(struct ipc_in *in);
 static void on_gone(struct ipc_link *l, int r);
 static void on_changed(struct ipc_link *l);
 
@@ -38,10 +38,8 @@ void child_program_init(struct child_program *v, struct server *s,
     /* While the process does not read, the warden does not read from it either. So what it can make
      * the warden keep is bounded. One message per turn of the loop, so that others get theirs. */
     v->link_kind = (struct ipc_kind){.magic = kind->magic,
-                                     .min = kind->size,
                                      .max = kind->size,
                                      .fds_max = kind->fds_max,
-                                     .unsent_max = SIZE_MAX,
                                      .read_below = 1,
                                      .turn = 1,
                                      .take = on_message,
@@ -241,13 +239,12 @@ static void on_messages(struct event_source *src, uint32_t events)
     ipc_link_ready(&CONTAINER_OF(src, struct child_program, messages)->link);
 }
 
-static int on_message(struct ipc_link *l, void *m, size_t len, struct ipc_fds *fds)
+static int on_message(struct ipc_in *in)
 {
-    struct child_program *v = CONTAINER_OF(l, struct child_program, link);
+    struct child_program *v = CONTAINER_OF(in->link, struct child_program, link);
 
-    (void)len;
     heartbeat_heard(&v->heart);
-    return v->kind->take(v->server, v, m, fds);
+    return v->kind->take(v->server, v, in->m, &in->fds);
 }
 
 static void on_gone(struct ipc_link *l, int r)
@@ -255,9 +252,9 @@ static void on_gone(struct ipc_link *l, int r)
     struct child_program *v = CONTAINER_OF(l, struct child_program, link);
 
     if (r != -EPIPE)
-        log_line(LEVEL_ERROR, "%s %u sent a malformed message and is killed", v->kind->name, v->turn);
+        log_line(LEVEL_ERROR, "%s %u sent a malformed message and is killed", v->kind->name,
+                 v->turn);
     child_kill(v->pidfd); /* on_process does the rest */
-    ipc_link_close(l);
 }
 
 /* A broken socket is noticed when it is read. */
