@@ -8,7 +8,8 @@
  *               readiness.c         whether a sandbox can be handed out
  *               descriptors.c       saving file descriptors
  *               logfile.c           the log as a file
- *   sandboxes/  sandbox*.c          sandboxes by id, and their orders and jobs
+ *   sandboxes/  sandbox*.c          sandboxes by id, and their orders and jobs; sandbox_life.c: the
+ *                                   table of their states
  *               tenant_pool.c       a tenant's domain, and the sandboxes that wait ready in it
  *               kernels.c           the zygote of a tenant pool, and kernels for its sandboxes
  *               snapshot.c          saved files
@@ -96,6 +97,7 @@ struct server {
     uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_]; /* see faults.h */
     struct readiness readiness;
     enum egress_path path; /* how sandboxes' connections come to the guard; 0: not at all */
+    uint64_t impossible;   /* events that the table of sandbox_life.c has no cell for: bugs */
     uint64_t lives;        /* numbers instances, for the guard */
     struct map sandboxes;  /* by id */
     struct list tenant_pools, snapshots, checkpoints;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <sandglass.h>
+#include <stdint.h>
 
 #include "lib/base/err.h"
 #include "wire/guard.h"
@@ -33,8 +34,14 @@ struct provided {
     const struct provider_ops *ops;
     void *user; /* a pointer for the owner; NULL at first */
 };
-#define OPS(x)  (((const struct provided *)(x))->ops)
-#define USER(x) (((struct provided *)(x))->user)
+/* clang-format off */
+#define PROVIDED(x) /* nothing else has one */ \
+    ((struct provided *)_Generic((x), \
+        struct provider *: (uintptr_t)(x), const struct provider *: (uintptr_t)(x), \
+        struct instance *: (uintptr_t)(x), const struct instance *: (uintptr_t)(x)))
+/* clang-format on */
+#define OPS(x)  (PROVIDED(x)->ops)
+#define USER(x) (PROVIDED(x)->user)
 
 struct provider_setup {
     uint32_t max_instances;

@@ -10,6 +10,7 @@
 #include "lib/log/log.h"
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/sandbox.h"
+#include "warden/sandboxes/sandbox_life.h"
 #include "warden/sandboxes/checkpoint.h"
 #include "warden/server.h"
 
@@ -242,16 +243,12 @@ static void tell_sandbox(struct tenant_pool *w, const struct kernel_news *news, 
     struct sandbox *g = news->instance ? USER(news->instance) : NULL;
     int report = news->report, written = news->written;
 
-    if (g && news->kind == NEWS_STILL) {
-        sandbox_still(g, news);
-        return;
-    }
-    if (g && news->kind == NEWS_HELD) {
-        sandbox_held(g, news, r, e);
-        return;
-    }
     if (g) {
-        sandbox_went(g, news, r, e);
+        sandbox_happens(g,
+                        news->kind == NEWS_STILL  ? ON_STILL
+                        : news->kind == NEWS_HELD ? ON_HELD
+                                                  : ON_WENT,
+                        &(struct happening){.news = news, .r = r, .e = e});
         return;
     }
     close_p(&report);

@@ -130,7 +130,7 @@ static bool may_ask(struct sandbox *g)
  * root. */
 static bool may_get_kernel(const struct sandbox *g)
 {
-    return g->instance && g->phase != KEEPING && g->phase != BRANCHING;
+    return g->instance && !phase_rules[g->phase].no_kernels;
 }
 
 void sandbox_ask_again(struct sandbox *g)
@@ -148,7 +148,7 @@ static void on_line(struct event_source *src, uint32_t events)
 
     (void)events;
     if (r == 0 && news == LINE_ROOT_DONE)
-        sandbox_rooted(g, code);
+        sandbox_happens(g, ON_ROOTED, &(struct happening){.r = code});
     else if (r == 0 && may_ask(g)) {
         g->asks = true;
         sandbox_ask_again(g);
@@ -270,13 +270,20 @@ static void describe_end(const struct sandbox_ended *end, struct order_answer *r
     snprintf(ret->message, sizeof ret->message, "%s", end->text ? end->text : "");
 }
 
-static void gone(struct sandbox *g)
+static void answer_kills(struct sandbox *g)
+{
+    LIST_EACH(struct waiter, w, &g->kills, link)
+        front_answer(g->server, &w->ticket, NULL, -1);
+}
+
+void action_gone(struct sandbox *g, const struct happening *h)
 {
     struct server *s = g->server;
     const struct end_kind *kind = end_kind(g->ending);
     struct sandbox_ended *end = &s->ends[s->ended++ % ENDS_KEPT];
     struct order_answer a;
 
+    (void)h;
     sandbox_ended(g, end);
     log_sandbox(kind->wanted ? LEVEL_DEBUG : LEVEL_WARN, kind->fault, g->id, "ended: %s",
                 end_text(g->ending, g->ending_text));
@@ -284,8 +291,7 @@ static void gone(struct sandbox *g)
     describe_end(end, &a);
     sandbox_usage(g, &a.stats);
     front_tell(s, &a, NULL, 0);
-    LIST_EACH(struct waiter, w, &g->kills, link)
-        front_answer(s, &w->ticket, NULL, -1);
+    answer_kills(g);
     sandbox_free(g);
 }
 
@@ -295,23 +301,23 @@ static void on_gone(void *arg, int r, const struct sg_error *e)
 
     (void)r, (void)e; /* a lost instance is logged; the front hears that it is gone */
     tenant_pool_return(g->tenant_pool);
-    gone(g);
+    sandbox_happens(g, ON_GONE, NULL);
+}
+
+void action_end(struct sandbox *g, const struct happening *h)
+{
+    sandbox_abandon_job(g, h->was);
+    if (g->instance)
+        sandbox_drop_instance(g, on_gone);
+    else
+        sandbox_happens(g, ON_GONE, NULL);
 }
 
 void sandbox_end(struct sandbox *g, enum order_end why)
 {
     if (g->ending == 0)
         g->ending = why;
-    /* An instance that is being made or ended must be there, or gone, before the sandbox can
-     * end. */
-    if (g->phase == ENDING || g->phase == MAKING || g->phase == BOOTING || g->phase == STOWING)
-        return;
-    sandbox_abandon_job(g);
-    g->phase = ENDING;
-    if (g->instance)
-        sandbox_drop_instance(g, on_gone);
-    else
-        gone(g);
+    sandbox_happens(g, ON_END, NULL);
 }
 
 void sandbox_kill(struct sandbox *g, const struct ticket *t)
@@ -327,14 +333,11 @@ void sandbox_kill(struct sandbox *g, const struct ticket *t)
 
 void sandbox_describe(const struct sandbox *g, struct order_answer *ret)
 {
-    enum phase phase = g->phase == SAVING ? g->job.from : g->phase;
-
     snprintf(ret->id, sizeof ret->id, "%s", g->id);
     snprintf(ret->tenant, sizeof ret->tenant, "%s", g->tenant);
     ret->deadline_ns = g->deadline_ns;
     ret->started_ns = g->started_ns;
-    bool runs = phase == RUNNING || phase == FREEZING || phase == KEEPING || phase == BRANCHING;
-    ret->state = runs ? STATE_RUNNING : phase == PAUSED ? STATE_PAUSED : STATE_STORED;
+    ret->state = phase_rules[g->phase == SAVING ? g->job.from : g->phase].told;
 }
 
 static void on_unwanted(void *arg, int r, const struct sg_error *e)
@@ -344,58 +347,72 @@ static void on_unwanted(void *arg, int r, const struct sg_error *e)
 }
 
 /* No front has been told of this sandbox yet, so none needs to hear of its end. */
-static void give_up_making(struct sandbox *g, int r, const struct sg_error *e)
+void action_not_made(struct sandbox *g, const struct happening *h)
 {
-    front_answer_error(g->server, &g->job.ticket, r, e);
-    LIST_EACH(struct waiter, w, &g->kills, link)
-        front_answer(g->server, &w->ticket, NULL, -1);
+    front_answer_error(g->server, &g->job.ticket, h->r, h->e);
+    g->job.answered = true;
+    sandbox_abandon_job(g, MAKING);
+    answer_kills(g);
     sandbox_free(g);
 }
 
-int sandbox_made(struct sandbox *g, uint32_t flags, struct sg_error *e)
+void action_unwanted(struct sandbox *g, const struct happening *h)
+{
+    struct sg_error e = {0};
+    int r = err_set(&e, SG_ERR_GONE, -ECANCELED, "the sandbox was ended before it had started");
+
+    teardown_begin(g->tenant_pool, h->instance, on_unwanted, g->tenant_pool);
+    action_not_made(g, &(struct happening){.r = r, .e = &e});
+}
+
+void action_failed(struct sandbox *g, const struct happening *h)
+{
+    log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", h->e->message);
+    front_answer_error(g->server, &g->job.ticket, h->r, h->e);
+    g->job.answered = true;
+    if (g->ending == 0)
+        g->ending = END_FAILED;
+    action_end(g, h);
+}
+
+void sandbox_made(struct sandbox *g, uint32_t flags, int channel)
 {
     struct order_answer a = {.flags = flags, .steps = g->steps};
-    int fd = sandbox_connect(g, e);
 
-    if (fd < 0)
-        return fd;
     g->server->made++;
     g->server->pooled += g->steps.pooled;
-    g->phase = RUNNING;
     sandbox_describe(g, &a);
-    front_answer(g->server, &g->job.ticket, &a, fd);
-    close(fd);
+    front_answer(g->server, &g->job.ticket, &a, channel);
+    close(channel);
     log_sandbox(LEVEL_DEBUG, FAULT_SANDBOX, g->id, "created");
-    sandbox_settle(g, RUNNING);
-    return 0;
+}
+
+void action_made(struct sandbox *g, const struct happening *h)
+{
+    sandbox_made(g, 0, h->fd);
 }
 
 static void on_made(void *arg, struct instance *i, const struct sg_error *e)
 {
     struct sandbox *g = arg;
+    struct happening h = {.instance = i, .r = i ? 0 : e->code, .e = e};
     struct sg_error own = {0};
 
-    if (!i) {
-        give_up_making(g, e->code, e);
-        return;
-    }
-    if (g->ending || !ticket_valid(g->server, &g->job.ticket)) {
-        err_set(&own, SG_ERR_GONE, -ECANCELED, "the sandbox was ended before it had started");
-        teardown_begin(g->tenant_pool, i, on_unwanted, g->tenant_pool);
-        give_up_making(g, -ECANCELED, &own);
+    if (!i || g->ending || !ticket_valid(g->server, &g->job.ticket)) {
+        sandbox_happens(g, i ? ON_UNWANTED : ON_NOT_STARTED, &h);
         return;
     }
     uint32_t usec = sandbox_step(g), files = g->request.files_usec;
     g->steps = (struct order_steps){
         .take = usec > files ? usec - files : 0, .files = files, .pooled = g->request.pooled};
     sandbox_adopt(g, i);
-    if (g->fork.checkpoint)
-        sandbox_branch(g);
-    else if (sandbox_made(g, 0, &own) < 0) {
-        front_answer_error(g->server, &g->job.ticket, own.code, &own);
-        g->phase = RUNNING;
-        sandbox_end(g, END_FAILED);
+    if (g->fork.checkpoint) {
+        sandbox_happens(g, ON_STARTED_BRANCH, &h);
+        return;
     }
+    h = (struct happening){.fd = sandbox_connect(g, &own), .e = &own};
+    h.r = h.fd < 0 ? h.fd : 0;
+    sandbox_happens(g, h.fd < 0 ? ON_FAILED : ON_STARTED, &h);
 }
 
 void sandbox_moved(void *arg, struct tenant_pool *to)
@@ -431,7 +448,7 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
         .process.fd = -1,
         .line.fd = -1,
         .step_ns = clock_ns(),
-        .job = {.ticket = *t, .order = *o}};
+        .job = {.event = ON_STARTED, .ticket = *t, .order = *o}};
     sandbox_network_init(g, policy);
     snprintf(g->id, sizeof g->id, "%s", o->id);
     map_add(&s->sandboxes, &g->by_id, hash_text(0, g->id));
@@ -442,7 +459,7 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
     if (r == 0)
         r = tenant_pool_get(s, g->tenant, &g->tenant_pool, &e);
     if (r < 0) {
-        give_up_making(g, r, &e);
+        sandbox_happens(g, ON_NOT_STARTED, &(struct happening){.r = r, .e = &e});
         return;
     }
     bool rooted = false;
@@ -453,7 +470,7 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
     if (ready) {
         g->steps = (struct order_steps){.take = sandbox_step(g), .pooled = 1};
         sandbox_adopt(g, ready);
-        sandbox_branch_ready(g, rooted);
+        sandbox_happens(g, ON_STARTED_BRANCH, &(struct happening){.ready = true, .rooted = rooted});
         return;
     }
     g->request = (struct tenant_pool_request){.limits = g->limits,
@@ -505,7 +522,7 @@ void sandbox_stats(struct sandbox *g, const struct ticket *t)
 void sandboxes_front_gone(struct server *s)
 {
     MAP_EACH(struct sandbox, g, &s->sandboxes, by_id)
-        if (g->phase == MAKING || (g->phase == BRANCHING && g->job.kind == JOB_BRANCH))
+        if (!phase_rules[g->phase].known)
             sandbox_end(g, END_KILLED);
 }
 
@@ -541,7 +558,7 @@ void sandboxes_holder_gone(struct server *s, struct tenant_pool *w)
 void sandboxes_introduce(struct server *s)
 {
     MAP_EACH(struct sandbox, g, &s->sandboxes, by_id)
-        if (g->phase != MAKING && g->phase != ENDING && g->ending == 0 && g->job.kind != JOB_BRANCH)
+        if (phase_rules[g->phase].known && g->ending == 0)
             introduce(g);
 }
 
@@ -572,7 +589,7 @@ void sandboxes_count(const struct server *s, struct order_figures *ret)
     MAP_EACH(const struct sandbox, g, &s->sandboxes, by_id) {
         struct order_answer a = {0};
 
-        if (g->phase == MAKING || g->phase == ENDING)
+        if (!phase_rules[g->phase].counts)
             continue;
         sandbox_describe(g, &a);
         ret->running += a.state == STATE_RUNNING;
@@ -586,7 +603,7 @@ void sandboxes_close(struct server *s)
     struct sandbox *g;
 
     while ((g = MAP_FIRST(struct sandbox, &s->sandboxes, by_id))) {
-        sandbox_abandon_job(g);
+        sandbox_abandon_job(g, g->phase);
         sandbox_free(g);
     }
 }

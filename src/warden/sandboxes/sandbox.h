@@ -1,26 +1,4 @@
-/* A sandbox as the server keeps it, from its order to its end.
- *
- *   making -> RUNNING <-> freezing -> PAUSED
- *                |  ^        |  ^        |
- *                |  |        v  |        |
- *                |  +----- saving <------+     files are being written, nothing runs
- *                |           |  ^
- *                |           v  |
- *                |       stowing -> STORED -> booting -> RUNNING
- *                |  ^
- *                v  |
- *              keeping                         a checkpoint is made of it: sandbox_fork.c
- *
- *   making  -> branching -> RUNNING            made from a checkpoint: sandbox_branch.c
- *   RUNNING -> branching -> RUNNING            back to a checkpoint: sandbox_branch.c
- *   (any)   -> ending    -> gone
- *
- * In the phases in capitals a sandbox waits for orders. In the others a job is under way: orders
- * that come meanwhile wait, except those about its end, its deadline, its note and its figures.
- *
- * If the front dies that ordered a job, the warden still finishes the job where it changes a
- * sandbox that the front knew: the next front is told of it as if it had happened by itself. A
- * sandbox that was still being made is ended, because nobody knows of it. */
+/* A sandbox as the server keeps it, from its order to its end. sandbox_life.h has its states. */
 #pragma once
 
 #include "wire/guard.h"
@@ -32,7 +10,6 @@ struct snapshot;
 struct checkpoint;
 struct tenant_pool;
 struct ticket;
-struct kernel_news;
 
 /* A sandbox that has ended, as a front is told of it. */
 struct sandbox_ended {
@@ -59,12 +36,6 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
 void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct order *o, int note);
 void sandbox_back_to(struct sandbox *g, const struct ticket *t, const struct order *o,
                      struct checkpoint *m);
-/* News of the broker about the sandbox's instance. */
-void sandbox_still(struct sandbox *g, const struct kernel_news *news);
-void sandbox_held(struct sandbox *g, const struct kernel_news *news, int r,
-                  const struct sg_error *e);
-void sandbox_went(struct sandbox *g, const struct kernel_news *news, int r,
-                  const struct sg_error *e);
 /* False: the sandbox had not asked for a copy. */
 bool sandbox_copied(struct sandbox *g, int r, const struct sg_error *e);
 /* The zygote is loaded, or will not be: sandboxes that wait for a kernel ask again. */

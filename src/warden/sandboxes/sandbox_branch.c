@@ -22,45 +22,53 @@ static void begin(struct sandbox *g);
 
 static void drop_checkpoint(struct sandbox *g)
 {
-    struct checkpoint *m = steal_ptr(&g->fork.checkpoint);
+    checkpoint_release(steal_ptr(&g->fork.checkpoint));
+}
 
-    if (g->job.kind == JOB_BRANCH && (g->job.order.flags & ORDER_LAST))
-        checkpoint_forget(m);
-    checkpoint_release(m);
+void action_rewound(struct sandbox *g, const struct happening *h)
+{
+    struct order_answer a = {.flags = g->fork.n_copied > 0 ? TELL_KERNELS : 0};
+
+    (void)h;
+    front_answer(g->server, &g->job.ticket, &a, -1);
+    drop_checkpoint(g);
+}
+
+void action_not_rewound(struct sandbox *g, const struct happening *h)
+{
+    log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", h->e->message);
+    front_answer_error(g->server, &g->job.ticket, h->r, h->e);
+    drop_checkpoint(g);
+}
+
+void action_branched(struct sandbox *g, const struct happening *h)
+{
+    uint32_t flags = g->fork.n_copied > 0 ? TELL_KERNELS : 0;
+
+    if (g->job.order.flags & ORDER_LAST)
+        checkpoint_forget(g->fork.checkpoint);
+    drop_checkpoint(g);
+    if (flags)
+        g->steps.kernels = sandbox_step(g);
+    sandbox_made(g, flags, h->fd);
 }
 
 static void fail(struct sandbox *g, int r, const struct sg_error *e)
 {
-    log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", e->message);
-    front_answer_error(g->server, &g->job.ticket, r, e);
-    g->job.answered = true;
-    drop_checkpoint(g);
-    if (g->job.kind == JOB_BRANCH)
-        sandbox_end(g, END_FAILED);
-    else
-        sandbox_settle(g, RUNNING);
+    sandbox_happens(g, ON_FAILED, &(struct happening){.r = r, .e = e});
 }
 
 static void done(struct sandbox *g)
 {
-    uint32_t flags = g->fork.n_copied > 0 ? TELL_KERNELS : 0;
+    struct happening h = {.fd = -1};
     struct sg_error e = {0};
 
-    if (g->job.kind == JOB_REWIND) {
-        struct order_answer a = {.flags = flags};
-
-        front_answer(g->server, &g->job.ticket, &a, -1);
-        g->job.answered = true;
-        drop_checkpoint(g);
-        sandbox_settle(g, RUNNING);
-        return;
-    }
-    if (flags)
-        g->steps.kernels = sandbox_step(g);
-    drop_checkpoint(g);
-    int r = sandbox_made(g, flags, &e);
-    if (r < 0)
-        fail(g, r, &e);
+    if (g->phase == BRANCHING)
+        h.fd = sandbox_connect(g, &e);
+    if (g->phase == BRANCHING && h.fd < 0)
+        fail(g, h.fd, &e);
+    else
+        sandbox_happens(g, ON_DONE, &h);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -72,7 +80,7 @@ static bool is_last(const struct sandbox *g)
     const struct checkpoint *m = g->fork.checkpoint;
     bool named_by_us = (g->job.order.flags & ORDER_LAST) && m->name[0];
 
-    return g->job.kind == JOB_BRANCH && m->users == (named_by_us ? 2 : 1) &&
+    return g->phase == BRANCHING && m->users == (named_by_us ? 2 : 1) &&
            (named_by_us || !m->name[0]);
 }
 
@@ -94,7 +102,7 @@ static void copy_next(struct sandbox *g)
     struct sg_error e = {0};
     int r;
 
-    bool wanted = g->job.kind == JOB_REWIND || (g->job.order.flags & ORDER_STATE);
+    bool wanted = g->phase == REWINDING || (g->job.order.flags & ORDER_STATE);
 
     if (!wanted || g->fork.n_copied == m->n_kernels) {
         done(g);
@@ -129,16 +137,28 @@ static void not_copied(struct sandbox *g, int r, const struct sg_error *e)
     fail(g, r, &why);
 }
 
-bool sandbox_copied(struct sandbox *g, int r, const struct sg_error *e)
+void action_copied(struct sandbox *g, const struct happening *h)
 {
-    if (g->phase != BRANCHING || g->fork.moving || !g->fork.moved)
-        return false;
     g->fork.n_copied++;
-    if (r < 0)
-        not_copied(g, r, e);
+    if (h->r < 0)
+        not_copied(g, h->r, h->e);
     else
         copy_next(g);
+}
+
+bool sandbox_copied(struct sandbox *g, int r, const struct sg_error *e)
+{
+    bool branches = g->phase == BRANCHING || g->phase == REWINDING;
+
+    if (!branches || g->fork.moving || !g->fork.moved)
+        return false;
+    sandbox_happens(g, ON_COPIED, &(struct happening){.r = r, .e = e});
     return true;
+}
+
+void action_branch_broker_gone(struct sandbox *g, const struct happening *h)
+{
+    sandbox_copied(g, h->r, h->e);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -151,17 +171,19 @@ static void take_snapshot_name(struct sandbox *g)
     snapshot_release(g->server, old);
 }
 
-void sandbox_branch_rooted(struct sandbox *g, int code)
+void action_branch_rooted(struct sandbox *g, const struct happening *h)
 {
     struct sg_error e = {0};
 
-    if (code == 0) {
+    if (!sandbox_took_root(g, h->r))
+        return;
+    if (h->r == 0) {
         take_snapshot_name(g);
         g->steps.files = sandbox_step(g);
         copy_next(g);
         return;
     }
-    sandbox_not_rooted(code, &e);
+    sandbox_not_rooted(h->r, &e);
     fail(g, e.code, &e);
 }
 
@@ -211,13 +233,6 @@ static void begin(struct sandbox *g)
     take_files(g);
 }
 
-void sandbox_branch(struct sandbox *g)
-{
-    g->phase = BRANCHING;
-    g->job.kind = JOB_BRANCH;
-    begin(g);
-}
-
 /* Goes on with a fork start. Its first kernel is there, or on its way, or has not been asked for
  * yet. */
 static void go_on_ready(struct sandbox *g)
@@ -233,37 +248,36 @@ static void go_on_ready(struct sandbox *g)
         copy_next(g);
 }
 
-void sandbox_branch_ready(struct sandbox *g, bool rooted)
+void action_branch(struct sandbox *g, const struct happening *h)
 {
-    g->phase = BRANCHING;
-    g->job.kind = JOB_BRANCH;
-    g->fork.moving = !rooted;
-    g->fork.moved = rooted;
+    if (!h->ready) {
+        begin(g);
+        return;
+    }
+    g->fork.moving = !h->rooted;
+    g->fork.moved = h->rooted;
     g->timer.fn = on_late;
     timer_set(&g->server->reactor, &g->timer, clock_ns() + BRANCH_NS);
-    if (rooted) {
+    if (h->rooted) {
         take_snapshot_name(g);
         go_on_ready(g);
     }
+}
+
+void action_rewind(struct sandbox *g, const struct happening *h)
+{
+    g->fork = (struct sandbox_fork){.checkpoint = checkpoint_use(h->checkpoint), .report = -1};
+    begin(g);
 }
 
 void sandbox_back_to(struct sandbox *g, const struct ticket *t, const struct order *o,
                      struct checkpoint *m)
 {
     struct sg_error e = {0};
-    int r = 0;
 
-    if (g->phase != RUNNING)
-        r = err_set(&e, SG_ERR_GONE, -EALREADY,
-                    "the sandbox is not running, or another operation changes it");
-    else if ((o->flags & ORDER_WHOLE) && is_lost(g, m))
-        r = say_lost(m, &e);
-    if (r < 0) {
-        front_answer_error(g->server, t, r, &e);
-        return;
-    }
-    g->job = (struct job){.kind = JOB_REWIND, .ticket = *t, .from = RUNNING, .order = *o};
-    g->fork = (struct sandbox_fork){.checkpoint = checkpoint_use(m), .report = -1};
-    g->phase = BRANCHING;
-    begin(g);
+    if (g->phase == RUNNING && (o->flags & ORDER_WHOLE) && is_lost(g, m))
+        front_answer_error(g->server, t, say_lost(m, &e), &e);
+    else
+        sandbox_happens(g, ON_REWIND,
+                        &(struct happening){.ticket = t, .order = o, .checkpoint = m});
 }

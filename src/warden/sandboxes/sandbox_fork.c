@@ -37,37 +37,37 @@ static void forget_fork(struct sandbox *g)
 }
 
 /* Answers with the broker's report, if there is one: it says what is in the way. */
+void action_not_kept(struct sandbox *g, const struct happening *h)
+{
+    struct order_answer a = {.code = h->r, .error_kind = (int32_t)h->e->kind};
+
+    log_sandbox(h->r == -EBUSY ? LEVEL_DEBUG : LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id,
+                "cannot make a checkpoint: %s", h->e->message);
+    snprintf(a.message, sizeof a.message, "%.255s", h->e->message);
+    front_answer(g->server, &g->job.ticket, &a, g->fork.report);
+    forget_fork(g);
+}
+
 static void fail(struct sandbox *g, int r, const struct sg_error *e)
 {
-    struct order_answer a = {.code = r, .error_kind = (int32_t)e->kind};
-
-    log_sandbox(r == -EBUSY ? LEVEL_DEBUG : LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id,
-                "cannot make a checkpoint: %s", e->message);
-    snprintf(a.message, sizeof a.message, "%.255s", e->message);
-    front_answer(g->server, &g->job.ticket, &a, g->fork.report);
-    g->job.answered = true;
-    forget_fork(g);
-    sandbox_settle(g, RUNNING);
+    sandbox_happens(g, ON_FAILED, &(struct happening){.r = r, .e = e});
 }
 
 /* Lets the sandbox go on where it is. The order is answered when the broker no longer holds the
- * sandbox (sandbox_went): whoever tries again at once must not find it held. */
-static void fail_still(struct sandbox *g, const struct sg_error *e)
+ * sandbox (action_went): whoever tries again at once must not find it held. */
+static void fail_still(struct sandbox *g)
 {
-    struct sg_error why = *e;
-
-    g->fork.why = why;
     if (OPS(g->instance)->fork->go(g->instance, g->fork.moved, NULL) < 0)
-        fail(g, why.code, &why);
+        fail(g, g->fork.why.code, &g->fork.why);
 }
 
-void sandbox_fork_abandon(struct sandbox *g)
+void sandbox_fork_abandon(struct sandbox *g, enum phase was)
 {
-    if (g->phase == KEEPING)
+    if (was == KEEPING)
         OPS(g->instance)->fork->go(g->instance, false, NULL);
     if (g->fork.moving)
         OPS(g->instance)->files->moved(g->instance, false);
-    if (g->job.kind == JOB_BRANCH && (g->job.order.flags & ORDER_LAST) && g->fork.checkpoint)
+    if (was == BRANCHING && (g->job.order.flags & ORDER_LAST) && g->fork.checkpoint)
         checkpoint_forget(g->fork.checkpoint);
     forget_fork(g);
 }
@@ -91,46 +91,38 @@ static void on_late(struct timer *timer)
 
 /* ---- the checkpoint is made ------------------------------------------------------------------ */
 
-static void keep(struct sandbox *g)
+void action_kept(struct sandbox *g, const struct happening *h)
 {
     struct checkpoint *m = g->fork.checkpoint;
     struct order_answer a = {.stats.memory_used = m->memory_bytes,
                              .flags = m->tenant_pool ? TELL_KERNELS : 0,
                              .paused_usec = g->fork.paused_usec};
 
+    (void)h;
     checkpoint_name(m, g->job.order.snapshot);
     front_answer(g->server, &g->job.ticket, &a, g->fork.report);
     if (!ticket_valid(g->server, &g->job.ticket)) /* no front knows its name */
         checkpoint_forget(m);
-    g->job.answered = true;
     forget_fork(g);
     squash_consider(g->server, g);
-    sandbox_settle(g, RUNNING);
 }
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
-void sandbox_went(struct sandbox *g, const struct kernel_news *news, int r,
-                  const struct sg_error *e)
+void action_went(struct sandbox *g, const struct happening *h)
 {
     struct sg_error own = {0};
+    struct happening end = {.r = h->r, .e = h->e};
 
-    if (g->phase != KEEPING)
-        return;
     if (g->fork.why.code < 0) {
-        own = g->fork.why;
-        fail(g, own.code, &own);
-        return;
+        end = (struct happening){.r = g->fork.why.code, .e = &g->fork.why};
+    } else {
+        g->fork.paused_usec = h->news->held_usec;
+        if (h->r == 0 && g->fork.moved)
+            end = (struct happening){.r = OPS(g->instance)->files->seal(g->instance, &own),
+                                     .e = &own};
     }
-    g->fork.paused_usec = news->held_usec;
-    if (r == 0 && g->fork.moved) {
-        r = OPS(g->instance)->files->seal(g->instance, &own);
-        e = &own;
-    }
-    if (r < 0)
-        fail(g, r, e);
-    else
-        keep(g);
+    sandbox_happens(g, end.r < 0 ? ON_FAILED : ON_DONE, &end);
 }
 
 /* Goes on when both the broker and the agent are done. The fork start's kernels come after this:
@@ -144,7 +136,7 @@ static void go(struct sandbox *g)
     if (!g->fork.held || g->fork.moving)
         return;
     if (g->fork.why.code < 0) {
-        fail_still(g, &g->fork.why);
+        fail_still(g);
         return;
     }
     r = OPS(g->instance)->fork->go(g->instance, g->fork.moved, &e);
@@ -171,19 +163,22 @@ void sandbox_not_rooted(int code, struct sg_error *e)
                 code < 0 ? strerror(-code) : "no reason given");
 }
 
-void sandbox_rooted(struct sandbox *g, int code)
+bool sandbox_took_root(struct sandbox *g, int code)
 {
     if (!g->fork.moving)
-        return;
+        return false;
     g->fork.moving = false;
     g->fork.moved = code == 0;
     OPS(g->instance)->files->moved(g->instance, code == 0);
-    if (g->phase == BRANCHING) {
-        sandbox_branch_rooted(g, code);
+    return true;
+}
+
+void action_keep_rooted(struct sandbox *g, const struct happening *h)
+{
+    if (!sandbox_took_root(g, h->r))
         return;
-    }
-    if (code != 0)
-        sandbox_not_rooted(code, &g->fork.why);
+    if (h->r != 0)
+        sandbox_not_rooted(h->r, &g->fork.why);
     go(g);
 }
 
@@ -205,47 +200,46 @@ static int freeze_files(struct sandbox *g, struct sg_error *e)
     return r;
 }
 
-void sandbox_still(struct sandbox *g, const struct kernel_news *news)
+/* The checkpoint was given up meanwhile. */
+void action_drop_news(struct sandbox *g, const struct happening *h)
+{
+    int report = h->news->report, written = h->news->written;
+
+    close_p(&written);
+    close_p(&report);
+    if (h->event == ON_HELD && h->r == 0)
+        OPS(g->tenant_pool->provider)
+            ->fork->drop(g->tenant_pool->provider, h->news->frozen_kernels);
+}
+
+void action_still(struct sandbox *g, const struct happening *h)
 {
     struct checkpoint *m = g->fork.checkpoint;
     struct sg_error e = {0};
-    int written = news->written, r;
 
-    if (g->phase != KEEPING) {
-        close_p(&written);
-        return;
-    }
-    m->written = written;
-    r = freeze_files(g, &e);
-    if (r < 0)
+    m->written = h->news->written;
+    if (freeze_files(g, &e) < 0)
         g->fork.why = e; /* used when the broker has made its copies */
     else if (g->job.order.flags & ORDER_SOON)
         m->fork_start = fork_start_begin(m, g->tenant_pool, &g->limits);
 }
 
-void sandbox_held(struct sandbox *g, const struct kernel_news *news, int r,
-                  const struct sg_error *e)
+void action_held(struct sandbox *g, const struct happening *h)
 {
     struct checkpoint *m = g->fork.checkpoint;
-    int report = news->report, written = news->written;
+    const struct kernel_news *news = h->news;
+    int written = news->written;
 
     close_p(&written); /* NEWS_STILL has brought it already */
-    if (g->phase != KEEPING) {
-        close_p(&report);
-        if (r == 0)
-            OPS(g->tenant_pool->provider)
-                ->fork->drop(g->tenant_pool->provider, news->frozen_kernels);
-        return;
-    }
-    g->fork.report = report;
+    g->fork.report = news->report;
     g->fork.held = true;
     m->memory_bytes = news->memory_bytes;
-    if (r < 0 && m->written < 0) { /* the sandbox does not stand still */
-        fail(g, r, e);
+    if (h->r < 0 && m->written < 0) { /* the sandbox does not stand still */
+        fail(g, h->r, h->e);
         return;
     }
-    if (r < 0)
-        g->fork.why = *e;
+    if (h->r < 0)
+        g->fork.why = *h->e;
     else if (news->n_kernels > 0)
         checkpoint_has_frozen_kernels(m, g->tenant_pool, news->frozen_kernels);
     memcpy(m->kernels, news->kernels, sizeof m->kernels);
@@ -253,33 +247,20 @@ void sandbox_held(struct sandbox *g, const struct kernel_news *news, int r,
     go(g);
 }
 
-void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct order *o, int note)
+void action_keep(struct sandbox *g, const struct happening *h)
 {
-    struct sg_error e = {0};
-    int r = 0;
-
-    if (g->phase != RUNNING)
-        r = err_set(&e, SG_ERR_GONE, -EALREADY,
-                    "the sandbox is not running, or another operation changes it");
-    else if (!OPS(g->instance)->fork || !OPS(g->instance)->files->can_freeze(g->instance))
-        r = err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
-                    "sharing a sandbox's files needs Linux 6.15 or later");
-    if (r < 0) {
-        close_p(&note);
-        front_answer_error(g->server, t, r, &e);
-        return;
-    }
+    const struct order *o = &g->job.order;
     struct checkpoint *m = checkpoint_new(g->server, g->tenant, g->id);
     struct hold_spec spec = {
         .kernels = o->kernels, .n_kernels = o->n_kernels, .keep = (o->flags & ORDER_KEEP) != 0};
     uint64_t frozen_kernels = 0;
+    struct sg_error e = {0};
+    int r;
 
     m->keep = spec.keep;
-    m->note = note;
+    m->note = h->fd;
     m->snapshot = g->snapshot ? snapshot_use(g->snapshot) : NULL;
-    g->job = (struct job){.kind = JOB_CHECKPOINT, .ticket = *t, .from = RUNNING, .order = *o};
     g->fork = (struct sandbox_fork){.checkpoint = m, .report = -1};
-    g->phase = KEEPING;
     g->timer.fn = on_late;
     timer_set(&g->server->reactor, &g->timer, clock_ns() + KEEP_NS);
     r = kernels_broker(g->tenant_pool, &e);
@@ -289,21 +270,38 @@ void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct 
         fail(g, r, &e);
 }
 
-void sandboxes_broker_gone(struct server *s, struct tenant_pool *w)
+void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct order *o, int note)
 {
     struct sg_error e = {0};
 
-    err_set(&e, SG_ERR_LIMIT, -EPIPE, "the broker of the tenant has ended: try again");
-    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id) {
-        if (g->tenant_pool != w)
-            continue;
-        if (g->phase == KEEPING && !g->fork.moving) {
-            fail(g, -EPIPE, &e);
-        } else if (g->phase == KEEPING) {
-            g->fork.held = true;
-            g->fork.why = e;
-        }
-        if (g->phase == BRANCHING && !g->fork.moving)
-            sandbox_copied(g, -EPIPE, &e);
+    if (g->phase == RUNNING &&
+        (!OPS(g->instance)->fork || !OPS(g->instance)->files->can_freeze(g->instance))) {
+        close_p(&note);
+        front_answer_error(g->server, t,
+                           err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+                                   "sharing a sandbox's files needs Linux 6.15 or later"),
+                           &e);
+        return;
     }
+    sandbox_happens(g, ON_CHECKPOINT, &(struct happening){.ticket = t, .order = o, .fd = note});
+}
+
+void action_keep_broker_gone(struct sandbox *g, const struct happening *h)
+{
+    if (!g->fork.moving) {
+        fail(g, h->r, h->e);
+        return;
+    }
+    g->fork.held = true;
+    g->fork.why = *h->e;
+}
+
+void sandboxes_broker_gone(struct server *s, struct tenant_pool *w)
+{
+    struct sg_error e = {0};
+    int r = err_set(&e, SG_ERR_LIMIT, -EPIPE, "the broker of the tenant has ended: try again");
+
+    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id)
+        if (g->tenant_pool == w)
+            sandbox_happens(g, ON_BROKER_GONE, &(struct happening){.r = r, .e = &e});
 }

@@ -1,42 +1,18 @@
-/* Shared by sandbox.c, sandbox_job.c, sandbox_fork.c, sandbox_branch.c and sandbox_network.c. */
+/* Shared by the files sandbox*.c. */
 #pragma once
 
 #include "warden/memory/budget.h"
 #include "warden/processes/front_process.h"
 #include "warden/sandboxes/sandbox.h"
+#include "warden/sandboxes/sandbox_life.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/sandboxes/checkpoint.h"
 #include "warden/reactor.h"
 #include "warden/sandboxes/tenant_pool.h"
 
-enum phase {
-    MAKING,
-    BRANCHING, /* its instance gets files and kernels of a checkpoint */
-    RUNNING,
-    KEEPING, /* a checkpoint is made of it */
-    FREEZING,
-    SAVING,
-    STOWING,
-    PAUSED,
-    STORED,
-    BOOTING,
-    ENDING
-};
-
-enum job_kind {
-    JOB_NONE,
-    JOB_PAUSE,    /* to PAUSED */
-    JOB_STORE,    /* to STORED */
-    JOB_RESTART,  /* from PAUSED through STORED to RUNNING */
-    JOB_BOOT,     /* from STORED to RUNNING */
-    JOB_SNAPSHOT, /* and back */
-    JOB_CHECKPOINT,
-    JOB_BRANCH, /* from MAKING to RUNNING */
-    JOB_REWIND,
-};
-
+/* That a sandbox is made is a job too. */
 struct job {
-    enum job_kind kind;
+    enum event event;     /* that began it; ON_NONE: no job is under way */
     struct ticket ticket; /* .turn 0: its deadline began the job */
     enum phase from;
     bool answered;
@@ -138,27 +114,20 @@ void sandbox_describe(const struct sandbox *g, struct order_answer *ret);
 /* The sandbox's usage so far; without an instance, up to the end of its last one. */
 void sandbox_usage(struct sandbox *g, struct order_stats *ret);
 
+/* Ends the present step of its making and begins the next; returns how long the step took, in
+ * microseconds. */
+uint32_t sandbox_step(struct sandbox *g);
+/* Tells whoever ordered the sandbox that it is there. Takes the channel over. */
+void sandbox_made(struct sandbox *g, uint32_t flags, int channel);
+
 /* sandbox_fork.c */
-/* Gives up the checkpoint or the branch that is under way. */
-void sandbox_fork_abandon(struct sandbox *g);
-/* The agent says that it has the new root (0), or why not. */
-void sandbox_rooted(struct sandbox *g, int code);
+/* Gives up the checkpoint or the branch that was under way. */
+void sandbox_fork_abandon(struct sandbox *g, enum phase was);
+/* The agent says that it has the new root (0), or why not. False: it was not asked. */
+bool sandbox_took_root(struct sandbox *g, int code);
 /* Sets the error for an agent that has no new root. Anything an agent says is hostile input: it is
  * never the server's fault. */
 void sandbox_not_rooted(int code, struct sg_error *e);
-/* In sandbox_branch.c. Branches from a checkpoint: in MAKING, with a fresh instance; in RUNNING,
- * back to a checkpoint. */
-void sandbox_branch(struct sandbox *g);
-/* The same for an instance whose agent has already been sent the root, and perhaps has it
- * (rooted). */
-void sandbox_branch_ready(struct sandbox *g, bool rooted);
-void sandbox_rewind(struct sandbox *g, const struct ticket *t, struct checkpoint *m);
-void sandbox_branch_rooted(struct sandbox *g, int code);
-/* In sandbox.c. Ends the present step of its making and begins the next; returns how long the step
- * took, in microseconds. */
-uint32_t sandbox_step(struct sandbox *g);
-/* In sandbox.c. Answers the order that made the sandbox. */
-int sandbox_made(struct sandbox *g, uint32_t flags, struct sg_error *e);
 
 /* sandbox_network.c */
 void sandbox_network_init(struct sandbox *g, const struct policy_text *policy);
@@ -167,8 +136,10 @@ void sandbox_network_begin(struct sandbox *g);
 void sandbox_network_end(struct sandbox *g);
 void sandbox_network_done(struct sandbox *g);
 
+/* sandbox_life.c */
+/* In a state in which the sandbox waits for orders: takes the next, if there is one. */
+void sandbox_take_next_order(struct sandbox *g);
+
 /* sandbox_job.c */
-/* Enters a phase in which the sandbox waits: arms the deadline, takes the next order. */
-void sandbox_settle(struct sandbox *g, enum phase phase);
 /* The sandbox is about to end: gives up the job under way, and tells everybody who waits. */
-void sandbox_abandon_job(struct sandbox *g);
+void sandbox_abandon_job(struct sandbox *g, enum phase was);
