@@ -25,7 +25,7 @@ struct call {
      * what it holds for each operation. */
     void (*on_end)(struct call *c, int status, const char *message, const void *result, size_t len);
     struct link *via; /* private to link.c, with the fields below */
-    struct call *next, **link;
+    struct list in_link;
 };
 
 /* Starts a call. Every callback that the operation can cause must be set. Returns -EPIPE if the

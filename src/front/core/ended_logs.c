@@ -4,12 +4,10 @@
 
 #include "lib/base/clock.h"
 
-#define BUCKETS 4096
-
 struct ended_logs {
     struct share *share;
-    struct ended_logs *next; /* the tenant's next, which ended after it */
-    struct ended_logs *next_in_bucket;
+    struct list in_share;
+    struct map_node by_id;
     char id[ID_LEN + 1];
     int64_t ended_ms;
     struct sandbox_end end;
@@ -17,14 +15,14 @@ struct ended_logs {
 };
 
 struct share {
-    struct share *next;
+    struct list link;
     char tenant[ID_LEN + 1];
-    struct ended_logs *oldest, **newest;
+    struct list logs; /* the oldest first */
     size_t bytes;
 };
 
-static struct share *shares;
-static struct ended_logs *buckets[BUCKETS];
+static struct list shares;
+static struct map by_id;
 static size_t all_bytes;
 
 static size_t size_of(const struct ended_logs *p)
@@ -32,22 +30,9 @@ static size_t size_of(const struct ended_logs *p)
     return sizeof *p + p->log.bytes;
 }
 
-static struct ended_logs **bucket_of(const char *id)
-{
-    uint32_t h = 2166136261u;
-
-    for (; *id; id++)
-        h = (h ^ (uint8_t)*id) * 16777619u;
-    return &buckets[h % BUCKETS];
-}
-
 static struct share *share_find(const char *tenant)
 {
-    struct share *s = shares;
-
-    while (s && strcmp(s->tenant, tenant) != 0)
-        s = s->next;
-    return s;
+    return LIST_FIND(struct share, s, &shares, link, strcmp(s->tenant, tenant) == 0);
 }
 
 static struct share *share_add(const char *tenant)
@@ -55,36 +40,33 @@ static struct share *share_add(const char *tenant)
     struct share *s = xcalloc(1, sizeof *s);
 
     memcpy(s->tenant, tenant, sizeof s->tenant);
-    s->newest = &s->oldest;
-    s->next = shares;
-    shares = s;
+    list_push(&shares, &s->link);
     return s;
+}
+
+static struct ended_logs *oldest(const struct share *s)
+{
+    return LIST_FIRST(struct ended_logs, &s->logs, in_share);
 }
 
 static void drop_oldest(struct share *s)
 {
-    struct ended_logs *p = s->oldest;
+    struct ended_logs *p = oldest(s);
 
     s->bytes -= size_of(p);
     all_bytes -= size_of(p);
-    s->oldest = p->next;
-    if (!s->oldest)
-        s->newest = &s->oldest;
-    for (struct ended_logs **at = bucket_of(p->id); *at; at = &(*at)->next_in_bucket)
-        if (*at == p) {
-            *at = p->next_in_bucket;
-            break;
-        }
+    list_remove(&p->in_share);
+    map_remove(&by_id, &p->by_id);
     sandbox_log_done(&p->log);
     free(p);
 }
 
 static struct share *largest(void)
 {
-    struct share *found = shares;
+    struct share *found = NULL;
 
-    for (struct share *s = shares; s; s = s->next)
-        if (s->bytes > found->bytes)
+    LIST_EACH(struct share, s, &shares, link)
+        if (!found || s->bytes > found->bytes)
             found = s;
     return found;
 }
@@ -93,15 +75,11 @@ static void drop_old(void)
 {
     int64_t limit = clock_wall_ms() - ENDED_LOGS_MS;
 
-    for (struct share **at = &shares; *at;) {
-        struct share *s = *at;
-
-        while (s->oldest && (s->oldest->ended_ms < limit || s->bytes > ENDED_LOGS_BYTES))
+    LIST_EACH(struct share, s, &shares, link) {
+        while (oldest(s) && (oldest(s)->ended_ms < limit || s->bytes > ENDED_LOGS_BYTES))
             drop_oldest(s);
-        if (s->oldest) {
-            at = &s->next;
-        } else {
-            *at = s->next;
+        if (!oldest(s)) {
+            list_remove(&s->link);
             free(s);
         }
     }
@@ -112,19 +90,17 @@ static void drop_old(void)
 void ended_logs_keep(const char *tenant, const char *id, const struct sandbox_end *end,
                      struct sandbox_log *log)
 {
-    struct ended_logs *p = xcalloc(1, sizeof *p), **bucket = bucket_of(id);
+    struct ended_logs *p = xcalloc(1, sizeof *p);
     struct share *s = share_find(tenant);
 
     if (!s)
         s = share_add(tenant);
-    *p = (struct ended_logs){
-        .share = s, .next_in_bucket = *bucket, .ended_ms = clock_wall_ms(), .end = *end};
+    *p = (struct ended_logs){.share = s, .ended_ms = clock_wall_ms(), .end = *end};
     memcpy(p->id, id, sizeof p->id);
     p->log = *log;
     *log = (struct sandbox_log){0};
-    *bucket = p;
-    *s->newest = p;
-    s->newest = &p->next;
+    map_add(&by_id, &p->by_id, hash_text(0, id));
+    list_append(&s->logs, &p->in_share);
     s->bytes += size_of(p);
     all_bytes += size_of(p);
     drop_old();
@@ -132,13 +108,9 @@ void ended_logs_keep(const char *tenant, const char *id, const struct sandbox_en
 
 static const struct ended_logs *find(const char *tenant, const char *id)
 {
-    const struct ended_logs *p;
-
     drop_old();
-    for (p = *bucket_of(id); p; p = p->next_in_bucket)
-        if (strcmp(p->id, id) == 0 && (!tenant || strcmp(p->share->tenant, tenant) == 0))
-            break;
-    return p;
+    return MAP_FIND(const struct ended_logs, p, &by_id, hash_text(0, id), by_id,
+                    strcmp(p->id, id) == 0 && (!tenant || strcmp(p->share->tenant, tenant) == 0));
 }
 
 const struct sandbox_log *ended_logs_log(const char *tenant, const char *id)

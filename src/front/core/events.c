@@ -25,7 +25,7 @@ struct kept {
 /* A tenant that had events since the start. Each tenant keeps event_keep events, whatever others
  * do. */
 struct share {
-    struct share *next;
+    struct list link;
     char tenant[ID_LEN + 1];
     uint64_t gone;      /* events up to this number are not kept any more */
     uint32_t untrimmed; /* written since old ones were last removed */
@@ -39,10 +39,10 @@ static struct {
     size_t first, n;
     uint64_t last, written, reserved;
     uint64_t gone; /* up to this number no tenant's are kept any more */
-    struct share *shares;
+    struct list shares;
     uint64_t flushed_ms;
     bool failing; /* the last write failed */
-    struct event_watch *watches;
+    struct list watches;
 } events;
 
 static const char *const names[] = {
@@ -133,18 +133,16 @@ static size_t first_after(uint64_t after)
 
 static struct share *share_of(const char *tenant)
 {
-    struct share *s = events.shares;
+    struct share *s =
+        LIST_FIND(struct share, at, &events.shares, link, strcmp(at->tenant, tenant) == 0);
 
-    while (s && strcmp(s->tenant, tenant) != 0)
-        s = s->next;
     if (s)
         return s;
     s = xcalloc(1, sizeof *s);
     snprintf(s->tenant, sizeof s->tenant, "%s", tenant);
     s->untrimmed = UINT32_MAX / 2; /* trim soon: the setting may have become smaller */
     store_events_gone(events.store, tenant, &s->gone, NULL);
-    s->next = events.shares;
-    events.shares = s;
+    list_push(&events.shares, &s->link);
     return s;
 }
 
@@ -185,7 +183,7 @@ static void trim(uint32_t keep)
 {
     struct store_trimmed t;
 
-    for (struct share *s = events.shares; s; s = s->next) {
+    LIST_EACH(struct share, s, &events.shares, link) {
         if (s->untrimmed < keep / TRIM_PART + 1 ||
             store_events_trim(events.store, s->tenant, keep, &t, NULL) < 0)
             continue;
@@ -316,11 +314,9 @@ static void add(struct front *f, enum event_kind kind, const char *tenant,
     events.last = id;
     plan_flush(f);
     struct event e = event_of(k);
-    for (struct event_watch *w = events.watches, *next; w; w = next) {
-        next = w->next;
+    LIST_EACH(struct event_watch, w, &events.watches, link)
         if (!w->tenant[0] || strcmp(w->tenant, tenant) == 0)
             w->on_event(w, &e);
-    }
 }
 
 void event_emit(struct front *f, enum event_kind kind, const struct event_about *about)
@@ -393,21 +389,12 @@ uint64_t events_gone(const struct front *f, const char *tenant)
 void events_watch(struct front *f, struct event_watch *w)
 {
     (void)f;
-    w->next = events.watches;
-    w->link = &events.watches;
-    if (w->next)
-        w->next->link = &w->next;
-    events.watches = w;
+    list_push(&events.watches, &w->link);
 }
 
 void events_unwatch(struct event_watch *w)
 {
-    if (!w->link)
-        return;
-    *w->link = w->next;
-    if (w->next)
-        w->next->link = w->link;
-    w->link = NULL;
+    list_remove(&w->link);
 }
 
 /* ---- from start to end ----------------------------------------------------------------------- */
@@ -441,11 +428,8 @@ int events_start(struct front *f, struct sg_error *e)
     events.failing = false;
     events.last = events.reserved = state.reserved > state.last ? state.reserved : state.last;
     events.written = state.last;
-    while (events.shares) {
-        struct share *s = events.shares;
-        events.shares = s->next;
+    for (struct share *s; (s = LIST_POP(struct share, &events.shares, link));)
         free(s);
-    }
     /* Earlier versions kept the last events of all tenants together, so none before the first
      * stored one is kept for anybody. */
     events.gone = state.first > 0 ? state.first - 1 : events.last;

@@ -16,6 +16,7 @@
  * for events that are no longer kept gets a "gap" first as well. */
 #pragma once
 
+#include "lib/base/list.h"
 #include "lib/text/json.h"
 #include "front/core/front.h"
 
@@ -79,7 +80,7 @@ uint64_t events_gone(const struct front *f, const char *tenant);
 struct event_watch {
     void (*on_event)(struct event_watch *w, const struct event *e);
     char tenant[ID_LEN + 1]; /* "": of all tenants */
-    struct event_watch *next, **link;
+    struct list link;
 };
 void events_watch(struct front *f, struct event_watch *w);
 void events_unwatch(struct event_watch *w);

@@ -19,14 +19,14 @@
 /* A request that waits for the figures. */
 struct scrape {
     struct http_req *req;
-    struct scrape *next, **link;
+    struct list link;
 };
 
 static struct {
     struct front *front;
     uv_timer_t timer;
     bool under_way;
-    struct scrape *waiting;
+    struct list waiting;
     void (*hooks[HOOKS_MAX])(struct front *f);
     size_t n_hooks;
     struct http_server *server; /* for metrics_listen; NULL: none */
@@ -77,16 +77,9 @@ void figures_on_scrape(void (*fn)(struct front *f))
 
 /* ---- one gathering --------------------------------------------------------------------------- */
 
-static void leave_list(struct scrape *s)
-{
-    *s->link = s->next;
-    if (s->next)
-        s->next->link = s->link;
-}
-
 static void on_client_gone(struct http_req *req)
 {
-    leave_list(req->owner);
+    list_remove(&((struct scrape *)req->owner)->link);
 }
 
 static void finish(void)
@@ -97,15 +90,15 @@ static void finish(void)
     all.under_way = false;
     figures_told_close();
     set_own(all.front);
-    if (!all.waiting)
+    if (list_empty(&all.waiting))
         return;
     strbuf_init(&text, FIGURES_TEXT_MAX);
     figures_print(&text);
-    while (all.waiting) {
-        struct scrape *s = all.waiting;
+    struct scrape *s;
+
+    while ((s = LIST_POP(struct scrape, &all.waiting, link))) {
         struct http_req *req = s->req;
 
-        leave_list(s);
         req->owner = NULL;
         req->on_close = NULL;
         http_reply(req, 200, TEXT_TYPE, text.buf, text.len);
@@ -158,10 +151,8 @@ static void answer(struct http_req *req)
 {
     struct scrape *s = http_req_alloc(req, sizeof(*s));
 
-    *s = (struct scrape){.req = req, .next = all.waiting, .link = &all.waiting};
-    if (s->next)
-        s->next->link = &s->next;
-    all.waiting = s;
+    *s = (struct scrape){.req = req};
+    list_push(&all.waiting, &s->link);
     req->owner = s;
     req->on_close = on_client_gone;
     gather(front_of(req));

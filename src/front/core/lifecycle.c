@@ -21,7 +21,7 @@
 
 /* Somebody who waits for a transition to be over, to begin the next one or to use the sandbox. */
 struct settle {
-    struct settle *next;
+    struct list link;
     sandbox_done again;
     void *arg;
 };
@@ -51,26 +51,20 @@ static struct transition *transition_new(struct sandbox *b, enum sandbox_busy bu
 /* Calls everybody who waited. They may begin the next transition, so the list is detached first. */
 void sandbox_settled(struct sandbox *b)
 {
-    struct settle *list = b->waiting;
+    struct list list = {0};
 
     b->busy = BUSY_NO;
-    b->waiting = NULL;
-    while (list) {
-        struct settle *s = list;
-        list = s->next;
+    list_move(&b->waiting, &list);
+    for (struct settle *s; (s = LIST_POP(struct settle, &list, link)); free(s))
         s->again(s->arg, b, 0, NULL);
-        free(s);
-    }
 }
 
 void sandbox_when_settled(struct sandbox *b, sandbox_done again, void *arg)
 {
-    struct settle *s = xcalloc(1, sizeof *s), **at = &b->waiting;
+    struct settle *s = xcalloc(1, sizeof *s);
 
     *s = (struct settle){.again = again, .arg = arg};
-    while (*at)
-        at = &(*at)->next;
-    *at = s;
+    list_append(&b->waiting, &s->link);
 }
 
 static void transition_end(struct transition *t, bool was_busy, int r, const struct sg_error *e)

@@ -13,18 +13,8 @@ struct link {
     bool broken;
     bool pumping; /* callbacks run: the channel must not be freed */
     bool closing; /* free the link when they are done */
-    struct call *calls;
+    struct list calls;
 };
-
-static void forget(struct call *c)
-{
-    if (!c->link)
-        return;
-    if (c->next)
-        c->next->link = c->link;
-    *c->link = c->next;
-    c->link = NULL;
-}
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
@@ -118,7 +108,7 @@ static void on_end(struct chan *c, struct chan_stream *s, int status, const char
     (void)c;
     if (!call)
         return;
-    forget(call);
+    list_remove(&call->in_link);
     call->stream = NULL;
     call->on_end(call, status, message, result, len);
 }
@@ -151,8 +141,8 @@ void link_drop_calls(struct link *l)
     bool nested = l->pumping;
 
     l->pumping = true;
-    while (l->calls) {
-        struct call *c = l->calls;
+    while (!list_empty(&l->calls)) {
+        struct call *c = LIST_FIRST(struct call, &l->calls, in_link);
         struct sg_error e;
 
         sandbox_gone_error(l->sandbox, &e);
@@ -183,7 +173,7 @@ int call_begin(struct call *c, struct sandbox *b, enum chan_op op, const struct 
     c->sandbox = b;
     c->via = l;
     c->stream = NULL;
-    c->link = NULL;
+    c->in_link = (struct list){0};
     if (!l || l->broken || l->closing)
         return err_set(e, SG_ERR_GONE, -EPIPE, "the sandbox is not running any more");
     if (request && request->truncated)
@@ -194,11 +184,7 @@ int call_begin(struct call *c, struct sandbox *b, enum chan_op op, const struct 
     if (!c->stream)
         return err_set(e, SG_ERR_LIMIT, -EAGAIN,
                        "the sandbox has too many operations under way: try again later");
-    c->next = l->calls;
-    c->link = &l->calls;
-    if (c->next)
-        c->next->link = &c->next;
-    l->calls = c;
+    list_push(&l->calls, &c->in_link);
     if (!c->uncounted)
         b->used_ns = clock_ns();
     if (!c->uncounted && (op == OP_PROCESS_START || op == OP_KERNEL_EXECUTE))
@@ -209,12 +195,8 @@ int call_begin(struct call *c, struct sandbox *b, enum chan_op op, const struct 
 
 bool sandbox_in_use(const struct sandbox *b)
 {
-    if (b->holds > 0)
-        return true;
-    for (const struct call *c = b->link ? b->link->calls : NULL; c; c = c->next)
-        if (!c->uncounted && !c->lasting)
-            return true;
-    return false;
+    return b->holds > 0 || (b->link && LIST_FIND(const struct call, c, &b->link->calls, in_link,
+                                                 !c->uncounted && !c->lasting));
 }
 
 bool sandbox_is_breaking(const struct sandbox *b)
@@ -228,7 +210,7 @@ void call_cancel(struct call *c)
 
     if (!c->stream)
         return;
-    forget(c);
+    list_remove(&c->in_link);
     chan_stream_set_owner(c->stream, NULL);
     if (!l->broken)
         chan_cancel(l->chan, c->stream);

@@ -154,29 +154,15 @@ void operation_begin(struct operation *d, enum operation_kind kind)
 
 static void list_in(struct operation *d, struct sandbox *b)
 {
-    if (d->link)
+    if (list_linked(&d->link))
         return;
-    d->next = b->operations;
-    if (d->next)
-        d->next->link = &d->next;
-    d->link = &b->operations;
-    b->operations = d;
+    list_push(&b->operations, &d->link);
     b->last_trace = d->trace;
-}
-
-static void unlist(struct operation *d)
-{
-    if (!d->link)
-        return;
-    *d->link = d->next;
-    if (d->next)
-        d->next->link = d->link;
-    d->link = NULL;
 }
 
 void operation_leave_sandbox(struct operation *d)
 {
-    unlist(d);
+    list_remove(&d->link);
 }
 
 void operation_context(struct operation *d, const char *tenant, const char *conversation,
@@ -288,7 +274,7 @@ void operation_end(struct operation *d, struct front *f, const struct sandbox *b
         if (d->kind == OPERATION_DESTROY)
             tell_end(reason);
     }
-    unlist(d);
+    list_remove(&d->link);
     span_end(&d->span);
     d->began_ns = 0;
 }
@@ -297,7 +283,7 @@ void operation_drop(struct operation *d)
 {
     if (d->began_ns == 0)
         return;
-    unlist(d);
+    list_remove(&d->link);
     span_end(&d->span);
     d->began_ns = 0;
 }
@@ -340,12 +326,11 @@ void operation_egress(struct front *f, const struct egress_news *n)
                                          {.key = KEY_DESTINATION, .text = n->target},
                                          {.key = KEY_DESTINATION_PORT, .number = n->port},
                                          {.key = KEY_REASON, .text = n->why}};
-    struct operation *d = b ? b->operations : NULL;
+    struct operation *d;
 
     if (!b)
         return;
-    while (d && !d->span)
-        d = d->next;
+    d = LIST_FIND(struct operation, at, &b->operations, link, at->span);
     if (d) {
         span_event(d->span, "egress", detail, ARRAY_SIZE(detail));
         return;

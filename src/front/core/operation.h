@@ -46,7 +46,7 @@ struct operation {
     char request[ID_LEN + 1];        /* the request that it was begun for; "" */
     const char *detail;              /* for its event; or NULL */
     const char *label;               /* for its histogram; a literal; NULL: not counted there */
-    struct operation *next, **link;  /* the sandbox's list; link NULL: in no list */
+    struct list link;                /* in the list of its sandbox */
 };
 
 /* Sets the parent for operations that begin from now on, for code that does several things for one

@@ -45,23 +45,21 @@ void request_log_blame(struct http_req *req, enum fault fault)
 
 /* Counts the requests of a tenant that are not over. */
 struct asking {
-    struct asking *next;
+    struct list link;
     char tenant[ID_LEN + 1];
     size_t n;
 };
-static struct asking *all_asking;
+static struct list all_asking;
 
 static struct asking *asking_begin(const char *tenant)
 {
-    struct asking *a = all_asking;
+    struct asking *a =
+        LIST_FIND(struct asking, at, &all_asking, link, strcmp(at->tenant, tenant) == 0);
 
-    while (a && strcmp(a->tenant, tenant) != 0)
-        a = a->next;
     if (!a) {
         a = xcalloc(1, sizeof *a);
         snprintf(a->tenant, sizeof a->tenant, "%s", tenant);
-        a->next = all_asking;
-        all_asking = a;
+        list_push(&all_asking, &a->link);
     }
     a->n++;
     return a;
@@ -69,13 +67,9 @@ static struct asking *asking_begin(const char *tenant)
 
 static void asking_end(struct asking *a)
 {
-    struct asking **at = &all_asking;
-
     if (!a || --a->n > 0)
         return;
-    while (*at != a)
-        at = &(*at)->next;
-    *at = a->next;
+    list_remove(&a->link);
     free(a);
 }
 

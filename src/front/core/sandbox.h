@@ -17,6 +17,7 @@
 #pragma once
 
 #include "lib/base/ids.h"
+#include "lib/base/map.h"
 #include "lib/channel/chan.h"
 #include "front/core/sandbox_end.h"
 #include "front/core/front.h"
@@ -54,21 +55,21 @@ struct sandbox {
     struct sandbox_usage usage;
     struct watchers *watchers; /* envd's: watches that clients poll; NULL until used */
     void (*watchers_free)(struct watchers *w); /* set together with watchers */
-    struct settle *waiting;                    /* those who wait for a transition to be over */
+    struct list waiting;                       /* those who wait for a transition to be over */
     struct replay *replay;   /* front/core/replay.h: recorded cells; NULL until used */
     struct taking *taking;   /* checkpoint_take.c's: a checkpoint that waits for a cell, or NULL */
     bool has_copies;         /* it was made with copied kernels, which its agent has */
     bool closed;             /* cells are replayed in it: nothing goes out, whatever its policy */
     struct context *context; /* front/contexts/: whose sandbox it is, if known */
     const char *conversation, *path; /* of that context; NULL: none */
-    struct operation
-        *operations; /* operation.h: cells, programs, tools, agents under way; newest first */
+    struct list
+        operations; /* operation.h: cells, programs, tools, agents under way; newest first */
     struct trace_ref last_trace; /* of the last operation */
     uint64_t used_ns;            /* when a client last had a call to its agent */
     unsigned holds;              /* how many callers work in it */
     unsigned refs;
     struct sandbox_end end; /* how it ended */
-    struct sandbox *next_in_bucket;
+    struct map_node by_id;
 };
 
 struct sandbox *sandbox_ref(struct sandbox *b);

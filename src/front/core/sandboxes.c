@@ -8,10 +8,8 @@
 #include "lib/settings/settings.h"
 #include "front/store/store.h"
 
-#define BUCKETS 4096u /* a power of two; a server holds thousands at most */
-
 struct sandboxes {
-    struct sandbox *buckets[BUCKETS];
+    struct map by_id;
 };
 
 struct sandboxes *sandboxes_new(void)
@@ -19,44 +17,25 @@ struct sandboxes *sandboxes_new(void)
     return xcalloc(1, sizeof(struct sandboxes));
 }
 
-/* Hashes the id, which is random. */
-static struct sandbox **bucket_of(struct sandboxes *t, const char *id)
-{
-    uint32_t h = 2166136261u;
-
-    for (const char *p = id; *p; p++)
-        h = (h ^ (unsigned char)*p) * 16777619u;
-    return &t->buckets[h & (BUCKETS - 1)];
-}
-
 void sandboxes_add(struct sandbox *b)
 {
-    struct sandbox **bucket = bucket_of(b->front->sandboxes, b->id);
-
-    b->next_in_bucket = *bucket;
-    *bucket = sandbox_ref(b);
+    map_add(&b->front->sandboxes->by_id, &sandbox_ref(b)->by_id, hash_text(0, b->id));
 }
 
 void sandboxes_remove(struct sandbox *b)
 {
-    for (struct sandbox **at = bucket_of(b->front->sandboxes, b->id); *at;
-         at = &(*at)->next_in_bucket) {
-        if (*at != b)
-            continue;
-        *at = b->next_in_bucket;
-        sandbox_unref(b);
+    if (!list_linked(&b->by_id.all))
         return;
-    }
+    map_remove(&b->front->sandboxes->by_id, &b->by_id);
+    sandbox_unref(b);
 }
 
 struct sandbox *sandbox_find(struct front *f, const char *id)
 {
     if (!id_valid(id))
         return NULL;
-    for (struct sandbox *b = *bucket_of(f->sandboxes, id); b; b = b->next_in_bucket)
-        if (memcmp(b->id, id, ID_LEN) == 0)
-            return b;
-    return NULL;
+    return MAP_FIND(struct sandbox, b, &f->sandboxes->by_id, hash_text(0, id), by_id,
+                    memcmp(b->id, id, ID_LEN) == 0);
 }
 
 struct sandbox *sandbox_get(struct front *f, const char *tenant, const char *id)
@@ -68,12 +47,9 @@ struct sandbox *sandbox_get(struct front *f, const char *tenant, const char *id)
 
 void sandboxes_each(struct front *f, bool (*fn)(struct sandbox *b, void *arg), void *arg)
 {
-    for (size_t i = 0; i < BUCKETS; i++)
-        for (struct sandbox *b = f->sandboxes->buckets[i], *next; b; b = next) {
-            next = b->next_in_bucket;
-            if (!fn(b, arg))
-                return;
-        }
+    MAP_EACH(struct sandbox, b, &f->sandboxes->by_id, by_id)
+        if (!fn(b, arg))
+            return;
 }
 
 struct counting {

@@ -5,23 +5,16 @@
 #include "lib/base/clock.h"
 #include "front/core/sandbox.h"
 
-#define BUCKETS    1024u /* a power of two */
 #define NS_PER_MS  1000000ull
 #define ENDED_KEPT 1024u
 
 struct entry {
-    struct entry *next;
+    struct map_node node;
     struct ctx_usage_add add;
 };
 
-static struct {
-    struct entry *buckets[BUCKETS];
-    size_t n;
-} ledger;
-
-static struct {
-    struct sandbox *first, **last;
-} killed;
+static struct map ledger;
+static struct list killed; /* of struct sandbox */
 
 /* The last sandboxes that ended: the guard may still report their connections. */
 static struct ended {
@@ -31,22 +24,15 @@ static size_t next_ended;
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
 
-/* Hashes both ids, which are random and of equal length. */
-static struct entry **bucket_of(const char *tenant, const char *context)
+static uint64_t hash_of(const char *tenant, const char *context)
 {
-    uint32_t h = 2166136261u;
-
-    for (const char *p = context[0] ? context : tenant; *p; p++)
-        h = (h ^ (unsigned char)*p) * 16777619u;
-    return &ledger.buckets[h & (BUCKETS - 1)];
+    return hash_text(hash_text(0, tenant), context);
 }
 
 static struct entry *find(const char *tenant, const char *context)
 {
-    for (struct entry *n = *bucket_of(tenant, context); n; n = n->next)
-        if (strcmp(n->add.tenant, tenant) == 0 && strcmp(n->add.context, context) == 0)
-            return n;
-    return NULL;
+    return MAP_FIND(struct entry, n, &ledger, hash_of(tenant, context), node,
+                    strcmp(n->add.tenant, tenant) == 0 && strcmp(n->add.context, context) == 0);
 }
 
 static void ledger_add(const char *tenant, const char *context, const struct ctx_usage *u)
@@ -58,13 +44,10 @@ static void ledger_add(const char *tenant, const char *context, const struct ctx
         n = find(tenant, context);
     }
     if (!n) {
-        struct entry **bucket = bucket_of(tenant, context);
         n = xcalloc(1, sizeof *n);
         memcpy(n->add.tenant, tenant, strlen(tenant));
         memcpy(n->add.context, context, strlen(context));
-        n->next = *bucket;
-        *bucket = n;
-        ledger.n++;
+        map_add(&ledger, &n->node, hash_of(tenant, context));
     }
     ctx_usage_sum(&n->add.usage, u);
 }
@@ -73,14 +56,12 @@ size_t usage_take(struct ctx_usage_add *ret, size_t max)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < BUCKETS && n < max && ledger.n > 0; i++)
-        while (ledger.buckets[i] && n < max) {
-            struct entry *first = ledger.buckets[i];
-            ledger.buckets[i] = first->next;
-            ledger.n--;
-            ret[n++] = first->add;
-            free(first);
-        }
+    while (ledger.n > 0 && n < max) {
+        struct entry *first = MAP_FIRST(struct entry, &ledger, node);
+        map_remove(&ledger, &first->node);
+        ret[n++] = first->add;
+        free(first);
+    }
     return n;
 }
 
@@ -168,30 +149,15 @@ void usage_resumed(struct sandbox *b)
 
 /* ---- the end of a sandbox -------------------------------------------------------------------- */
 
-static void forget(struct sandbox_usage *u)
+static struct sandbox *find_killed(const char *id)
 {
-    if (!u->link)
-        return;
-    *u->link = u->next;
-    if (u->next)
-        u->next->usage.link = u->link;
-    else
-        killed.last = u->link;
-    u->next = NULL;
-    u->link = NULL;
+    return LIST_FIND(struct sandbox, b, &killed, usage.in_killed, strcmp(b->id, id) == 0);
 }
 
 void usage_kill_ordered(struct sandbox *b)
 {
-    struct sandbox_usage *u = &b->usage;
-
-    if (u->link)
-        return;
-    if (!killed.last)
-        killed.last = &killed.first;
-    u->link = killed.last;
-    *killed.last = b;
-    killed.last = &u->next;
+    if (!list_linked(&b->usage.in_killed))
+        list_append(&killed, &b->usage.in_killed);
 }
 
 static void note_end(const struct sandbox *b)
@@ -205,9 +171,9 @@ static void note_end(const struct sandbox *b)
 
 void usage_kill_answered(struct sandbox *b)
 {
-    if (b->usage.link)
+    if (list_linked(&b->usage.in_killed))
         note_end(b);
-    forget(&b->usage);
+    list_remove(&b->usage.in_killed);
     enter(b);
 }
 
@@ -216,13 +182,12 @@ void usage_ended(struct sandbox *b, const struct order_answer *a)
     /* Not in the table: searched among the killed ones, which end in about the order of the
      * kills. */
     if (!b)
-        for (b = killed.first; b && strcmp(b->id, a->id) != 0; b = b->usage.next)
-            ;
+        b = find_killed(a->id);
     if (!b)
         return;
     usage_paused(b, &a->stats);
     note_end(b);
-    forget(&b->usage);
+    list_remove(&b->usage.in_killed);
     enter(b);
 }
 
@@ -232,10 +197,7 @@ static struct sandbox *find_sandbox(struct front *f, const char *id)
 {
     struct sandbox *b = sandbox_find(f, id);
 
-    if (!b)
-        for (b = killed.first; b && strcmp(b->id, id) != 0; b = b->usage.next)
-            ;
-    return b;
+    return b ? b : find_killed(id);
 }
 
 void usage_egress(struct front *f, const char *tenant, const char *id, uint64_t up, uint64_t down)

@@ -29,6 +29,7 @@
  * gathering. The next front counts on from the warden's counters, so nothing is counted twice. */
 #pragma once
 
+#include "lib/base/list.h"
 #include "wire/warden.h"
 #include "front/store/contexts.h"
 
@@ -39,10 +40,10 @@ struct sandbox;
 
 struct sandbox_usage {
     struct ctx_usage total, told;
-    uint64_t since_ns;            /* memory is counted up to then; 0: not running */
-    uint64_t cpu_us, memory;      /* as last read; memory in bytes */
-    bool known;                   /* memory was read since the start or resume */
-    struct sandbox *next, **link; /* the list of killed ones; link NULL: not in it */
+    uint64_t since_ns;       /* memory is counted up to then; 0: not running */
+    uint64_t cpu_us, memory; /* as last read; memory in bytes */
+    bool known;              /* memory was read since the start or resume */
+    struct list in_killed;   /* the list of killed ones */
 };
 
 /* The sandbox was just made. */
