@@ -113,7 +113,9 @@ static int become_zygote(const struct chute *c, const struct twin_request *q, co
     return r < 0 ? r : seccomp_confine(SECCOMP_ZYGOTE, &e);
 }
 
-/* Runs in the child. An error is sent in place of the interpreter's Q. */
+/* Runs in the child. An error is sent in place of the interpreter's Q, by a descriptor of its own:
+ * until place_fds is done, CONTROL_FD is the broker's, and who is behind it knows no such message.
+ */
 static _Noreturn void run_zygote(const struct chute *c, const struct twin_request *q,
                                  const int *fds, int control)
 {
@@ -122,8 +124,8 @@ static _Noreturn void run_zygote(const struct chute *c, const struct twin_reques
     char cpus[32], text[128];
     const char *envp[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/user", "LANG=C.UTF-8",
                           cpus, NULL};
+    int r, say = fcntl(control, F_DUPFD_CLOEXEC, 64);
     sigset_t none;
-    int r;
 
     if (!q->imports[0])
         argv[3] = NULL;
@@ -137,7 +139,7 @@ static _Noreturn void run_zygote(const struct chute *c, const struct twin_reques
         r = -errno;
     }
     int n = snprintf(text, sizeof text, "!%s", strerror(-r));
-    send(CONTROL_FD, text, (size_t)n, MSG_NOSIGNAL);
+    send(say, text, (size_t)n, MSG_NOSIGNAL);
     _exit(127);
 }
 
