@@ -142,7 +142,7 @@ hurt('the broker, at any moment: what runs goes on, others can be forked again',
     await eventually('it is gone', () => brokers.every((pid) => !named(server, 'sg-broker').includes(pid)))
     // Unless it was being taken to its new root just then, in the broker's hands: then it ends, and that is said.
     const cell = await box.runCode('import json\nprint(json.dumps(whole()))')
-    if (cell.error) assert.match(err(cell), /variables are gone/, `the kernel goes on: ${cell.error.name}`)
+    if (cell.error) assert.match(`${err(cell)} ${cell.error.value}`, /variables are gone/, `the kernel goes on: ${cell.error.name}`)
     else assert.deepEqual(JSON.parse(out(cell)), WHOLE)
     await box.kill()
     for (const { sandboxID } of await http(as).sandboxes()) await http(as).ask('DELETE', `/sandboxes/${sandboxID}`)

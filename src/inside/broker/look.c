@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -85,6 +86,9 @@ static bool found_again(const struct view *s, const struct procfs_status *as, co
         same = syscall(SYS_faccessat2, fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
     setfsuid(0);
     setfsgid(0);
+    /* The change of ids made us undumpable, and that would give the /proc entries of the next
+     * zygote to the host's root. */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     close_p(&fd);
     return same;
 }
