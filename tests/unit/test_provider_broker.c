@@ -10,8 +10,8 @@
 #include "tap.h"
 
 struct bed {
-    struct provider p;
     int broker;
+    struct provider p; /* last: its slots have no number here */
 };
 
 static struct bed bed_open(void)
