@@ -26,7 +26,7 @@ int ipc_send(int sock, const void *data, size_t len, const int *fds, size_t n_fd
 /* Moves the parts on by what a byte stream took of them. */
 static void advance(struct iovec parts[2], size_t n)
 {
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2 && n > 0; i++) {
         size_t here = n < parts[i].iov_len ? n : parts[i].iov_len;
 
         parts[i].iov_base = (char *)parts[i].iov_base + here;
