@@ -369,6 +369,33 @@ TEST(off_where_it_is_forbidden_is_refused)
     end_tools();
 }
 
+/* The name must be the table's: that of the call's JSON has gone when the cell begins. */
+TEST(each_language_has_its_kernel)
+{
+    static const char *const cases[][2] = {{"python", "python"},
+                                           {"javascript", "javascript"},
+                                           {"typescript", "typescript"},
+                                           {"bash", "bash"},
+                                           {"sh", "bash"}};
+
+    begin_tools();
+    manager.later = true;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char arguments[64];
+        snprintf(arguments, sizeof(arguments), "\"code\":\"x\",\"language\":\"%s\"", cases[i][0]);
+        run_code(arguments);
+        for (int turn = 0; manager.asked == i && turn < 1000; turn++)
+            host_turn(&host);
+        manager_answer();
+        EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
+        EXPECT_STR(request_log_language(), cases[i][1]);
+        agent_executing(1, "");
+        agent_end(KERNEL_DONE, 0, false);
+        json_decref(answer(200));
+    }
+    end_tools();
+}
+
 TEST(how_a_cell_ended_is_its_exit_code)
 {
     static const struct {

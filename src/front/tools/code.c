@@ -121,7 +121,7 @@ int tool_language(const char *name, const char **ret_kernel, struct sg_error *e)
     if (!l || !l->program[0])
         return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown language '%.64s': use %s", name,
                        language_names(n_languages_with_program, names));
-    *ret_kernel = language_full_name(name);
+    *ret_kernel = language_full_name(l->name); /* a name of the table: the call outlives its JSON */
     return 0;
 }
 
