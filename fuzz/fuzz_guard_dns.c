@@ -16,7 +16,7 @@ static void check_reply(const struct dns_question *q, int rcode, size_t max)
     for (size_t i = 0; i < ARRAY_SIZE(r); i++) {
         r[i] = (struct dns_record){
             .type = DNS_AAAA, .ttl = 5, .len = 16, .data = (const uint8_t *)"0123456789abcdef"};
-        snprintf(r[i].name, sizeof r[i].name, "%s", i % 2 ? q->name : "other.test");
+        snprintf(r[i].name, sizeof(r[i].name), "%s", i % 2 ? q->name : "other.test");
     }
     strbuf_init(&out, DNS_MESSAGE_MAX);
     dns_reply_write(q, rcode, r, rcode == 0 ? ARRAY_SIZE(r) : 0, max, &out);

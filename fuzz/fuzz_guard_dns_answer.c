@@ -32,7 +32,7 @@ static void check_service(const struct dns_record *r)
 static void check_record(const struct dns_answer *a, const struct dns_record *r, uint16_t type)
 {
     assert(r->type == type || r->type == DNS_CNAME);
-    assert(r->data >= a->store && r->data + r->len <= a->store + sizeof a->store);
+    assert(r->data >= a->store && r->data + r->len <= a->store + sizeof(a->store));
     assert(r->type != DNS_A || r->len == 4);
     assert(r->type != DNS_AAAA || r->len == 16);
     if (r->type == DNS_HTTPS || r->type == DNS_SVCB)

@@ -59,8 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     client.len = size - 1;
     client.step = data[0] & 0x80 ? size : 1 + size / 64 + (data[0] & 0x3f);
     server.data = answers;
-    server.len = sizeof answers - 1;
-    server.step = data[0] & 0x80 ? 1 : sizeof answers;
+    server.len = sizeof(answers) - 1;
+    server.step = data[0] & 0x80 ? 1 : sizeof(answers);
     feed_run(&client, &server, data[0] & 0x40);
     check_arrived(server.got.buf, server.got.len);
     assert(!memmem(client.got.buf, client.got.len, FEED_SECRET, strlen(FEED_SECRET)));

@@ -36,7 +36,7 @@ static bool slow_network(const char *text, struct slow *ret)
     uint8_t ip[16];
     int max;
 
-    snprintf(address, sizeof address, "%.*s", (int)strcspn(text, "/"), text);
+    snprintf(address, sizeof(address), "%.*s", (int)strcspn(text, "/"), text);
     max = inet_pton(AF_INET, address, ip) == 1    ? 32
           : inet_pton(AF_INET6, address, ip) == 1 ? 128
                                                   : 0;
@@ -80,7 +80,7 @@ static bool slow_name(const char *text, struct slow *ret)
         len--;
     if (len + (ret->below ? 2 : 0) > 253)
         return false;
-    snprintf(ret->name, sizeof ret->name, "%.*s", (int)len, text);
+    snprintf(ret->name, sizeof(ret->name), "%.*s", (int)len, text);
     for (label = ret->name;; label += strcspn(label, ".") + 1) {
         if (!slow_label(label, strcspn(label, ".")))
             return false;

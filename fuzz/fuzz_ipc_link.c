@@ -76,7 +76,7 @@ static int connect_peer(struct owner *o)
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
         abort();
-    setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+    setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
     ipc_link_open(&o->link, pair[0]);
     return pair[1];
 }
@@ -97,14 +97,14 @@ static void peer_answers(int peer, uint8_t seed)
 {
     struct ipc_head m;
 
-    if (ipc_recv(peer, &m, sizeof m, NULL) == sizeof m && seed % 2)
-        ipc_send(peer, &m, sizeof m, &peer, seed % 3);
+    if (ipc_recv(peer, &m, sizeof(m), NULL) == sizeof(m) && seed % 2)
+        ipc_send(peer, &m, sizeof(m), &peer, seed % 3);
 }
 
 static void owner_says(struct owner *o, bool calls, int fd)
 {
     struct ipc_head head = {.type = 1};
-    struct ipc_out out = {.head = &head, .len = sizeof head, .fds = &fd, .n_fds = 1};
+    struct ipc_out out = {.head = &head, .len = sizeof(head), .fds = &fd, .n_fds = 1};
 
     if (!calls)
         ipc_link_send(&o->link, &out);

@@ -65,7 +65,7 @@ static void give_order(struct rig *r, uint8_t what, uint8_t arg)
         o.on_expiry = (uint32_t)(arg >> 4) % EXPIRY_MAX_;
     }
     if (op != ORDER_CREATE || (arg & 8))
-        snprintf(o.snapshot, sizeof o.snapshot, "snapshot%012u", (arg >> 2) % 3u);
+        snprintf(o.snapshot, sizeof(o.snapshot), "snapshot%012u", (arg >> 2) % 3u);
     if (r->seq + 1 < RIG_ORDERS)
         rig_order(r, op, sandbox, o);
 }
@@ -110,7 +110,7 @@ static void forget_names(struct rig *r)
     for (unsigned i = 0; i < 3; i++) {
         char name[ID_LEN + 1];
 
-        snprintf(name, sizeof name, "snapshot%012u", i);
+        snprintf(name, sizeof(name), "snapshot%012u", i);
         struct checkpoint *m = checkpoint_find(r->s, name);
         struct snapshot *l = snapshot_find(r->s, name);
         if (m)

@@ -23,6 +23,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     assert(r.set && strlen(text) >= TRACEPARENT_LEN && strncmp(text, "ff", 2) != 0);
     trace_format(&r, out);
     assert(strlen(out) == TRACEPARENT_LEN && strncmp(out + 3, text + 3, 49) == 0);
-    assert(trace_parse(out, &again) && memcmp(&r, &again, sizeof r) == 0);
+    assert(trace_parse(out, &again) && memcmp(&r, &again, sizeof(r)) == 0);
     return 0;
 }

@@ -87,7 +87,7 @@ static void feed_turn(struct feed_end *e)
         if (e->len == 0)
             shutdown(e->fd, SHUT_WR);
     }
-    while ((got = recv(e->fd, buf, sizeof buf, MSG_DONTWAIT)) > 0)
+    while ((got = recv(e->fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
         strbuf_add(&e->got, buf, (size_t)got);
 }
 

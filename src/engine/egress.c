@@ -64,22 +64,22 @@ static int find_program(struct egress *g, const char *given, struct sg_error *e)
     static const char *const places[] = {"/usr/local/libexec/sandglass/" GUARD_NAME,
                                          "/usr/libexec/sandglass/" GUARD_NAME};
     char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     const char *slash;
 
     if (given) {
-        snprintf(g->program, sizeof g->program, "%s", given);
+        snprintf(g->program, sizeof(g->program), "%s", given);
         return 0;
     }
     self[n < 0 ? 0 : n] = '\0';
     slash = strrchr(self, '/');
     if (slash &&
-        (size_t)snprintf(g->program, sizeof g->program, "%.*s/../libexec/sandglass/%s",
-                         (int)(slash - self), self, GUARD_NAME) < sizeof g->program &&
+        (size_t)snprintf(g->program, sizeof(g->program), "%.*s/../libexec/sandglass/%s",
+                         (int)(slash - self), self, GUARD_NAME) < sizeof(g->program) &&
         access(g->program, X_OK) == 0)
         return 0;
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-        snprintf(g->program, sizeof g->program, "%s", places[i]);
+        snprintf(g->program, sizeof(g->program), "%s", places[i]);
         if (access(g->program, X_OK) == 0)
             return 0;
     }
@@ -95,8 +95,8 @@ static int make_directory(const struct egress *g, struct sg_error *e)
     char uid[16], gid[16];
     int dir;
 
-    snprintf(uid, sizeof uid, "%u", g->uid);
-    snprintf(gid, sizeof gid, "%u", g->gid);
+    snprintf(uid, sizeof(uid), "%u", g->uid);
+    snprintf(gid, sizeof(gid), "%u", g->gid);
     if (fs < 0 || sys_fsconfig_string(fs, "uid", uid) < 0 ||
         sys_fsconfig_string(fs, "gid", gid) < 0 || sys_fsconfig_string(fs, "mode", "0700") < 0 ||
         sys_fsconfig_string(fs, "size", GUARD_DISK) < 0 || sys_fsconfig_create(fs) < 0)
@@ -108,7 +108,7 @@ static int make_directory(const struct egress *g, struct sg_error *e)
 static int tell(struct egress *g, struct guard_message *m, const int *fds, size_t n_fds)
 {
     m->magic = GUARD_MAGIC;
-    return g->sock < 0 ? -EPIPE : ipc_send(g->sock, m, sizeof *m, fds, n_fds);
+    return g->sock < 0 ? -EPIPE : ipc_send(g->sock, m, sizeof(*m), fds, n_fds);
 }
 
 static void tell_settings(struct egress *g)
@@ -130,8 +130,8 @@ static int tell_sandbox(struct egress *g, const struct sandbox_out *b)
 
     OPS(b->instance)->network->sockets(b->instance, &sockets);
     m.path = sockets.path;
-    memcpy(m.id, b->id, sizeof m.id);
-    memcpy(m.tenant, b->id, sizeof m.tenant);
+    memcpy(m.id, b->id, sizeof(m.id));
+    memcpy(m.tenant, b->id, sizeof(m.tenant));
     return document < 0 ? document : tell(g, &m, (int[]){sockets.tcp, sockets.udp, document}, 3);
 }
 
@@ -176,7 +176,7 @@ static int answer_udp(struct egress *g, struct guard_message *m)
         b ? OPS(b->instance)->network->udp(b->instance, &m->local, &m->peer, NULL) : -ENOENT;
     if (sock >= 0)
         answer.code = 0;
-    memcpy(answer.id, m->id, sizeof answer.id);
+    memcpy(answer.id, m->id, sizeof(answer.id));
     return tell(g, &answer, &sock, sock >= 0 ? 1 : 0);
 }
 
@@ -184,7 +184,7 @@ static int answer_udp(struct egress *g, struct guard_message *m)
 static int take(struct egress *g)
 {
     struct guard_message m;
-    ssize_t got = ipc_take(g->sock, GUARD_MAGIC, &m, sizeof m, sizeof m, NULL);
+    ssize_t got = ipc_take(g->sock, GUARD_MAGIC, &m, sizeof(m), sizeof(m), NULL);
 
     if (got < 0)
         return got == -EAGAIN ? 0 : (int)got;
@@ -246,7 +246,7 @@ static void egress_free(struct egress *g)
 
 int egress_open(const struct sg_options *o, struct egress **ret, struct sg_error *e)
 {
-    struct egress *g = xcalloc(1, sizeof *g);
+    struct egress *g = xcalloc(1, sizeof(*g));
     int r;
 
     g->pidfd = g->sock = g->dir = -1;
@@ -283,7 +283,7 @@ static bool has_names(const char *const *list)
 static char *print_document(const char *id, const struct sg_options *o, char *const *placeholders,
                             size_t *ret_len, struct sg_error *e)
 {
-    AUTO(free_p) struct egress_secret *secrets = xcalloc(o->n_secrets + 1, sizeof *secrets);
+    AUTO(free_p) struct egress_secret *secrets = xcalloc(o->n_secrets + 1, sizeof(*secrets));
     struct egress_document d = {.tenant = id,
                                 .sandbox_id = id,
                                 .default_deny = o->network == SG_NETWORK_LIST,
@@ -343,11 +343,11 @@ static void sandbox_free(struct sandbox_out *b)
 int egress_admit(struct egress *g, struct instance *i, const char *id, const struct sg_options *o,
                  char *const *placeholders, struct sg_error *e)
 {
-    struct sandbox_out *b = xcalloc(1, sizeof *b);
+    struct sandbox_out *b = xcalloc(1, sizeof(*b));
     int r = open_way(g, i, e);
 
     b->instance = i;
-    memcpy(b->id, id, sizeof b->id);
+    memcpy(b->id, id, sizeof(b->id));
     if (r == 0) {
         b->document = print_document(id, o, placeholders, &b->len, e);
         r = b->document ? 0 : -E2BIG;
@@ -388,26 +388,26 @@ static int ask_guard(int sock, const char *id, const struct strbuf *question, ch
 {
     struct ask ask = {
         .magic = GUARD_MAGIC, .what = ASK_CA, .seq = 1, .len = (uint32_t)question->len};
-    struct iovec parts[2] = {{&ask, sizeof ask}, {question->buf, question->len}};
+    struct iovec parts[2] = {{&ask, sizeof(ask)}, {question->buf, question->len}};
     struct pollfd p = {.fd = sock, .events = POLLIN};
     uint64_t until = clock_ns() + ASK_MS * 1000000ull;
     ssize_t n;
     int r;
 
-    memcpy(ask.id, id, sizeof ask.id);
+    memcpy(ask.id, id, sizeof(ask.id));
     r = ipc_send_parts(sock, parts, NULL, 0);
     if (r < 0)
         return r;
     do { /* skips the guard's other messages */
         if (poll(&p, 1, clock_poll_ms(until)) <= 0)
             return -ETIMEDOUT;
-        n = ipc_take(sock, GUARD_MAGIC, answer, sizeof ask, cap - 1, NULL);
+        n = ipc_take(sock, GUARD_MAGIC, answer, sizeof(ask), cap - 1, NULL);
         if (n < 0)
             return (int)n;
-        memcpy(&ask, answer, sizeof ask);
+        memcpy(&ask, answer, sizeof(ask));
     } while (ask.seq != 1);
     answer[n] = '\0';
-    memmove(answer, answer + sizeof ask, (size_t)n - sizeof ask + 1);
+    memmove(answer, answer + sizeof(ask), (size_t)n - sizeof(ask) + 1);
     return ask.code;
 }
 
@@ -471,7 +471,7 @@ void egress_dismiss(struct egress *g, const char *id)
     gone = LIST_FIND(struct sandbox_out, b, &g->sandboxes, link, strcmp(b->id, id) == 0);
     if (gone) {
         list_remove(&gone->link);
-        memcpy(m.id, gone->id, sizeof m.id);
+        memcpy(m.id, gone->id, sizeof(m.id));
         m.life = gone->life;
         tell(g, &m, NULL, 0);
         sandbox_free(gone);
@@ -489,7 +489,7 @@ void egress_kill(struct egress *g)
     g->over = true;
     child_kill(g->pidfd);
     pthread_mutex_unlock(&g->lock);
-    fd_write_all(g->stop, &one, sizeof one);
+    fd_write_all(g->stop, &one, sizeof(one));
 }
 
 void egress_close(struct egress *g)

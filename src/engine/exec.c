@@ -112,7 +112,7 @@ static void read_stdin_fd(struct exec *x)
 {
     char buf[STDIN_CHUNK];
     size_t credit = chan_credit(x->call.stream);
-    ssize_t n = read(x->x->stdin_fd, buf, credit < sizeof buf ? credit : sizeof buf);
+    ssize_t n = read(x->x->stdin_fd, buf, credit < sizeof(buf) ? credit : sizeof(buf));
 
     if (n > 0)
         chan_send(session_chan(x->sandbox->session), x->call.stream, CHAN_STDIN, buf, (size_t)n);
@@ -325,36 +325,36 @@ static void explain(struct sg_result *r)
     char text[32], ended[64];
 
     if (r->signal)
-        snprintf(ended, sizeof ended, "killed by signal %d (SIG%s)", r->signal,
+        snprintf(ended, sizeof(ended), "killed by signal %d (SIG%s)", r->signal,
                  signal_name(r->signal));
     else
-        snprintf(ended, sizeof ended, "exit status %d", r->exit_code);
+        snprintf(ended, sizeof(ended), "exit status %d", r->exit_code);
     switch (r->limit) {
     case SG_LIMIT_TIME:
-        format_duration_us(r->timeout_ms * 1000, text, sizeof text);
-        snprintf(r->error_message, sizeof r->error_message, "timed out after %s", text);
+        format_duration_us(r->timeout_ms * 1000, text, sizeof(text));
+        snprintf(r->error_message, sizeof(r->error_message), "timed out after %s", text);
         break;
     case SG_LIMIT_MEMORY:
-        snprintf(r->error_message, sizeof r->error_message, "out of memory: the limit is %s (%s)",
-                 format_size(l->memory_bytes, text, sizeof text), ended);
+        snprintf(r->error_message, sizeof(r->error_message), "out of memory: the limit is %s (%s)",
+                 format_size(l->memory_bytes, text, sizeof(text)), ended);
         break;
     case SG_LIMIT_PIDS:
-        snprintf(r->error_message, sizeof r->error_message,
+        snprintf(r->error_message, sizeof(r->error_message),
                  "too many processes: the limit is %u (%s)", l->pids, ended);
         break;
     case SG_LIMIT_DISK:
-        snprintf(r->error_message, sizeof r->error_message, "disk full: the limit is %s (%s)",
-                 format_size(l->disk_bytes, text, sizeof text), ended);
+        snprintf(r->error_message, sizeof(r->error_message), "disk full: the limit is %s (%s)",
+                 format_size(l->disk_bytes, text, sizeof(text)), ended);
         break;
     case SG_LIMIT_OUTPUT:
-        snprintf(r->error_message, sizeof r->error_message,
+        snprintf(r->error_message, sizeof(r->error_message),
                  "output cut: the limit is %s a stream (%s)",
-                 format_size(r->output_limit, text, sizeof text), ended);
+                 format_size(r->output_limit, text, sizeof(text)), ended);
         break;
     case SG_LIMIT_NONE:
     case SG_LIMIT_MAX_:
         if (r->status != SG_STATUS_SUCCESS)
-            snprintf(r->error_message, sizeof r->error_message, "%s", ended);
+            snprintf(r->error_message, sizeof(r->error_message), "%s", ended);
         break;
     }
 }
@@ -376,7 +376,7 @@ static void fill_result(struct exec *x, const struct ending *end, struct sg_resu
     r->stdout_data = strbuf_detach(&x->out[0].kept, &r->stdout_len);
     r->stderr_data = strbuf_detach(&x->out[1].kept, &r->stderr_len);
     if (x->interrupted)
-        snprintf(r->error_message, sizeof r->error_message, "interrupted");
+        snprintf(r->error_message, sizeof(r->error_message), "interrupted");
     else
         explain(r);
 }

@@ -20,9 +20,9 @@ static bool is_network(const char *entry)
     struct in6_addr parsed;
     uint64_t bits;
 
-    if (len >= sizeof address)
+    if (len >= sizeof(address))
         return false;
-    snprintf(address, sizeof address, "%.*s", (int)len, entry);
+    snprintf(address, sizeof(address), "%.*s", (int)len, entry);
     return inet_pton(family, address, &parsed) == 1 &&
            (!slash ||
             parse_u64("length", slash + 1, 0, family == AF_INET ? 32 : 128, &bits, NULL) == 0);

@@ -22,7 +22,7 @@ int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_err
     if (max_sandboxes > ENGINE_MAX)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "an engine holds at most %u sandboxes",
                        ENGINE_MAX);
-    engine = xcalloc(1, sizeof *engine);
+    engine = xcalloc(1, sizeof(*engine));
     struct provider_setup setup = {.max_instances = max_sandboxes ? max_sandboxes : ENGINE_DEFAULT,
                                    .omit = control_omit()};
     r = providers[0]->open(&setup, &engine->provider, e);
@@ -113,7 +113,7 @@ static int complete_options(const struct sg_options *given, struct sg_options *r
 
     if (!given)
         given = &defaults;
-    if (given->size > sizeof *ret || given->size < offsetof(struct sg_options, network_allow))
+    if (given->size > sizeof(*ret) || given->size < offsetof(struct sg_options, network_allow))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "struct sg_options was not initialised with SG_OPTIONS_INIT");
     *ret = (struct sg_options){0};
@@ -133,7 +133,7 @@ int sandbox_begin(struct sg_engine *engine, const struct sg_options *options,
         r = secrets_prepare(&o, &placeholders, e);
     if (r < 0)
         return r;
-    s = xcalloc(1, sizeof *s);
+    s = xcalloc(1, sizeof(*s));
     s->engine = engine;
     id_random(s->id);
     r = open_instance(engine, &o, placeholders, s, e);
@@ -186,7 +186,7 @@ static int complete_exec(const struct sg_exec *given, struct sg_exec *ret, struc
 {
     struct sg_exec x = SG_EXEC_INIT;
 
-    if (given->size > sizeof x || given->size < offsetof(struct sg_exec, stdout_fd))
+    if (given->size > sizeof(x) || given->size < offsetof(struct sg_exec, stdout_fd))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "struct sg_exec was not initialised with SG_EXEC_INIT");
     memcpy(&x, given, given->size);
@@ -234,13 +234,13 @@ static void make_command(struct code_command *c, const struct language *l, const
     const char *suffix = language_suffix(l, x->code_name, &len);
 
     *c = (struct code_command){.has_results = cell && x->on_result};
-    snprintf(c->path, sizeof c->path, "%s/main.%.*s", home, (int)len, suffix);
+    snprintf(c->path, sizeof(c->path), "%s/main.%.*s", home, (int)len, suffix);
     for (; n < ARRAY_SIZE(l->program) && words[n]; n++)
         c->argv[n] = strcmp(words[n], "@") == 0 ? c->path : words[n];
     if (!c->has_results)
         return;
     id_random(id); /* a fresh name: the kernel would append to the file of an earlier cell */
-    snprintf(c->results, sizeof c->results, "/tmp/.sandglass-results-%s", id);
+    snprintf(c->results, sizeof(c->results), "/tmp/.sandglass-results-%s", id);
     c->argv[n++] = "--results";
     c->argv[n] = c->results;
 }

@@ -15,7 +15,7 @@
 #define BUNDLE_MAX  (4u * 1024 * 1024)
 #define CERTIFICATE "/usr/local/share/ca-certificates/sandglass-egress.crt"
 #define PREFIX      "sgph_"
-#define PLACEHOLDER (sizeof PREFIX + 2 * ID_LEN)
+#define PLACEHOLDER (sizeof(PREFIX) + 2 * ID_LEN)
 #define WRITE_NS    60000000000ull
 
 /* For programs that do not use the system's root certificates. */
@@ -74,7 +74,7 @@ int secrets_prepare(const struct sg_options *o, char ***ret_placeholders, struct
         if (r < 0)
             return r;
     }
-    list = xcalloc(o->n_secrets + 1, sizeof *list);
+    list = xcalloc(o->n_secrets + 1, sizeof(*list));
     for (size_t i = 0; i < o->n_secrets; i++) {
         list[i] = xcalloc(1, PLACEHOLDER);
         id_random(id);
@@ -114,7 +114,7 @@ static int install_certificate(struct sg_sandbox *s, const char *pem, const char
     if (file_read_whole(s->session, "root", BUNDLE, BUNDLE_MAX, &bundle, &len, NULL) == 0)
         strbuf_add(&text, bundle, len);
     strbuf_addstr(&text, pem);
-    snprintf(hashed, sizeof hashed, "/etc/ssl/certs/%s.0", hash);
+    snprintf(hashed, sizeof(hashed), "/etc/ssl/certs/%s.0", hash);
     r = write_as_root(s, BUNDLE, text.buf, e);
     if (r == 0)
         r = write_as_root(s, CERTIFICATE, pem, e);
@@ -125,7 +125,7 @@ static int install_certificate(struct sg_sandbox *s, const char *pem, const char
 
 static char **make_env(const struct sg_options *o, char *const *placeholders)
 {
-    char **env = xcalloc(o->n_secrets + ARRAY_SIZE(trust) + 1, sizeof *env);
+    char **env = xcalloc(o->n_secrets + ARRAY_SIZE(trust) + 1, sizeof(*env));
     size_t n = 0;
 
     for (; n < ARRAY_SIZE(trust); n++)

@@ -64,7 +64,7 @@ static void on_end(struct chan *chan, struct chan_stream *s, int status, const c
     c->ended = true;
     c->stream = NULL;
     c->status = status;
-    copy_message(c->message, sizeof c->message, message);
+    copy_message(c->message, sizeof(c->message), message);
     strbuf_add(&c->result, result, len);
 }
 
@@ -73,7 +73,7 @@ static const struct chan_handlers handlers = {
 
 struct session *session_new(int channel_fd)
 {
-    struct session *s = xcalloc(1, sizeof *s);
+    struct session *s = xcalloc(1, sizeof(*s));
 
     s->chan = chan_new(channel_fd, CHAN_HOST, &handlers, s);
     return s;

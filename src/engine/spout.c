@@ -19,7 +19,7 @@ void spout_init(struct spout *s, int fd, size_t max)
     s->socket = S_ISSOCK(st.st_mode);
     if (!S_ISFIFO(st.st_mode))
         return;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     s->own = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 }
 

@@ -15,7 +15,7 @@ static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 void net_addr_v4(const uint8_t ip[4], uint16_t port, struct net_addr *ret)
 {
     *ret = (struct net_addr){.port = port};
-    memcpy(ret->ip, mapped, sizeof mapped);
+    memcpy(ret->ip, mapped, sizeof(mapped));
     memcpy(ret->ip + 12, ip, 4);
 }
 
@@ -27,7 +27,7 @@ void net_addr_v6(const uint8_t ip[16], uint16_t port, struct net_addr *ret)
 
 bool net_addr_is_v4(const struct net_addr *a)
 {
-    return memcmp(a->ip, mapped, sizeof mapped) == 0;
+    return memcmp(a->ip, mapped, sizeof(mapped)) == 0;
 }
 
 int net_addr_from(const struct sockaddr *sa, struct net_addr *ret)
@@ -38,12 +38,12 @@ int net_addr_from(const struct sockaddr *sa, struct net_addr *ret)
 
     switch (sa->sa_family) {
     case AF_INET:
-        memcpy(&in, sa, sizeof in);
+        memcpy(&in, sa, sizeof(in));
         memcpy(ip, &in.sin_addr, 4);
         net_addr_v4(ip, ntohs(in.sin_port), ret);
         return 0;
     case AF_INET6:
-        memcpy(&in6, sa, sizeof in6);
+        memcpy(&in6, sa, sizeof(in6));
         net_addr_v6(in6.sin6_addr.s6_addr, ntohs(in6.sin6_port), ret);
         return 0;
     default:
@@ -59,12 +59,12 @@ socklen_t net_addr_to(const struct net_addr *a, struct sockaddr_storage *ret)
     *ret = (struct sockaddr_storage){0};
     if (net_addr_is_v4(a)) {
         memcpy(&in.sin_addr, a->ip + 12, 4);
-        memcpy(ret, &in, sizeof in);
-        return sizeof in;
+        memcpy(ret, &in, sizeof(in));
+        return sizeof(in);
     }
     memcpy(&in6.sin6_addr, a->ip, 16);
-    memcpy(ret, &in6, sizeof in6);
-    return sizeof in6;
+    memcpy(ret, &in6, sizeof(in6));
+    return sizeof(in6);
 }
 
 void net_addr_text(const struct net_addr *a, char ret[NET_ADDR_TEXT_MAX])
@@ -90,7 +90,7 @@ int net_addr_parse(const char *text, struct net_addr *ret)
 
 bool net_addr_equal(const struct net_addr *a, const struct net_addr *b)
 {
-    return memcmp(a->ip, b->ip, sizeof a->ip) == 0;
+    return memcmp(a->ip, b->ip, sizeof(a->ip)) == 0;
 }
 
 /* ---- addresses that carry another ------------------------------------------------------------ */

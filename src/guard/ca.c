@@ -40,10 +40,10 @@ static bool set_serial(X509 *x)
 {
     unsigned char bytes[16];
     BIGNUM *bn = NULL;
-    bool ok = RAND_bytes(bytes, sizeof bytes) == 1;
+    bool ok = RAND_bytes(bytes, sizeof(bytes)) == 1;
 
     bytes[0] = (unsigned char)((bytes[0] & 0x3f) | 0x40); /* positive, and of fixed length */
-    ok = ok && (bn = BN_bin2bn(bytes, sizeof bytes, NULL)) &&
+    ok = ok && (bn = BN_bin2bn(bytes, sizeof(bytes), NULL)) &&
          BN_to_ASN1_INTEGER(bn, X509_get_serialNumber(x));
     BN_free(bn);
     return ok;
@@ -66,7 +66,7 @@ static bool key_id(EVP_PKEY *key, unsigned char ret[20])
     size_t len = 0;
 
     if (EVP_PKEY_get_octet_string_param(key, OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY, point,
-                                        sizeof point, &len) != 1 ||
+                                        sizeof(point), &len) != 1 ||
         EVP_Digest(point, len, hash, NULL, EVP_sha256(), NULL) != 1)
         return false;
     memcpy(ret, hash, 20);
@@ -79,11 +79,11 @@ static bool add_ids(X509 *x, EVP_PKEY *own, EVP_PKEY *issuer)
     ASN1_OCTET_STRING *sandbox = ASN1_OCTET_STRING_new();
     AUTHORITY_KEYID *authority = AUTHORITY_KEYID_new();
     bool ok = sandbox && authority && key_id(own, id) &&
-              ASN1_OCTET_STRING_set(sandbox, id, sizeof id) == 1 &&
+              ASN1_OCTET_STRING_set(sandbox, id, sizeof(id)) == 1 &&
               X509_add1_ext_i2d(x, NID_subject_key_identifier, sandbox, 0, 0) == 1;
 
     ok = ok && (authority->keyid = ASN1_OCTET_STRING_new()) && key_id(issuer, id) &&
-         ASN1_OCTET_STRING_set(authority->keyid, id, sizeof id) == 1 &&
+         ASN1_OCTET_STRING_set(authority->keyid, id, sizeof(id)) == 1 &&
          X509_add1_ext_i2d(x, NID_authority_key_identifier, authority, 0, 0) == 1;
     ASN1_OCTET_STRING_free(sandbox);
     AUTHORITY_KEYID_free(authority);
@@ -229,10 +229,10 @@ static EVP_PKEY *key_from_scalar(const BIGNUM *scalar, const EC_GROUP *group, BN
     EVP_PKEY *key = NULL;
 
     if (public && bld && make && EC_POINT_mul(group, public, scalar, NULL, NULL, ctx) == 1 &&
-        EC_POINT_point2oct(group, public, POINT_CONVERSION_UNCOMPRESSED, point, sizeof point,
-                           ctx) == sizeof point &&
+        EC_POINT_point2oct(group, public, POINT_CONVERSION_UNCOMPRESSED, point, sizeof(point),
+                           ctx) == sizeof(point) &&
         OSSL_PARAM_BLD_push_utf8_string(bld, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) == 1 &&
-        OSSL_PARAM_BLD_push_octet_string(bld, OSSL_PKEY_PARAM_PUB_KEY, point, sizeof point) == 1 &&
+        OSSL_PARAM_BLD_push_octet_string(bld, OSSL_PKEY_PARAM_PUB_KEY, point, sizeof(point)) == 1 &&
         OSSL_PARAM_BLD_push_BN(bld, OSSL_PKEY_PARAM_PRIV_KEY, scalar) == 1 &&
         (params = OSSL_PARAM_BLD_to_param(bld)) && EVP_PKEY_fromdata_init(make) == 1 &&
         EVP_PKEY_fromdata(make, &key, EVP_PKEY_KEYPAIR, params) != 1)
@@ -253,16 +253,16 @@ EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error 
     unsigned char bytes[SCALAR_LEN];
     char label[64];
 
-    snprintf(label, sizeof label, "sandbox-ca/%s", sandbox_id);
-    vault_key_derive(ca->guard->key, label, bytes, sizeof bytes);
+    snprintf(label, sizeof(label), "sandbox-ca/%s", sandbox_id);
+    vault_key_derive(ca->guard->key, label, bytes, sizeof(bytes));
     /* The scalar is in 1 to order - 1, and the same each time. */
-    if (group && ctx && scalar && top && BN_bin2bn(bytes, sizeof bytes, scalar) &&
+    if (group && ctx && scalar && top && BN_bin2bn(bytes, sizeof(bytes), scalar) &&
         BN_copy(top, EC_GROUP_get0_order(group)) && BN_sub_word(top, 1) == 1 &&
         BN_nnmod(scalar, scalar, top, ctx) == 1 && BN_add_word(scalar, 1) == 1) {
         BN_set_flags(scalar, BN_FLG_CONSTTIME);
         key = key_from_scalar(scalar, group, ctx);
     }
-    explicit_bzero(bytes, sizeof bytes);
+    explicit_bzero(bytes, sizeof(bytes));
     BN_clear_free(scalar);
     BN_free(top);
     BN_CTX_free(ctx);
@@ -347,7 +347,7 @@ static int put_file(int dirfd, const char *name, const char *text, size_t len, m
     AUTO(close_p) int fd = -1;
     int r;
 
-    snprintf(temporary, sizeof temporary, ".%s.new", name);
+    snprintf(temporary, sizeof(temporary), ".%s.new", name);
     unlinkat(dirfd, temporary, 0);
     fd = openat(dirfd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
@@ -451,7 +451,7 @@ static int make_in_memory(struct ca *ca, struct sg_error *e)
 
 int ca_new(struct guard *g, int dirfd, struct ca **ret, struct sg_error *e)
 {
-    struct ca *ca = xcalloc(1, sizeof *ca);
+    struct ca *ca = xcalloc(1, sizeof(*ca));
     int r;
 
     ERR_clear_error();

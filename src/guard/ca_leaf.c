@@ -31,7 +31,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     unsigned char *chosen = NULL;
 
     (void)ssl, (void)arg;
-    if (SSL_select_next_proto(&chosen, out_len, protocols, sizeof protocols - 1, in, in_len) !=
+    if (SSL_select_next_proto(&chosen, out_len, protocols, sizeof(protocols) - 1, in, in_len) !=
         OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     *out = chosen;
@@ -111,7 +111,7 @@ static int server_context(struct ca *ca, struct sg_error *e)
         (len == 0 || memcmp(ca->roots, g->roots_pem, len) == 0))
         return 0;
     ctx = context_new(TLS_client_method());
-    if (!ctx || SSL_CTX_set_alpn_protos(ctx, protocols, sizeof protocols - 1) != 0)
+    if (!ctx || SSL_CTX_set_alpn_protos(ctx, protocols, sizeof(protocols) - 1) != 0)
         r = ca_error(e, "set up TLS");
     else
         r = trust_roots(ctx, g->roots_pem, len, e);
@@ -220,8 +220,8 @@ static struct ca_leaf *leaf_find(struct ca *ca, const char *sandbox_id, const ch
                  now - oldest->made_ms < LEAF_USED_MS;
     if (!fresh) {
         leaf_done(oldest);
-        snprintf(oldest->sandbox, sizeof oldest->sandbox, "%s", sandbox_id);
-        snprintf(oldest->name, sizeof oldest->name, "%s", name);
+        snprintf(oldest->sandbox, sizeof(oldest->sandbox), "%s", sandbox_id);
+        snprintf(oldest->name, sizeof(oldest->name), "%s", name);
         if (mint(ca, oldest, e) < 0) {
             leaf_done(oldest);
             return NULL;
@@ -253,7 +253,7 @@ SSL *ca_server_side(struct ca *ca, const char *name, struct sg_error *e)
     SSL *ssl = server_context(ca, e) == 0 ? SSL_new(ca->server) : NULL;
     char host[POLICY_NAME_MAX + 1];
 
-    snprintf(host, sizeof host, "%s", name);
+    snprintf(host, sizeof(host), "%s", name);
     if (!ssl || SSL_set_tlsext_host_name(ssl, host) != 1 || SSL_set1_host(ssl, host) != 1) {
         SSL_free(ssl);
         ca_error(e, "set up TLS");

@@ -24,7 +24,7 @@ static struct bits load(const uint8_t ip[16])
 {
     struct bits b;
 
-    memcpy(b.w, ip, sizeof b.w);
+    memcpy(b.w, ip, sizeof(b.w));
     b.w[0] = be64toh(b.w[0]);
     b.w[1] = be64toh(b.w[1]);
     return b;
@@ -75,7 +75,7 @@ int cidr_parse(const char *text, struct cidr *ret)
     struct net_addr a;
     int len = 128;
 
-    if (n >= sizeof address)
+    if (n >= sizeof(address))
         return -EINVAL;
     memcpy(address, text, n);
     address[n] = '\0';
@@ -104,7 +104,7 @@ bool cidr_has(const struct cidr *c, const struct net_addr *a)
 
 struct cidr_tree *cidr_tree_new(void)
 {
-    struct cidr_tree *t = xcalloc(1, sizeof *t);
+    struct cidr_tree *t = xcalloc(1, sizeof(*t));
 
     t->n = 1;
     return t;
@@ -131,7 +131,7 @@ static void reserve(struct cidr_tree *t)
     if (t->n + 2 <= t->cap)
         return;
     t->cap = t->cap ? t->cap * 2 : 8;
-    t->nodes = reallocarray(t->nodes, t->cap, sizeof *t->nodes);
+    t->nodes = reallocarray(t->nodes, t->cap, sizeof(*t->nodes));
     if (!t->nodes)
         abort();
 }

@@ -11,7 +11,7 @@ static struct count *count_of(struct guard *g, const char *name)
     if (g->n_sanitised == COUNTS_KINDS_MAX)
         return NULL;
     struct count *c = &g->sanitised[g->n_sanitised++];
-    snprintf(c->name, sizeof c->name, "%s", name);
+    snprintf(c->name, sizeof(c->name), "%s", name);
     return c;
 }
 
@@ -20,11 +20,11 @@ void counts_sanitised(struct guard *g, const char *kind, uint64_t n)
     struct count *c;
 
     if (!g->sanitised) /* the last is shared by kinds that have no place */
-        g->sanitised = xcalloc(COUNTS_KINDS_MAX + 1, sizeof *g->sanitised);
+        g->sanitised = xcalloc(COUNTS_KINDS_MAX + 1, sizeof(*g->sanitised));
     c = count_of(g, kind);
     if (!c) {
         c = &g->sanitised[COUNTS_KINDS_MAX];
-        snprintf(c->name, sizeof c->name, "other");
+        snprintf(c->name, sizeof(c->name), "other");
     }
     c->n += n;
 }

@@ -45,7 +45,7 @@ static int open_socket(const struct net_addr *a, int type)
     if (fd < 0)
         return -errno;
     if (type == SOCK_STREAM)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (connect(fd, (struct sockaddr *)&to, len) < 0 && errno != EINPROGRESS)
         return -errno;
     return steal_fd(&fd);
@@ -76,7 +76,7 @@ static void on_connected(uv_poll_t *w, int status, int events)
 {
     struct dial *d = w->data;
     int err = 0;
-    socklen_t len = sizeof err;
+    socklen_t len = sizeof(err);
 
     (void)status, (void)events;
     if (getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
@@ -137,7 +137,7 @@ static bool try_next(struct dial *d)
 struct dial *dial_new(struct guard *g, const struct net_addr *addrs, size_t n, dial_done done,
                       void *arg)
 {
-    struct dial *d = xcalloc(1, sizeof *d);
+    struct dial *d = xcalloc(1, sizeof(*d));
 
     *d = (struct dial){.guard = g,
                        .n = n < RESOLVER_ADDRS ? n : RESOLVER_ADDRS,
@@ -147,7 +147,7 @@ struct dial *dial_new(struct guard *g, const struct net_addr *addrs, size_t n, d
                        .r = -ENODATA,
                        .done = done,
                        .arg = arg};
-    memcpy(d->addrs, addrs, d->n * sizeof *addrs);
+    memcpy(d->addrs, addrs, d->n * sizeof(*addrs));
     if (d->n > 0 && try_next(d))
         return d;
     finish(d, d->r);

@@ -73,7 +73,7 @@ static void answer_addresses(struct dns_pending *d, const struct net_addr *addrs
         r->ttl = ttl;
         r->len = v4 ? 4 : 16;
         r->data = addrs[i].ip + (v4 ? 12 : 0);
-        snprintf(r->name, sizeof r->name, "%s", d->question.name);
+        snprintf(r->name, sizeof(r->name), "%s", d->question.name);
         kept++;
     }
     answer(d, DNS_NOERROR, records, kept);
@@ -88,7 +88,7 @@ static void answer_name(struct dns_pending *d, const char *name)
     dns_name_write(name, &data);
     r.data = (const uint8_t *)data.buf;
     r.len = (uint16_t)data.len;
-    snprintf(r.name, sizeof r.name, "%s", d->question.name);
+    snprintf(r.name, sizeof(r.name), "%s", d->question.name);
     answer(d, DNS_NOERROR, &r, 1);
 }
 
@@ -302,7 +302,7 @@ static struct dns_pending *judge(struct dns_pending *d)
 struct dns_pending *dns_serve(struct sandbox *s, const uint8_t *p, size_t len, bool tcp,
                               dns_reply reply, void *arg)
 {
-    struct dns_pending *d = xcalloc(1, sizeof *d);
+    struct dns_pending *d = xcalloc(1, sizeof(*d));
     int r = dns_question_read(p, len, &d->question);
 
     if (r == -EBADMSG) {

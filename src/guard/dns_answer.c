@@ -84,7 +84,7 @@ static bool keep(const struct message *m, const struct rr *rr, const char *owner
     strbuf_init(&data, DNS_RDATA_MAX);
     if (ret->n == DNS_RECORDS_MAX ||
         dns_rdata_copy(m->p, m->len, rr->data_at, rr->len, rr->type, &data) < 0 ||
-        data.len > sizeof ret->store - *used)
+        data.len > sizeof(ret->store) - *used)
         return false;
     /* RFC 2181: the highest bit means zero. */
     r->ttl = rr->ttl >> 31 ? 0 : rr->ttl;
@@ -92,7 +92,7 @@ static bool keep(const struct message *m, const struct rr *rr, const char *owner
     r->len = (uint16_t)data.len;
     r->data = ret->store + *used;
     memcpy(ret->store + *used, data.buf, data.len);
-    snprintf(r->name, sizeof r->name, "%s", owner);
+    snprintf(r->name, sizeof(r->name), "%s", owner);
     *used += data.len;
     ret->n++;
     return true;

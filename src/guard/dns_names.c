@@ -104,7 +104,7 @@ static int reverse_v4(const char *labels, size_t len, struct net_addr *ret)
     char text[16] = "";
     size_t used = 0;
 
-    if (len >= sizeof text)
+    if (len >= sizeof(text))
         return -EINVAL;
     for (size_t end = len; end > 0;) {
         size_t begin = end;
@@ -149,9 +149,9 @@ int dns_name_reverse(const char *name, struct net_addr *ret)
     static const char v4[] = ".in-addr.arpa", v6[] = ".ip6.arpa";
     size_t len = strlen(name);
 
-    if (len > sizeof v4 && strcmp(name + len - (sizeof v4 - 1), v4) == 0)
-        return reverse_v4(name, len - (sizeof v4 - 1), ret);
-    if (len > sizeof v6 && strcmp(name + len - (sizeof v6 - 1), v6) == 0)
-        return reverse_v6(name, len - (sizeof v6 - 1), ret);
+    if (len > sizeof(v4) && strcmp(name + len - (sizeof(v4) - 1), v4) == 0)
+        return reverse_v4(name, len - (sizeof(v4) - 1), ret);
+    if (len > sizeof(v6) && strcmp(name + len - (sizeof(v6) - 1), v6) == 0)
+        return reverse_v6(name, len - (sizeof(v6) - 1), ret);
     return -EINVAL;
 }

@@ -59,7 +59,7 @@ static void on_reply(void *arg, const uint8_t *p, size_t len)
 
     d->pending = NULL;
     d->asking = false;
-    strbuf_add(&d->out, head, sizeof head);
+    strbuf_add(&d->out, head, sizeof(head));
     strbuf_add(&d->out, p, len);
     watch(d);
 }
@@ -114,7 +114,7 @@ static void on_event(uv_poll_t *w, int status, int events)
             return;
         }
     } else {
-        n = recv(d->fd, d->in + d->in_len, sizeof d->in - d->in_len, 0);
+        n = recv(d->fd, d->in + d->in_len, sizeof(d->in) - d->in_len, 0);
         if (n == 0 || (n < 0 && errno != EAGAIN)) {
             finish(d, NULL);
             return;
@@ -133,7 +133,7 @@ static void on_event(uv_poll_t *w, int status, int events)
 struct dns_tcp *dns_tcp_new(struct sandbox *s, int fd, void (*done)(void *arg, const char *error),
                             void *arg)
 {
-    struct dns_tcp *d = xcalloc(1, sizeof *d);
+    struct dns_tcp *d = xcalloc(1, sizeof(*d));
 
     *d = (struct dns_tcp){.sandbox = s,
                           .fd = fd,

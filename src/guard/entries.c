@@ -24,7 +24,7 @@ void entries_done(struct entries *l)
 static const char *keep_text(struct entries *l, const char *verb, const char *entry)
 {
     size_t size = strlen(verb) + 1 + strlen(entry) + 1;
-    struct entry_text *t = xcalloc(1, sizeof *t + size);
+    struct entry_text *t = xcalloc(1, sizeof(*t) + size);
 
     snprintf(t->text, size, "%s %s", verb, entry);
     list_push(&l->texts, &t->link);

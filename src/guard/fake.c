@@ -42,7 +42,7 @@ static void forget(struct fakes *f, struct fake *x)
 static struct fake *fake_new(struct fakes *f, const char *name)
 {
     size_t size = strlen(name) + 1;
-    struct fake *x = xcalloc(1, sizeof *x + size);
+    struct fake *x = xcalloc(1, sizeof(*x) + size);
 
     if (f->by_name.n == FAKES_MAX)
         forget(f, MAP_FIRST(struct fake, &f->by_name, by_name));
@@ -60,7 +60,7 @@ void fake_address(struct sandbox *s, const char *name, struct net_addr *ret)
     struct fake *x;
 
     if (!s->fakes)
-        s->fakes = xcalloc(1, sizeof *s->fakes);
+        s->fakes = xcalloc(1, sizeof(*s->fakes));
     x = find_name(s->fakes, name);
     if (x)
         map_renew(&s->fakes->by_name, &x->by_name);

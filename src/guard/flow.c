@@ -63,7 +63,7 @@ static void close_hard(int fd)
 {
     struct linger hard = {.l_onoff = 1};
 
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 }
 
 void flow_refuse(struct flow *f, const char *rule)
@@ -104,7 +104,7 @@ void flow_reset(struct flow *f, const char *why)
 static int original_destination(const struct sandbox *s, int fd, struct net_addr *ret)
 {
     struct sockaddr_storage to;
-    socklen_t len = sizeof to;
+    socklen_t len = sizeof(to);
     int r;
 
     if (s->path == PATH_REDIRECT) {
@@ -146,7 +146,7 @@ static void begin_fake(struct flow *f)
         flow_refuse(f, "fake address without a name");
         return;
     }
-    snprintf(f->name, sizeof f->name, "%s", name);
+    snprintf(f->name, sizeof(f->name), "%s", name);
     f->fake = f->silent = true;
     flow_decide(f);
 }
@@ -196,14 +196,14 @@ static bool flow_new(struct sandbox *s, int fd)
         close(fd);
         return false;
     }
-    f = xcalloc(1, sizeof *f);
+    f = xcalloc(1, sizeof(*f));
     *f = (struct flow){.sandbox = sandbox_ref(s),
                        .policy = policy_ref(s->policy),
                        .fd = fd,
                        .server_fd = -1,
                        .began_ns = clock_ns()};
     list_push(&s->flows, &f->link);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (original_destination(s, fd, &f->dst) < 0)
         flow_refuse(f, "no destination");
     else

@@ -114,7 +114,7 @@ static void on_proxy(uv_poll_t *w, int status, int events)
     uint8_t bytes[1024];
     struct sg_error e = {0};
     size_t used = 0;
-    ssize_t n = recv(f->server_fd, bytes, sizeof bytes, 0);
+    ssize_t n = recv(f->server_fd, bytes, sizeof(bytes), 0);
     int r;
 
     (void)status, (void)events;

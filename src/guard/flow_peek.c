@@ -98,7 +98,7 @@ static void peeked(struct flow *f)
 {
     f->silent = false;
     if (!f->fake) /* a fake address has said the name already */
-        snprintf(f->name, sizeof f->name, "%s", f->peek.name);
+        snprintf(f->name, sizeof(f->name), "%s", f->peek.name);
     if (f->peek.what == PEEK_TLS || f->peek.what == PEEK_HTTP)
         f->protocol = f->peek.what == PEEK_TLS ? "tls" : "http";
     flow_decide(f);

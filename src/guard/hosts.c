@@ -53,7 +53,7 @@ static void read_address(struct cidr_tree *t, struct nlmsghdr *m)
     struct ifaddrmsg *i = NLMSG_DATA(m);
     struct rtattr *a;
 
-    if (m->nlmsg_type != RTM_NEWADDR || m->nlmsg_len < NLMSG_LENGTH(sizeof *i))
+    if (m->nlmsg_type != RTM_NEWADDR || m->nlmsg_len < NLMSG_LENGTH(sizeof(*i)))
         return;
     /* On a point-to-point interface IFA_ADDRESS is the other end. */
     a = find_attribute(IFA_RTA(i), IFA_PAYLOAD(m), IFA_LOCAL);
@@ -70,7 +70,7 @@ static void read_route(struct cidr_tree *t, struct nlmsghdr *m)
     struct rtmsg *i = NLMSG_DATA(m);
     struct rtattr *a;
 
-    if (m->nlmsg_type != RTM_NEWROUTE || m->nlmsg_len < NLMSG_LENGTH(sizeof *i))
+    if (m->nlmsg_type != RTM_NEWROUTE || m->nlmsg_len < NLMSG_LENGTH(sizeof(*i)))
         return;
     if (i->rtm_table != RT_TABLE_LOCAL || i->rtm_type == RTN_MULTICAST)
         return;
@@ -124,10 +124,10 @@ static int ask(struct hosts *h, struct cidr_tree *t, uint16_t type, unsigned fam
     int r = 0;
 
     if (type == RTM_GETROUTE) {
-        q.head.nlmsg_len = NLMSG_LENGTH(sizeof q.route);
+        q.head.nlmsg_len = NLMSG_LENGTH(sizeof(q.route));
         q.route = (struct rtmsg){.rtm_family = (uint8_t)family, .rtm_table = RT_TABLE_LOCAL};
     } else {
-        q.head.nlmsg_len = NLMSG_LENGTH(sizeof q.address);
+        q.head.nlmsg_len = NLMSG_LENGTH(sizeof(q.address));
         q.address.ifa_family = (uint8_t)family;
     }
     if (send(h->questions, &q, q.head.nlmsg_len, 0) < 0)
@@ -174,7 +174,7 @@ static bool has_way(const char *to)
     if (fd < 0 || connect(fd, (struct sockaddr *)&sa, len) < 0)
         return false;
     /* With a router but without an address of its own, a host has a way out and none back. */
-    len = sizeof sa;
+    len = sizeof(sa);
     if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0 ||
         net_addr_from((struct sockaddr *)&sa, &own) < 0)
         return false;
@@ -198,14 +198,14 @@ static int open_netlink(int flags, uint32_t groups)
     struct sockaddr_nl sa = {.nl_family = AF_NETLINK, .nl_groups = groups};
     AUTO(close_p) int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | flags, NETLINK_ROUTE);
 
-    if (fd < 0 || bind(fd, (struct sockaddr *)&sa, sizeof sa) < 0)
+    if (fd < 0 || bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0)
         return -errno;
     return steal_fd(&fd);
 }
 
 int hosts_new(struct hosts **ret, struct sg_error *e)
 {
-    struct hosts *h = xcalloc(1, sizeof *h);
+    struct hosts *h = xcalloc(1, sizeof(*h));
     struct timeval patience = {.tv_sec = 1};
     int on = 1, r;
 
@@ -216,10 +216,10 @@ int hosts_new(struct hosts **ret, struct sg_error *e)
         h->questions = open_netlink(0, 0);
     r = h->events < 0 ? h->events : h->questions < 0 ? h->questions : 0;
     if (r == 0) {
-        setsockopt(h->questions, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        setsockopt(h->questions, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
         /* Makes the kernel send only the table that was asked for; kernels before 4.20 send all of
          * them. */
-        setsockopt(h->questions, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof on);
+        setsockopt(h->questions, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
         r = ask_all(h);
     }
     if (r < 0) {
@@ -253,7 +253,7 @@ void hosts_update(struct hosts *h)
 
     /* It does not matter what has changed, nor that some events were lost (ENOBUFS). */
     for (int i = 0; i < EVENTS_MAX; i++)
-        if (recv(h->events, buf, sizeof buf, 0) < 0 && errno != ENOBUFS && errno != EINTR)
+        if (recv(h->events, buf, sizeof(buf), 0) < 0 && errno != ENOBUFS && errno != EINTR)
             break;
     /* If the list changes while it is read, read it again; if that fails, the old one stands. */
     for (int i = 0; i < 3 && ask_all(h) < 0; i++)

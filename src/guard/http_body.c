@@ -96,7 +96,7 @@ enum body_coding body_coding(const struct http_message *m)
 
 struct inflater *inflater_new(void)
 {
-    struct inflater *f = xcalloc(1, sizeof *f);
+    struct inflater *f = xcalloc(1, sizeof(*f));
 
     if (inflateInit2(&f->z, 15 + 32) != Z_OK) /* gzip or zlib, whatever the header called it */
         abort();                              /* out of memory */

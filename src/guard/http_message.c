@@ -383,7 +383,7 @@ bool http_passes(const struct http_message *m, const struct http_field *f)
 {
     char name[24];
 
-    if (f->name.len < sizeof name) {
+    if (f->name.len < sizeof(name)) {
         memcpy(name, f->name.p, f->name.len);
         name[f->name.len] = '\0';
         if (http_is_own(name))

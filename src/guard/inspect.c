@@ -181,11 +181,11 @@ static void on_deadline(struct inspect *i)
         i->over = true;
     } else if (shakes_hands(i)) {
         i->server.broken = true;
-        snprintf(i->server.why, sizeof i->server.why, "no TLS handshake in time");
+        snprintf(i->server.why, sizeof(i->server.why), "no TLS handshake in time");
     } else if (holds_little(i)) {
         inspect_download_flush(i);
     } else {
-        snprintf(text, sizeof text, "%s: no answer in time", i->name);
+        snprintf(text, sizeof(text), "%s: no answer in time", i->name);
         inspect_refuse(i, 504, text);
     }
 }
@@ -253,7 +253,7 @@ static void sandbox_broke(struct inspect *i)
     static char text[256]; /* used by the loop's thread only */
 
     if (!i->client.ready && !i->error) {
-        snprintf(text, sizeof text, "TLS with the sandbox: %s", i->client.why);
+        snprintf(text, sizeof(text), "TLS with the sandbox: %s", i->client.why);
         i->error = text;
     }
     i->over = true;
@@ -381,7 +381,7 @@ static int start_tls(struct inspect *i)
 
 struct inspect *inspect_new(const struct inspect_order *o)
 {
-    struct inspect *i = xcalloc(1, sizeof *i);
+    struct inspect *i = xcalloc(1, sizeof(*i));
     struct guard *g = o->sandbox->guard;
     int on = 1;
 
@@ -396,12 +396,12 @@ struct inspect *inspect_new(const struct inspect_order *o)
                           .began_ms = uv_now(g->loop),
                           .moved_ms = uv_now(g->loop),
                           .first_byte_ms = INSPECT_FIRST_BYTE_MS};
-    snprintf(i->name, sizeof i->name, "%s", o->name);
+    snprintf(i->name, sizeof(i->name), "%s", o->name);
     rules_init(&i->rules, i->sandbox, i->policy, i->name);
     side_init(&i->client, o->sandbox_fd, o->first, o->first_len);
     side_init(&i->server, o->server_fd, NULL, 0);
-    setsockopt(o->sandbox_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(o->server_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(o->sandbox_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(o->server_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     i->over = i->tls && start_tls(i) < 0;
     i->sandbox_watch = watch_new(g->loop, o->sandbox_fd, i);
     i->server_watch = watch_new(g->loop, o->server_fd, i);

@@ -93,7 +93,7 @@ static void begin(struct inspect *i, const char *p, size_t len)
 {
     static char memory[HEAD_OUT_MAX]; /* shared, for one thread; wiped, since it holds secrets */
     struct strbuf head = {
-        .buf = memory, .cap = sizeof memory, .max = sizeof memory - FRAMING_LINES};
+        .buf = memory, .cap = sizeof(memory), .max = sizeof(memory) - FRAMING_LINES};
     struct http_message m;
     const char *why;
     char text[INSPECT_WHY];
@@ -110,7 +110,7 @@ static void begin(struct inspect *i, const char *p, size_t len)
     i->close = m.close;
     i->upgrade = m.websocket;
     if (i->server.broken || i->server.eof) {
-        snprintf(text, sizeof text, "%s: %s", i->name,
+        snprintf(text, sizeof(text), "%s: %s", i->name,
                  i->server.why[0] ? i->server.why : "the server closed the connection");
         inspect_refuse(i, 502, text);
         return;
@@ -119,7 +119,7 @@ static void begin(struct inspect *i, const char *p, size_t len)
                      m.length <= DEFERRED_MAX && deferred_total < DEFERRED_TOTAL;
     memory[0] = '\0';
     status = compose(i, &m, &head, text);
-    head.max = sizeof memory - 1;
+    head.max = sizeof(memory) - 1;
     if (status)
         inspect_refuse(i, status, text);
     else

@@ -143,7 +143,7 @@ static void no_answer(struct inspect *i)
 {
     char text[INSPECT_WHY];
 
-    snprintf(text, sizeof text, "%s: %s", i->name,
+    snprintf(text, sizeof(text), "%s: %s", i->name,
              i->server.why[0] ? i->server.why
                               : "the server closed the connection without an answer");
     inspect_refuse(i, 502, text);
@@ -168,7 +168,7 @@ static bool read_head(struct inspect *i)
         return true;
     }
     if (n < 0 || http_read_response(p, (size_t)n, i->to_head, &m, &why) < 0) {
-        snprintf(text, sizeof text, "the answer of %s is malformed: %s", i->name, why);
+        snprintf(text, sizeof(text), "the answer of %s is malformed: %s", i->name, why);
         inspect_refuse(i, 502, text);
         return true;
     }
@@ -243,7 +243,7 @@ static bool unpack(struct inspect *i, const char *p, size_t len, size_t *ret_use
     static char plain[INSPECT_PIECE]; /* used by the loop's thread only */
     size_t n;
 
-    if (inflater_feed(i->down.inflater, p, len, ret_used, plain, sizeof plain, &n) < 0) {
+    if (inflater_feed(i->down.inflater, p, len, ret_used, plain, sizeof(plain), &n) < 0) {
         inspect_abort(i, "the server's packed answer cannot be unpacked");
         return true;
     }

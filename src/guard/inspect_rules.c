@@ -28,7 +28,7 @@ static bool secret_may_go(const struct rules *r)
 void rules_init(struct rules *r, struct sandbox *s, struct policy *p, const char *name)
 {
     *r = (struct rules){.sandbox = s, .policy = p, .name = name, .rule = policy_rule(p, name)};
-    snprintf(r->label, sizeof r->label, "rules %s", r->rule ? r->rule->domain : name);
+    snprintf(r->label, sizeof(r->label), "rules %s", r->rule ? r->rule->domain : name);
     if (secret_may_go(r))
         r->scrub = policy_scrub(p);
 }
@@ -237,7 +237,7 @@ static bool replace_basic(struct rules *r, const struct http_field *f, struct st
     }
     strbuf_addstr(out, "Basic ");
     base64_encode(out, has.buf, has.len);
-    explicit_bzero(memory, sizeof memory);
+    explicit_bzero(memory, sizeof(memory));
     return true;
 }
 

@@ -68,7 +68,7 @@ static size_t look_inside(struct cleaner *c, const char *p, size_t len)
         look(c, p, len);
         return len;
     }
-    if (inflater_feed(c->inflater, p, len, &used, plain, sizeof plain, &n) < 0 ||
+    if (inflater_feed(c->inflater, p, len, &used, plain, sizeof(plain), &n) < 0 ||
         (len > 0 && used == 0 && n == 0)) {
         c->gap = "a packed body that cannot be unpacked";
         return len;
@@ -85,7 +85,7 @@ static bool look_at_rest(struct cleaner *c)
 
     if (!c->inflater || c->inflater->ended || c->gap)
         return false;
-    if (inflater_feed(c->inflater, NULL, 0, &used, plain, sizeof plain, &n) == 0 && n > 0) {
+    if (inflater_feed(c->inflater, NULL, 0, &used, plain, sizeof(plain), &n) == 0 && n > 0) {
         look(c, plain, n);
         return true;
     }
@@ -111,7 +111,7 @@ int cleaner_feed(struct cleaner *c, const char *p, size_t len, size_t *ret_used,
         return 0;
     }
     size_t plain_len;
-    r = inflater_feed(c->inflater, p, n, ret_used, plain, sizeof plain, &plain_len);
+    r = inflater_feed(c->inflater, p, n, ret_used, plain, sizeof(plain), &plain_len);
     if (r == 0)
         sanitise_feed(c->stream, plain, plain_len, out);
     return r;
@@ -133,7 +133,7 @@ int cleaner_end(struct cleaner *c, struct strbuf *out)
         return 0;
     }
     if (c->inflater && !c->inflater->ended) {
-        r = inflater_feed(c->inflater, NULL, 0, &used, plain, sizeof plain, &n);
+        r = inflater_feed(c->inflater, NULL, 0, &used, plain, sizeof(plain), &n);
         if (r < 0 || (n == 0 && !c->inflater->ended))
             return -EINVAL;
         sanitise_feed(c->stream, plain, n, out);

@@ -140,7 +140,7 @@ void side_cut(struct side *s)
     struct linger hard = {.l_onoff = 1};
 
     if (s->fd >= 0)
-        setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+        setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
     side_done(s);
 }
 
@@ -149,7 +149,7 @@ void side_cut(struct side *s)
 static void break_side(struct side *s, const char *why)
 {
     s->broken = s->eof = true;
-    snprintf(s->why, sizeof s->why, "%s", why);
+    snprintf(s->why, sizeof(s->why), "%s", why);
     drop_out(s);
 }
 
@@ -163,7 +163,7 @@ static void break_tls(struct side *s)
 
     if (verify != X509_V_OK) {
         s->broken = s->eof = true;
-        snprintf(s->why, sizeof s->why, "its certificate is not valid: %s",
+        snprintf(s->why, sizeof(s->why), "its certificate is not valid: %s",
                  X509_verify_cert_error_string(verify));
         drop_out(s);
     } else {

@@ -47,13 +47,13 @@ static int add_entry(struct internal_set *s, const char *text, size_t len, struc
     char entry[ENTRY_TEXT_MAX];
     struct net_addr only = {0};
 
-    snprintf(entry, sizeof entry, "%.*s", (int)len, text);
-    if (len >= sizeof entry || parse_entry(entry, x) < 0)
+    snprintf(entry, sizeof(entry), "%.*s", (int)len, text);
+    if (len >= sizeof(entry) || parse_entry(entry, x) < 0)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "egress_internal: '%.*s' is not an address or network; use for example "
                        "10.0.0.7, 10.0.0.0/8:443 or [fd00::/8]:443",
                        (int)(len < 80 ? len : 80), text);
-    memcpy(only.ip, x->network.ip, sizeof only.ip);
+    memcpy(only.ip, x->network.ip, sizeof(only.ip));
     if (x->network.len == 128 && net_addr_undialable(&only))
         return err_set(
             e, SG_ERR_INVALID, -EINVAL,
@@ -65,10 +65,10 @@ static int add_entry(struct internal_set *s, const char *text, size_t len, struc
 
 int internal_set_new(const char *text, struct internal_set **ret, struct sg_error *e)
 {
-    struct internal_set *s = xcalloc(1, sizeof *s);
+    struct internal_set *s = xcalloc(1, sizeof(*s));
     int r = 0;
 
-    s->v = xcalloc(strlen(text) / 2 + 1, sizeof *s->v); /* each entry takes two bytes or more */
+    s->v = xcalloc(strlen(text) / 2 + 1, sizeof(*s->v)); /* each entry takes two bytes or more */
     for (const char *p = text + strspn(text, ", \t"); r == 0 && *p; p += strspn(p, ", \t")) {
         size_t n = strcspn(p, ", \t");
 

@@ -13,7 +13,7 @@ struct learned {
 
 static size_t slot_of(const struct net_addr *a)
 {
-    return hash_bytes(0, a->ip, sizeof a->ip) % SLOTS;
+    return hash_bytes(0, a->ip, sizeof(a->ip)) % SLOTS;
 }
 
 void learned_note(struct sandbox *s, const char *name, const struct net_addr *a)
@@ -21,7 +21,7 @@ void learned_note(struct sandbox *s, const char *name, const struct net_addr *a)
     size_t at = slot_of(a);
 
     if (!s->learned)
-        s->learned = xcalloc(1, sizeof *s->learned);
+        s->learned = xcalloc(1, sizeof(*s->learned));
     if (s->learned->slots[at].name && strcmp(s->learned->slots[at].name, name) == 0 &&
         net_addr_equal(&s->learned->slots[at].address, a))
         return;

@@ -34,8 +34,8 @@ static _Noreturn void give_up(const struct sg_error *e)
     struct guard_message m = {.magic = GUARD_MAGIC, .what = GUARD_FAILED};
 
     log_line(LEVEL_ERROR, "guard: %s", e->message);
-    snprintf(m.message, sizeof m.message, "%.255s", e->message);
-    ipc_send(WARDEN_FD, &m, sizeof m, NULL, 0);
+    snprintf(m.message, sizeof(m.message), "%.255s", e->message);
+    ipc_send(WARDEN_FD, &m, sizeof(m), NULL, 0);
     exit(1);
 }
 
@@ -86,7 +86,7 @@ static void sync_record(struct guard *g)
 
     if (!s)
         return;
-    w = xcalloc(1, sizeof *w);
+    w = xcalloc(1, sizeof(*w));
     w->data = s;
     if (uv_queue_work(g->loop, w, sync_work, after_sync) < 0)
         after_sync(w, UV_EAGAIN);

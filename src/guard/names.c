@@ -155,7 +155,7 @@ void names_add(struct names *n, const char *pattern, const void *value)
         n->depth = e.labels;
     struct entry *x = find(n, e.hash, name);
     if (!x) {
-        x = xcalloc(1, sizeof *x + strlen(name) + 1);
+        x = xcalloc(1, sizeof(*x) + strlen(name) + 1);
         memcpy(x->name, name, strlen(name) + 1);
         map_add(&n->entries, &x->node, e.hash);
     }

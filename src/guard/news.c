@@ -28,7 +28,7 @@ static void flush(struct guard_news *w)
 {
     if (w->n == 0)
         return;
-    if (front_link_tell(w->guard, ASK_NEWS, w->at, w->n * sizeof w->at[0]))
+    if (front_link_tell(w->guard, ASK_NEWS, w->at, w->n * sizeof(w->at[0])))
         w->n = 0;
     else
         wait_for_more(w);
@@ -42,7 +42,7 @@ static void on_timer(uv_timer_t *t)
 static struct guard_news *news_of(struct guard *g)
 {
     if (!g->news) {
-        g->news = xcalloc(1, sizeof *g->news);
+        g->news = xcalloc(1, sizeof(*g->news));
         g->news->guard = g;
         g->news->timer = alarm_new(g->loop, g->news);
     }
@@ -90,11 +90,11 @@ static void fill(struct egress_news *n, const struct sandbox *s, const struct de
         net_addr_text(d->address, address);
         n->port = d->address->port;
     }
-    memcpy(n->id, s->id, sizeof n->id);
-    memcpy(n->tenant, s->tenant, sizeof n->tenant);
-    snprintf(n->protocol, sizeof n->protocol, "%s", protocol_of(d));
-    snprintf(n->target, sizeof n->target, "%.127s", d->name ? d->name : address);
-    snprintf(n->why, sizeof n->why, "%.63s", why ? why : "");
+    memcpy(n->id, s->id, sizeof(n->id));
+    memcpy(n->tenant, s->tenant, sizeof(n->tenant));
+    snprintf(n->protocol, sizeof(n->protocol), "%s", protocol_of(d));
+    snprintf(n->target, sizeof(n->target), "%.127s", d->name ? d->name : address);
+    snprintf(n->why, sizeof(n->why), "%.63s", why ? why : "");
 }
 
 /* ---- gathering ------------------------------------------------------------------------------- */

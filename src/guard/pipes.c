@@ -19,7 +19,7 @@ struct pipe_pair *pipes_take(void)
     }
     if (n_pairs == PIPES_MAX)
         return NULL;
-    p = xcalloc(1, sizeof *p);
+    p = xcalloc(1, sizeof(*p));
     if (pipe2(p->fds, O_CLOEXEC | O_NONBLOCK) < 0) {
         free(p);
         return NULL;

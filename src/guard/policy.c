@@ -21,7 +21,7 @@ int document_refuse(struct sg_error *e, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(message, sizeof message, fmt, ap);
+    vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
     return err_set(e, SG_ERR_INVALID, -EINVAL, "policy document: %s", message);
 }
@@ -182,7 +182,7 @@ static int parse(const char *text, size_t len, const struct vault_key *key, bool
     /* The library's message quotes the text, and there may be a credential in it. */
     if (!o)
         return document_refuse(e, "not valid JSON (line %d, column %d)", why.line, why.column);
-    p = xcalloc(1, sizeof *p);
+    p = xcalloc(1, sizeof(*p));
     p->refs = 1;
     p->plain = plain;
     entries_init(&p->allow);
@@ -325,7 +325,7 @@ struct deny_set {
 
 int deny_set_new(const char *list, struct deny_set **ret, struct sg_error *e)
 {
-    struct deny_set *s = xcalloc(1, sizeof *s);
+    struct deny_set *s = xcalloc(1, sizeof(*s));
     char entry[ENTRY_MAX + 1];
     int r = 0;
 

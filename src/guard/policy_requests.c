@@ -72,7 +72,7 @@ static int read_rule(const json_t *o, struct policy_rule *ret, struct sg_error *
         r = document_array(o, "headers", RULE_HEADERS_MAX, &headers, e);
     if (r < 0)
         return r;
-    ret->headers = xcalloc(json_array_size(headers) + 1, sizeof *ret->headers);
+    ret->headers = xcalloc(json_array_size(headers) + 1, sizeof(*ret->headers));
     for (size_t i = 0; r == 0 && i < json_array_size(headers); i++) {
         r = read_header(json_array_get(headers, i), &ret->headers[i], e);
         if (r == 0)
@@ -86,7 +86,7 @@ static int read_rules(struct policy *p, const json_t *document, struct sg_error 
     const json_t *rules = NULL;
     int r = document_array(document, "rules", RULES_MAX, &rules, e);
 
-    p->rules = xcalloc(json_array_size(rules) + 1, sizeof *p->rules);
+    p->rules = xcalloc(json_array_size(rules) + 1, sizeof(*p->rules));
     for (size_t i = 0; r == 0 && i < json_array_size(rules); i++) {
         struct policy_rule *rule = &p->rules[p->n_rules++];
 
@@ -127,7 +127,7 @@ static int open_sealed(const struct vault_key *key, const json_t *document, cons
         return document_refuse(e, "there are secrets and no 'tenant'");
     if (!key)
         return document_refuse(e, "there are secrets, and this guard has no key to read them");
-    snprintf(purpose, sizeof purpose, "%s/%s", tenant, name);
+    snprintf(purpose, sizeof(purpose), "%s/%s", tenant, name);
     r = vault_open(key, purpose, sealed, ret, e);
     return r < 0 ? err_wrap(e, r, "policy document: secret '%s'", name) : 0;
 }
@@ -137,7 +137,7 @@ static int read_hosts(const json_t *o, struct policy_secret *ret, struct sg_erro
     const json_t *list = NULL;
     int r = document_array(o, "hosts", SECRET_HOSTS_MAX, &list, e);
 
-    ret->hosts = xcalloc(json_array_size(list) + 1, sizeof *ret->hosts);
+    ret->hosts = xcalloc(json_array_size(list) + 1, sizeof(*ret->hosts));
     for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
         const char *host = json_string_value(json_array_get(list, i));
 
@@ -154,7 +154,7 @@ static int read_header_names(const json_t *o, struct policy_secret *ret, struct 
     const json_t *list = NULL;
     int r = document_array(o, "headers", SECRET_HEADERS_MAX, &list, e);
 
-    ret->headers = xcalloc(json_array_size(list) + 1, sizeof *ret->headers);
+    ret->headers = xcalloc(json_array_size(list) + 1, sizeof(*ret->headers));
     for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
         r = read_header_name(json_array_get(list, i), ret->headers[i], e);
         if (r == 0)
@@ -180,8 +180,8 @@ static int read_secret(const struct policy *p, const json_t *document, const jso
         r = document_refuse(e, "a secret's name must be 1 to 64 letters, digits, '_', '-' and '.'");
     if (r < 0)
         return r;
-    snprintf(ret->name, sizeof ret->name, "%s", name);
-    r = document_string(o, "placeholder", sizeof ret->placeholder - 1, &placeholder, e);
+    snprintf(ret->name, sizeof(ret->name), "%s", name);
+    r = document_string(o, "placeholder", sizeof(ret->placeholder) - 1, &placeholder, e);
     if (r == 0 && !is_header_value(placeholder))
         r = document_refuse(e, "the placeholder of secret '%s' has control characters in it", name);
     if (r == 0)
@@ -192,7 +192,7 @@ static int read_secret(const struct policy *p, const json_t *document, const jso
         r = document_refuse(e, "secret '%s' has no 'sealed'", name);
     if (r < 0)
         return r;
-    snprintf(ret->placeholder, sizeof ret->placeholder, "%s", placeholder);
+    snprintf(ret->placeholder, sizeof(ret->placeholder), "%s", placeholder);
     r = read_hosts(o, ret, e);
     if (r == 0)
         r = read_header_names(o, ret, e);
@@ -209,7 +209,7 @@ static int read_secrets(struct policy *p, const json_t *document, const struct v
     const json_t *secrets = NULL;
     int r = document_array(document, "secrets", POLICY_SECRETS_MAX, &secrets, e);
 
-    p->secrets = xcalloc(json_array_size(secrets) + 1, sizeof *p->secrets);
+    p->secrets = xcalloc(json_array_size(secrets) + 1, sizeof(*p->secrets));
     for (size_t i = 0; r == 0 && i < json_array_size(secrets); i++) {
         struct policy_secret *s = &p->secrets[p->n_secrets++];
 
@@ -248,9 +248,9 @@ static int read_endpoint(const char *text, struct policy_proxy *ret, struct sg_e
     struct net_addr a;
     unsigned port = 0;
 
-    if (n == 0 || n - (bracket ? 2 : 0) >= sizeof host)
+    if (n == 0 || n - (bracket ? 2 : 0) >= sizeof(host))
         return document_refuse(e, "the proxy's address must be host:port");
-    snprintf(host, sizeof host, "%.*s", (int)(n - (bracket ? 2 : 0)), text + bracket);
+    snprintf(host, sizeof(host), "%.*s", (int)(n - (bracket ? 2 : 0)), text + bracket);
     for (const char *d = colon + 1; *d; d++) {
         if (*d < '0' || *d > '9' || port > 65535)
             return document_refuse(e, "the proxy's port must be a number from 1 to 65535");
@@ -260,7 +260,7 @@ static int read_endpoint(const char *text, struct policy_proxy *ret, struct sg_e
         return document_refuse(e, "the proxy's port must be a number from 1 to 65535");
     ret->port = (uint16_t)port;
     if (net_addr_parse(host, &a) == 0 && bracket == (strchr(host, ':') != NULL))
-        snprintf(ret->host, sizeof ret->host, "%s", host);
+        snprintf(ret->host, sizeof(ret->host), "%s", host);
     else if (bracket || name_normalise(host, strlen(host), ret->host) < 0)
         return document_refuse(e, "the proxy's host is neither a name nor an address; an IPv6 "
                                   "address needs brackets");
@@ -277,7 +277,7 @@ static int read_proxy(struct policy *p, const json_t *document, struct sg_error 
         return 0;
     if (!json_is_object(o))
         return document_refuse(e, "'proxy' must be an object");
-    p->proxy = xcalloc(1, sizeof *p->proxy);
+    p->proxy = xcalloc(1, sizeof(*p->proxy));
     r = document_string(o, "address", POLICY_NAME_MAX + 10, &address, e);
     if (r == 0)
         r = document_string(o, "username", CREDENTIAL_MAX, &username, e);
@@ -287,7 +287,7 @@ static int read_proxy(struct policy *p, const json_t *document, struct sg_error 
         r = read_endpoint(address, p->proxy, e);
     if (r < 0)
         return r;
-    snprintf(p->proxy->username, sizeof p->proxy->username, "%s", username);
+    snprintf(p->proxy->username, sizeof(p->proxy->username), "%s", username);
     if (!password || !password[0])
         return 0;
     if (!username[0])

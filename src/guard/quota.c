@@ -52,8 +52,8 @@ static struct account *account_of(struct sandbox *s)
     a = LIST_FIND(struct account, at, &s->guard->accounts, link,
                   strcmp(at->tenant, s->tenant) == 0);
     if (!a) {
-        a = xcalloc(1, sizeof *a);
-        memcpy(a->tenant, s->tenant, sizeof a->tenant);
+        a = xcalloc(1, sizeof(*a));
+        memcpy(a->tenant, s->tenant, sizeof(a->tenant));
         list_push(&s->guard->accounts, &a->link);
     }
     s->account = a;

@@ -89,7 +89,7 @@ static ssize_t pull_bulk(struct way *w)
 
 static ssize_t pull_small(struct way *w)
 {
-    ssize_t n = recv(w->from, buffer, sizeof buffer, 0), sent;
+    ssize_t n = recv(w->from, buffer, sizeof(buffer), 0), sent;
 
     if (n <= 0)
         return n < 0 ? -errno : 0;
@@ -100,7 +100,7 @@ static ssize_t pull_small(struct way *w)
         sent = 0;
     if (sent < n)
         keep(w, buffer + sent, (size_t)(n - sent));
-    if (n == sizeof buffer && !w->pipe)
+    if (n == sizeof(buffer) && !w->pipe)
         w->pipe = pipes_take();
     return n;
 }
@@ -187,8 +187,8 @@ static void end(struct relay *r, bool reset)
     struct relay_done d = {.error = r->error};
 
     if (reset) {
-        setsockopt(r->o.sandbox_fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
-        setsockopt(r->o.server_fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+        setsockopt(r->o.sandbox_fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+        setsockopt(r->o.server_fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
     }
     watch_drop(&r->sandbox);
     watch_drop(&r->server);
@@ -233,7 +233,7 @@ static void on_idle(uv_timer_t *t)
 
 struct relay *relay_new(const struct relay_order *o)
 {
-    struct relay *r = xcalloc(1, sizeof *r);
+    struct relay *r = xcalloc(1, sizeof(*r));
 
     *r = (struct relay){.o = *o,
                         .up = {.from = o->sandbox_fd, .to = o->server_fd, .up = true},

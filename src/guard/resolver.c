@@ -23,7 +23,7 @@ struct resolver_query {
 
 int resolver_new(struct guard *g, const char *servers, struct resolver **ret, struct sg_error *e)
 {
-    struct resolver *r = xcalloc(1, sizeof *r);
+    struct resolver *r = xcalloc(1, sizeof(*r));
     int result;
 
     r->guard = g;
@@ -193,7 +193,7 @@ static void find_out(struct resolver *r, const char *name, uint16_t type, struct
 struct resolver_query *resolver_lookup(struct resolver *r, const char *name, resolver_done done,
                                        void *arg)
 {
-    struct resolver_query *q = xcalloc(1, sizeof *q);
+    struct resolver_query *q = xcalloc(1, sizeof(*q));
     bool v4, v6;
 
     q->guard = r->guard;
@@ -215,7 +215,7 @@ struct resolver_query *resolver_lookup(struct resolver *r, const char *name, res
 struct resolver_query *resolver_ask(struct resolver *r, const char *name, uint16_t type,
                                     resolver_raw_done done, void *arg)
 {
-    struct resolver_query *q = xcalloc(1, sizeof *q);
+    struct resolver_query *q = xcalloc(1, sizeof(*q));
     struct dns_answer a;
     int result;
 

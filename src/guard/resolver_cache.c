@@ -137,7 +137,7 @@ bool resolver_cache_get(struct resolver_cache *c, const char *name, uint16_t typ
         to->len = from->len;
         to->ttl = (uint32_t)((e->until_ns - now_ns + 999999999) / 1000000000);
         to->data = memcpy(ret->store + used, from->data, from->len);
-        snprintf(to->name, sizeof to->name, "%s", from->name);
+        snprintf(to->name, sizeof(to->name), "%s", from->name);
         used += from->len;
     }
     return true;

@@ -156,12 +156,12 @@ static struct flight *flight_new(struct resolver *r, const char *name, uint16_t 
         return NULL;
     if (r->n_flights >= RESOLVER_FLIGHTS)
         give_up_oldest(r);
-    f = xcalloc(1, sizeof *f);
+    f = xcalloc(1, sizeof(*f));
     f->resolver = r;
     f->type = type;
     f->deadline_ns = clock_ns() + RESOLVER_NS;
     f->timer = alarm_new(r->guard->loop, f);
-    snprintf(f->name, sizeof f->name, "%s", name);
+    snprintf(f->name, sizeof(f->name), "%s", name);
     map_add(&r->flights, &f->by_question, hash);
     r->n_flights++;
     if (ask_next(f, false))

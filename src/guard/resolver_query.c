@@ -32,8 +32,8 @@ static int make_secret(struct upstream *u, const char *name)
 {
     uint8_t random[(POLICY_NAME_MAX + 7) / 8 + 1];
 
-    if (getrandom(&u->id, sizeof u->id, 0) != sizeof u->id ||
-        getrandom(random, sizeof random, 0) != sizeof random)
+    if (getrandom(&u->id, sizeof(u->id), 0) != sizeof(u->id) ||
+        getrandom(random, sizeof(random), 0) != sizeof(random))
         return -EIO;
     for (size_t i = 0; name[i] && i < POLICY_NAME_MAX; i++) {
         char c = name[i];
@@ -106,7 +106,7 @@ static int read_stream(struct upstream *u, struct dns_answer *a)
     int r;
 
     if (!u->in) {
-        r = fill(u, u->prefix, sizeof u->prefix);
+        r = fill(u, u->prefix, sizeof(u->prefix));
         if (r <= 0)
             return r;
         u->len = dns_get16(u->prefix);
@@ -163,13 +163,13 @@ static void on_datagram(uv_poll_t *w, int status, int events)
 
     (void)events;
     for (int i = 0; r == 0 && i < DATAGRAMS_TURN; i++) {
-        ssize_t n = recv(u->fd, p, sizeof p, MSG_TRUNC);
+        ssize_t n = recv(u->fd, p, sizeof(p), MSG_TRUNC);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (n < 0) {
             r = -errno;
-        } else if ((size_t)n <= sizeof p &&
+        } else if ((size_t)n <= sizeof(p) &&
                    dns_answer_read(p, (size_t)n, u->id, u->name, u->type, &a) == 0) {
             r = a.truncated ? go_on_with_stream(u) : 1;
             if (r == 0)
@@ -185,7 +185,7 @@ static void on_datagram(uv_poll_t *w, int status, int events)
 int upstream_ask(uv_loop_t *loop, const struct net_addr *server, const char *name, uint16_t type,
                  upstream_done done, void *arg, struct upstream **ret)
 {
-    struct upstream *u = xcalloc(1, sizeof *u);
+    struct upstream *u = xcalloc(1, sizeof(*u));
     int r;
 
     *u = (struct upstream){

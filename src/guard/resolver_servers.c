@@ -27,7 +27,7 @@ static int parse_server(const char *text, struct net_addr *ret)
         end = colon;
         port = colon + 1;
     }
-    if ((size_t)(end - text) >= sizeof host ||
+    if ((size_t)(end - text) >= sizeof(host) ||
         (port && parse_u64("port", port, 1, 65535, &number, NULL) < 0))
         return -EINVAL;
     memcpy(host, text, (size_t)(end - text));

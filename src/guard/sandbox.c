@@ -129,7 +129,7 @@ void sandbox_add(struct guard *g, const struct guard_message *m, int tcp, int ud
         close_p(&udp);
         return;
     }
-    s = xcalloc(1, sizeof *s);
+    s = xcalloc(1, sizeof(*s));
     *s = (struct sandbox){.guard = g,
                           .life = m->life,
                           .epoch = m->epoch,
@@ -138,8 +138,8 @@ void sandbox_add(struct guard *g, const struct guard_message *m, int tcp, int ud
                           .udp = udp,
                           .policy = policy,
                           .refs = 1};
-    memcpy(s->id, m->id, sizeof s->id);
-    memcpy(s->tenant, m->tenant, sizeof s->tenant);
+    memcpy(s->id, m->id, sizeof(s->id));
+    memcpy(s->tenant, m->tenant, sizeof(s->tenant));
     map_add(&g->sandboxes, &s->by_id, hash_text(0, s->id));
     g->n_sandboxes++;
     s->tcp_poll = watch_new(g->loop, tcp, s);

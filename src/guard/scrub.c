@@ -68,7 +68,7 @@ static void find_falls(struct pattern *p)
 {
     size_t k = 0;
 
-    p->fall_back = xcalloc(p->len + 1, sizeof *p->fall_back);
+    p->fall_back = xcalloc(p->len + 1, sizeof(*p->fall_back));
     for (size_t i = 1; i < p->len; i++) {
         while (k > 0 && at(p, k) != at(p, i))
             k = p->fall_back[k];
@@ -90,7 +90,7 @@ static void add_pattern(struct scrub *s, enum scrub_view view, size_t value_len,
                         size_t len, unsigned char *own)
 {
     size_t half = len / 2 + 1;
-    struct pattern *n = xcalloc(1, sizeof *n);
+    struct pattern *n = xcalloc(1, sizeof(*n));
 
     *n = (struct pattern){.view = view,
                           .index = s->n[view]++,
@@ -143,9 +143,9 @@ static void add_hex(struct scrub *s, const unsigned char *value, size_t len)
 
 struct scrub *scrub_new(void)
 {
-    struct scrub *s = xcalloc(1, sizeof *s);
+    struct scrub *s = xcalloc(1, sizeof(*s));
 
-    memset(s->idle, true, sizeof s->idle);
+    memset(s->idle, true, sizeof(s->idle));
     for (enum scrub_view v = 0; v < VIEW_MAX_; v++)
         s->ring[v] = 1;
     return s;
@@ -156,7 +156,7 @@ static void pattern_free(struct pattern *p)
     if (p->own)
         explicit_bzero(p->own, p->len);
     free(p->own);
-    explicit_bzero(p->fall_back, p->len * sizeof *p->fall_back);
+    explicit_bzero(p->fall_back, p->len * sizeof(*p->fall_back));
     free(p->fall_back);
     free(p);
 }

@@ -72,8 +72,8 @@ static struct udp_flow *find(struct sandbox *s, const struct sockaddr_storage *l
                              const struct sockaddr_storage *peer)
 {
     return MAP_FIND(struct udp_flow, u, &flows, hash_ends(s, local, peer), by_ends,
-                    u->sandbox == s && memcmp(&u->local, local, sizeof *local) == 0 &&
-                        memcmp(&u->peer, peer, sizeof *peer) == 0);
+                    u->sandbox == s && memcmp(&u->local, local, sizeof(*local)) == 0 &&
+                        memcmp(&u->peer, peer, sizeof(*peer)) == 0);
 }
 
 static void list(struct udp_flow *u)
@@ -157,7 +157,7 @@ static bool take_datagram(struct udp_flow *u, int to, size_t len, uint64_t *tota
 static void copy(struct udp_flow *u, int from, int to, uint64_t *total)
 {
     for (unsigned i = 0; i < TURN_MAX; i++) {
-        ssize_t n = recv(from, bytes, sizeof bytes, 0);
+        ssize_t n = recv(from, bytes, sizeof(bytes), 0);
         if (n < 0 && errno == EAGAIN)
             return;
         if (n < 0 && errno != ECONNREFUSED) {
@@ -195,7 +195,7 @@ static void on_idle(uv_timer_t *t)
 
 void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd)
 {
-    struct udp_flow *u = MAP_FIND(struct udp_flow, at, &asking, hash_bytes(0, &seq, sizeof seq),
+    struct udp_flow *u = MAP_FIND(struct udp_flow, at, &asking, hash_bytes(0, &seq, sizeof(seq)),
                                   by_seq, at->seq == seq);
     struct datagram *d;
 
@@ -230,7 +230,7 @@ static void wait_with(struct udp_flow *u, const uint8_t *p, size_t len)
 
     if (u->n_waiting == WAITING_MAX || !quota_count(u->sandbox, len))
         return;
-    d = xcalloc(1, sizeof *d + len);
+    d = xcalloc(1, sizeof(*d) + len);
     d->len = len;
     memcpy(d->bytes, p, len);
     list_append(&u->waiting, &d->link);
@@ -254,7 +254,7 @@ static void open_ends(struct udp_flow *u, const struct net_addr *to)
         return;
     }
     u->seq = warden_link_ask_udp(g->link, u->sandbox, &u->local, &u->peer);
-    map_add(&asking, &u->by_seq, hash_bytes(0, &u->seq, sizeof u->seq));
+    map_add(&asking, &u->by_seq, hash_bytes(0, &u->seq, sizeof(u->seq)));
 }
 
 static void on_resolved(void *arg, const struct resolved *res)
@@ -361,7 +361,7 @@ static void take(struct sandbox *s, const struct sockaddr_storage *local,
     }
     if (net_addr_from((const struct sockaddr *)local, &dst) < 0 || quota_take_flow(s) != QUOTA_OK)
         return;
-    u = xcalloc(1, sizeof *u);
+    u = xcalloc(1, sizeof(*u));
     *u = (struct udp_flow){.sandbox = sandbox_ref(s),
                            .policy = policy_ref(s->policy),
                            .dst = dst,
@@ -406,7 +406,7 @@ static void put_source(struct msghdr *m, const struct question *q)
     struct in_pktinfo v4 = {0};
     struct cmsghdr *c = CMSG_FIRSTHDR(m);
     bool old = q->peer.ss_family == AF_INET;
-    size_t len = old ? sizeof v4 : sizeof v6;
+    size_t len = old ? sizeof(v4) : sizeof(v6);
 
     memcpy(&v4.ipi_spec_dst, local->s6_addr + 12, 4);
     c->cmsg_level = old ? IPPROTO_IP : IPPROTO_IPV6;
@@ -430,7 +430,7 @@ static void answer(void *arg, const uint8_t *p, size_t len)
                        .msg_iov = &io,
                        .msg_iovlen = 1,
                        .msg_control = &control,
-                       .msg_controllen = sizeof control.room};
+                       .msg_controllen = sizeof(control.room)};
 
     put_source(&m, q);
     sendmsg(q->sandbox->udp, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -440,7 +440,7 @@ static void answer(void *arg, const uint8_t *p, size_t len)
 static void ask(struct sandbox *s, const struct sockaddr_storage *local,
                 const struct sockaddr_storage *peer, const uint8_t *p, size_t len)
 {
-    struct question *q = xcalloc(1, sizeof *q);
+    struct question *q = xcalloc(1, sizeof(*q));
     struct dns_pending *pending;
     bool gone = false;
 
@@ -463,8 +463,8 @@ static void as_v6(const struct sockaddr_in *v4, struct sockaddr_storage *ret)
 
     v6.sin6_addr.s6_addr[10] = v6.sin6_addr.s6_addr[11] = 0xff;
     memcpy(v6.sin6_addr.s6_addr + 12, &v4->sin_addr, 4);
-    memset(ret, 0, sizeof *ret);
-    memcpy(ret, &v6, sizeof v6);
+    memset(ret, 0, sizeof(*ret));
+    memcpy(ret, &v6, sizeof(v6));
 }
 
 static bool original_destination(struct msghdr *m, struct sockaddr_storage *ret)
@@ -473,12 +473,12 @@ static bool original_destination(struct msghdr *m, struct sockaddr_storage *ret)
 
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
         if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_ORIGDSTADDR) {
-            memcpy(&v4, CMSG_DATA(c), sizeof v4);
+            memcpy(&v4, CMSG_DATA(c), sizeof(v4));
             as_v6(&v4, ret);
             return true;
         }
         if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_ORIGDSTADDR) {
-            memset(ret, 0, sizeof *ret);
+            memset(ret, 0, sizeof(*ret));
             memcpy(ret, CMSG_DATA(c), sizeof(struct sockaddr_in6));
             return true;
         }
@@ -494,13 +494,13 @@ bool udp_receive(struct sandbox *s)
             struct cmsghdr align;
             char room[512];
         } control;
-        struct iovec io = {.iov_base = bytes, .iov_len = sizeof bytes};
+        struct iovec io = {.iov_base = bytes, .iov_len = sizeof(bytes)};
         struct msghdr m = {.msg_name = &peer,
-                           .msg_namelen = sizeof peer,
+                           .msg_namelen = sizeof(peer),
                            .msg_iov = &io,
                            .msg_iovlen = 1,
                            .msg_control = &control,
-                           .msg_controllen = sizeof control};
+                           .msg_controllen = sizeof(control)};
         ssize_t n = recvmsg(s->udp, &m, MSG_DONTWAIT);
 
         if (n < 0)

@@ -23,7 +23,7 @@ struct warden_link {
  * out. */
 static void link_send(struct warden_link *l, struct guard_message *m)
 {
-    ipc_link_send(&l->ipc.link, &(struct ipc_out){.head = m, .len = sizeof *m});
+    ipc_link_send(&l->ipc.link, &(struct ipc_out){.head = m, .len = sizeof(*m)});
 }
 
 static void take_policy(struct warden_link *l, const struct guard_message *m, int document)
@@ -32,10 +32,10 @@ static void take_policy(struct warden_link *l, const struct guard_message *m, in
         .what = GUARD_APPLIED, .seq = m->seq, .life = m->life, .epoch = m->epoch};
     struct sg_error e = {0};
 
-    memcpy(a.id, m->id, sizeof a.id);
+    memcpy(a.id, m->id, sizeof(a.id));
     a.code = document < 0 ? err_set(&e, SG_ERR_LIMIT, -EMFILE, "the guard has no descriptor left")
                           : sandbox_set_policy(l->guard, m, document, &e);
-    snprintf(a.message, sizeof a.message, "%.255s", e.message);
+    snprintf(a.message, sizeof(a.message), "%.255s", e.message);
     link_send(l, &a);
 }
 
@@ -118,8 +118,9 @@ int warden_link_open(struct guard *g, int fd, struct sg_error *e)
     AUTO(ipc_fds_close) struct ipc_fds fds = {.max = FDS_MAX};
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
-    if (poll(&p, 1, FIRST_MS) != 1 || ipc_take(fd, GUARD_MAGIC, &m, sizeof m, sizeof m, &fds) < 0 ||
-        m.what != GUARD_SETTINGS || fds.n != 3)
+    if (poll(&p, 1, FIRST_MS) != 1 ||
+        ipc_take(fd, GUARD_MAGIC, &m, sizeof(m), sizeof(m), &fds) < 0 || m.what != GUARD_SETTINGS ||
+        fds.n != 3)
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the warden has sent no settings");
     g->of_one_caller = m.code == GUARD_OF_ONE_CALLER;
     return settings_take(g, fds.at[0], fds.at[1], fds.at[2], e);
@@ -129,7 +130,7 @@ void warden_link_start(struct guard *g, int fd)
 {
     struct guard_message ready = {.what = GUARD_READY};
 
-    g->link = xcalloc(1, sizeof *g->link);
+    g->link = xcalloc(1, sizeof(*g->link));
     g->link->guard = g;
     ipc_uv_init(&g->link->ipc, g->loop, &link_kind);
     ipc_link_open(&g->link->ipc.link, fd);
@@ -141,7 +142,7 @@ static void unmapped(const struct sockaddr_storage *from, struct sockaddr_storag
 {
     struct net_addr a;
 
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     if (net_addr_from((const struct sockaddr *)from, &a) == 0)
         net_addr_to(&a, ret);
 }
@@ -152,7 +153,7 @@ uint64_t warden_link_ask_udp(struct warden_link *l, const struct sandbox *s,
 {
     struct guard_message m = {.what = GUARD_ASK_UDP, .seq = ++l->seq, .life = s->life};
 
-    memcpy(m.id, s->id, sizeof m.id);
+    memcpy(m.id, s->id, sizeof(m.id));
     unmapped(local, &m.local);
     unmapped(peer, &m.peer);
     link_send(l, &m);

@@ -69,7 +69,7 @@ int serve_settings(const struct serve_call *call, struct settings *ret, struct s
     for (enum setting k = 0; k < SETTING_MAX_ && r == 0; k++) {
         char flag[SETTINGS_ENV_MAX], what[SETTINGS_ENV_MAX + 2];
         setting_flag(k, flag);
-        snprintf(what, sizeof what, "--%s", flag);
+        snprintf(what, sizeof(what), "--%s", flag);
         if (call->flags[k])
             r = settings_set(&s, k, what, call->flags[k], e);
     }
@@ -178,9 +178,9 @@ static int listen_on(const struct address *a, const char *flag, struct sg_error 
     address_format(a, text);
     if (fd < 0)
         return err_errno(e, "make a socket for %s", text);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (a->addr.ss_family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
     if (bind(fd, (const struct sockaddr *)&a->addr, a->len) < 0)
         return err_errno(
             e, errno == EADDRINUSE ? "listen on %s (choose another with --%s)" : "listen on %s",
@@ -206,7 +206,7 @@ static int listen_on_all(struct server *s, const char *what, const char *flag, c
         if (fd < 0)
             return fd;
         s->listeners[s->n_listeners++] = fd;
-        a.len = sizeof a.addr;
+        a.len = sizeof(a.addr);
         getsockname(fd, (struct sockaddr *)&a.addr, &a.len); /* the kernel has replaced port 0 */
         address_format(&a, text);
         log_line(LEVEL_INFO, "listening on %s%s", text, how);

@@ -254,11 +254,11 @@ static int order_figures(struct server *s, const struct ticket *t, struct sg_err
     AUTO(close_p) int fd = -1;
 
     process_figures(&f.warden);
-    memcpy(f.faults, s->faults, sizeof f.faults);
+    memcpy(f.faults, s->faults, sizeof(f.faults));
     LIST_EACH(const struct tenant_pool, w, &s->tenant_pools, link)
         f.pool += w->n_ready;
     sandboxes_count(s, &f);
-    fd = text_memfd((const char *)&f, sizeof f, e);
+    fd = text_memfd((const char *)&f, sizeof(f), e);
     if (fd < 0)
         return fd;
     front_answer(s, t, NULL, fd);
@@ -323,7 +323,7 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
     int r;
 
     o->id[ID_LEN] = o->tenant[ORDER_TENANT_LEN] = o->snapshot[ID_LEN] = '\0';
-    o->message[sizeof o->message - 1] = '\0';
+    o->message[sizeof(o->message) - 1] = '\0';
     if (o->magic != ORDER_MAGIC || o->op == 0 || o->op >= ORDER_MAX_ ||
         o->on_expiry >= EXPIRY_MAX_ ||
         o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL | ORDER_NETWORK | ORDER_KEEP |

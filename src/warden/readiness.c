@@ -17,7 +17,7 @@ void readiness_proved(struct server *s)
 void readiness_failed(struct server *s, const struct sg_error *e)
 {
     s->readiness.proved = false;
-    snprintf(s->readiness.why, sizeof s->readiness.why, "%.255s", e->message);
+    snprintf(s->readiness.why, sizeof(s->readiness.why), "%.255s", e->message);
 }
 
 static void on_gone(void *arg, int r, const struct sg_error *e)
@@ -60,7 +60,7 @@ static void probe(struct server *s)
 
 void readiness_start(struct server *s)
 {
-    snprintf(s->readiness.why, sizeof s->readiness.why, "no sandbox has been made yet");
+    snprintf(s->readiness.why, sizeof(s->readiness.why), "no sandbox has been made yet");
     probe(s);
 }
 

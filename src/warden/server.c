@@ -159,7 +159,7 @@ static void on_signal(struct event_source *src, uint32_t events)
     struct signalfd_siginfo info;
 
     (void)events;
-    if (read(src->fd, &info, sizeof info) != sizeof info)
+    if (read(src->fd, &info, sizeof(info)) != sizeof(info))
         return;
     if (info.ssi_signo == SIGHUP)
         reload(run);
@@ -392,7 +392,7 @@ static void finish(struct run *run)
 
 int serve_run(const struct serve_call *call, struct sg_error *e)
 {
-    AUTO(free_p) struct run *run = xcalloc(1, sizeof *run);
+    AUTO(free_p) struct run *run = xcalloc(1, sizeof(*run));
     int r;
 
     *run = (struct run){.server = {.reactor.epoll_fd = -1,

@@ -20,7 +20,7 @@ static int make_parents(const char *path, struct sg_error *e)
     char part[512];
 
     for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-        snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
+        snprintf(part, sizeof(part), "%.*s", (int)(p - path), path);
         if (mkdir(part, 0755) < 0 && errno != EEXIST)
             return err_errno(e, "make '%s' for the state directory", part);
     }
@@ -78,7 +78,7 @@ static int take_lock(int dir, const char *path, struct sg_error *e)
             "'%s' is in use by another server (pid %.*s): end it, or use another --state", path,
             r < 0 ? 1 : (int)strspn(owner, "0123456789"), r < 0 ? "?" : owner);
     }
-    snprintf(pid, sizeof pid, "%d\n", (int)getpid());
+    snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
     if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
         return err_errno(e, "write '%s/lock'", path);
     return steal_fd(&fd);
@@ -103,7 +103,7 @@ static int empty_work(struct state *s, struct sg_error *e)
     char id[ID_LEN + 1], old[ID_LEN + 8];
 
     id_random(id);
-    snprintf(old, sizeof old, "old-%s", id);
+    snprintf(old, sizeof(old), "old-%s", id);
     if (renameat(s->dir, "work", s->snapshots, old) < 0 && errno != ENOENT)
         return err_errno(e, "empty '%s/work'", s->path);
     return 0;
@@ -136,8 +136,8 @@ static bool has_database(const struct state *s)
 
     if (fd < 0)
         return errno != ENOENT; /* the front complains of a file that cannot be opened */
-    ssize_t n = read(fd, head, sizeof head);
-    return n == sizeof head && memcmp(head + APPLICATION_AT, none, sizeof none) != 0;
+    ssize_t n = read(fd, head, sizeof(head));
+    return n == sizeof(head) && memcmp(head + APPLICATION_AT, none, sizeof(none)) != 0;
 }
 
 static bool has_snapshots(const struct state *s)
@@ -161,7 +161,7 @@ static int move_aside(struct state *s, struct sg_error *e)
     char id[ID_LEN + 1], name[ID_LEN + 8];
 
     id_random(id);
-    snprintf(name, sizeof name, "before-%s", id);
+    snprintf(name, sizeof(name), "before-%s", id);
     aside = open_sub(s->dir, name, 0, 0, e);
     if (aside < 0)
         return aside;
@@ -250,8 +250,8 @@ static void name_server(struct state *s)
 
     fstat(s->dir, &st);
     uint64_t parts[] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino};
-    snprintf(s->name, sizeof s->name, "s%016llx",
-             (unsigned long long)hash_stable(0, parts, sizeof parts));
+    snprintf(s->name, sizeof(s->name), "s%016llx",
+             (unsigned long long)hash_stable(0, parts, sizeof(parts)));
 }
 
 int state_open(struct state *s, const char *path, struct sg_error *e)
@@ -259,7 +259,7 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
     struct state t = STATE_NONE;
     int r;
 
-    snprintf(t.path, sizeof t.path, "%s", path);
+    snprintf(t.path, sizeof(t.path), "%s", path);
     r = t.dir = open_top(path, e);
     if (r >= 0)
         r = t.lock = take_lock(t.dir, path, e);

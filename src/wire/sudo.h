@@ -33,8 +33,8 @@
 static inline socklen_t sudo_address(struct sockaddr_un *ret)
 {
     *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-    memcpy(ret->sun_path + 1, SUDO_NAME, sizeof SUDO_NAME - 1);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof SUDO_NAME);
+    memcpy(ret->sun_path + 1, SUDO_NAME, sizeof(SUDO_NAME) - 1);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(SUDO_NAME));
 }
 
 enum sudo_result {

@@ -10,16 +10,16 @@ void worker_say(int control, enum worker_what what, const char *message)
 {
     struct worker_message m = {.magic = WORKER_MAGIC, .what = what};
 
-    snprintf(m.message, sizeof m.message, "%.255s", message ? message : "");
+    snprintf(m.message, sizeof(m.message), "%.255s", message ? message : "");
     if (control >= 0)
-        send(control, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT);
+        send(control, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 int worker_take(int control)
 {
     AUTO(ipc_fds_close) struct ipc_fds fds = {.max = 1};
     struct worker_message m;
-    ssize_t got = ipc_take(control, WORKER_MAGIC, &m, sizeof m, sizeof m, &fds);
+    ssize_t got = ipc_take(control, WORKER_MAGIC, &m, sizeof(m), sizeof(m), &fds);
 
     if (got == -EAGAIN)
         return -1;

@@ -567,13 +567,13 @@ static void older_options(void)
     struct sg_sandbox *s = NULL;
     struct sg_error e = {0};
 
-    memset(&o.network_allow, 0x55, sizeof o - offsetof(struct sg_options, network_allow));
+    memset(&o.network_allow, 0x55, sizeof(o) - offsetof(struct sg_options, network_allow));
     o.size = offsetof(struct sg_options, network_allow);
     EXPECT(sg_engine_open(2, &engine, &e) == 0);
     EXPECT(sg_sandbox_open(engine, &o, &s, &e) == 0);
     o.size--;
     EXPECT(sg_sandbox_open(engine, &o, &s, &e) == -EINVAL);
-    o.size = sizeof o + 1;
+    o.size = sizeof(o) + 1;
     EXPECT(sg_sandbox_open(engine, &o, &s, &e) == -EINVAL);
     sg_engine_close(engine);
 }

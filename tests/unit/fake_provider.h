@@ -78,9 +78,9 @@ static void fake_signal(int fd, bool on)
     uint64_t n = 1;
 
     if (on)
-        (void)!write(fd, &n, sizeof n);
+        (void)!write(fd, &n, sizeof(n));
     else
-        (void)!read(fd, &n, sizeof n);
+        (void)!read(fd, &n, sizeof(n));
 }
 
 /* ---- the core -------------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static int fake_open(const struct provider_setup *setup, struct provider **ret, 
 
     if (r < 0)
         return r;
-    p = xcalloc(1, sizeof *p);
+    p = xcalloc(1, sizeof(*p));
     p->head.ops = &fake_provider;
     p->max = setup->max_instances < FAKE_MAX ? setup->max_instances : FAKE_MAX;
     p->spawner = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -171,7 +171,7 @@ static int fake_begin(struct provider *p, struct instance **ret, struct sg_error
         r = err_set(e, SG_ERR_LIMIT, -ENOSPC, "no room");
     if (r < 0)
         return r;
-    i = xcalloc(1, sizeof *i);
+    i = xcalloc(1, sizeof(*i));
     *i = (struct instance){.head.ops = &fake_provider, .provider = p};
     i->line = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     i->process = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -325,8 +325,8 @@ static int fake_take_news(struct provider *p, struct kernel_news *ret, struct sg
     }
     *ret = p->news[0];
     p->n_news--;
-    memmove(p->news, p->news + 1, p->n_news * sizeof p->news[0]);
-    memmove(p->news_r, p->news_r + 1, p->n_news * sizeof p->news_r[0]);
+    memmove(p->news, p->news + 1, p->n_news * sizeof(p->news[0]));
+    memmove(p->news_r, p->news_r + 1, p->n_news * sizeof(p->news_r[0]));
     if (p->n_news == 0)
         fake_signal(p->broker, false);
     if (ret->kind == NEWS_KERNEL && ret->instance)
@@ -413,7 +413,7 @@ static int fake_freeze(struct instance *i, const int *layer, int written, struct
     (void)i, (void)layer, (void)written;
     if (r < 0)
         return r;
-    *ret = xcalloc(1, sizeof **ret);
+    *ret = xcalloc(1, sizeof(**ret));
     *ret_root = 0;
     return 0;
 }

@@ -19,13 +19,13 @@
 static void tcp_pair(int fds[2])
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof a;
+    socklen_t len = sizeof(a);
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    assert(bind(listener, (struct sockaddr *)&a, sizeof a) == 0 && listen(listener, 1) == 0 &&
+    assert(bind(listener, (struct sockaddr *)&a, sizeof(a)) == 0 && listen(listener, 1) == 0 &&
            getsockname(listener, (struct sockaddr *)&a, &len) == 0);
     fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert(connect(fds[0], (struct sockaddr *)&a, sizeof a) == 0);
+    assert(connect(fds[0], (struct sockaddr *)&a, sizeof(a)) == 0);
     fds[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     assert(fds[1] >= 0 && fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0);
     close(listener);

@@ -191,7 +191,7 @@ static void fill(struct reply *r, const char *kind, unsigned type)
     else if (type == DNS_TXT)
         reply_record(r, NULL, DNS_TXT, 77, "\5hello", 6);
     else if (type == DNS_HTTPS)
-        reply_record(r, NULL, DNS_HTTPS, 77, rig_https, sizeof rig_https);
+        reply_record(r, NULL, DNS_HTTPS, 77, rig_https, sizeof(rig_https));
     else if (type == DNS_PTR)
         reply_record(r, NULL, DNS_PTR, 77, "\3one\4test", 10);
     else
@@ -244,7 +244,7 @@ static unsigned make_lie(unsigned which, const struct reply *truth, size_t name_
 
 static void rig_send(struct upstream_rig *u, const struct sockaddr_in *to, const struct strbuf *b)
 {
-    ssize_t n = sendto(u->udp, b->buf, b->len, 0, (const struct sockaddr *)to, sizeof *to);
+    ssize_t n = sendto(u->udp, b->buf, b->len, 0, (const struct sockaddr *)to, sizeof(*to));
 
     assert(n == (ssize_t)b->len);
 }
@@ -303,10 +303,10 @@ static size_t rig_parse(const uint8_t *q, size_t len, char kind[64], char name[2
 static bool rig_take(struct upstream_rig *u)
 {
     struct sockaddr_in from;
-    socklen_t from_len = sizeof from;
+    socklen_t from_len = sizeof(from);
     uint8_t q[2048];
     char kind[64], name[256];
-    ssize_t n = recvfrom(u->udp, q, sizeof q, 0, (struct sockaddr *)&from, &from_len);
+    ssize_t n = recvfrom(u->udp, q, sizeof(q), 0, (struct sockaddr *)&from, &from_len);
 
     if (n < 0)
         return false;
@@ -337,7 +337,7 @@ static void rig_on_conn(uv_poll_t *w, int status, int events)
     struct upstream_rig *u = w->data;
     uint8_t q[2048];
     char kind[64], name[256];
-    ssize_t n = recv(u->conn, q, sizeof q, 0);
+    ssize_t n = recv(u->conn, q, sizeof(q), 0);
     struct reply r;
 
     (void)status, (void)events;
@@ -382,7 +382,7 @@ static void rig_on_tcp(uv_poll_t *w, int status, int events)
 static void rig_start(struct upstream_rig *u, uv_loop_t *loop)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t len = sizeof a;
+    socklen_t len = sizeof(a);
     int r = -1;
 
     /* The same port for both, which may be taken for one. */
@@ -391,10 +391,10 @@ static void rig_start(struct upstream_rig *u, uv_loop_t *loop)
         a.sin_port = 0;
         u->udp = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         u->tcp = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        r = bind(u->udp, (struct sockaddr *)&a, sizeof a);
+        r = bind(u->udp, (struct sockaddr *)&a, sizeof(a));
         assert(r == 0);
         getsockname(u->udp, (struct sockaddr *)&a, &len);
-        r = bind(u->tcp, (struct sockaddr *)&a, sizeof a);
+        r = bind(u->tcp, (struct sockaddr *)&a, sizeof(a));
         if (r < 0) {
             close(u->udp);
             close(u->tcp);

@@ -85,7 +85,7 @@ static void rig_send(struct rig_end *e, const char *text)
 static bool rig_more(struct rig_end *e)
 {
     char buf[16384];
-    int n = e->ssl ? SSL_read(e->ssl, buf, sizeof buf) : (int)recv(e->fd, buf, sizeof buf, 0);
+    int n = e->ssl ? SSL_read(e->ssl, buf, sizeof(buf)) : (int)recv(e->fd, buf, sizeof(buf), 0);
 
     if (n <= 0)
         return false;
@@ -131,8 +131,8 @@ static void *rig_thread(void *arg)
     struct rig_end *e = arg;
     struct timeval limit = {.tv_sec = RIG_TIMEOUT};
 
-    setsockopt(e->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    setsockopt(e->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    setsockopt(e->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(e->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     if (e->ssl)
         SSL_set_fd(e->ssl, e->fd);
     e->shaken = !e->ssl || SSL_do_handshake(e->ssl) == 1;
@@ -235,9 +235,9 @@ static const char *rig_sealed(const char *name, const char *value)
 
     strbuf_init(&out, VAULT_SEALED_MAX);
     vault_key_public(rig_guard.key, public);
-    snprintf(purpose, sizeof purpose, RIG_TENANT "/%s", name);
+    snprintf(purpose, sizeof(purpose), RIG_TENANT "/%s", name);
     rig_must(vault_seal(public, purpose, value, strlen(value), &out, NULL) == 0, "seal");
-    snprintf(ret, sizeof text[0], "\"sealed\":\"%s\"", out.buf);
+    snprintf(ret, sizeof(text[0]), "\"sealed\":\"%s\"", out.buf);
     return ret;
 }
 
@@ -304,7 +304,7 @@ static void rig_client_tls(struct rig *r)
     X509_free(x);
     BIO_free(bio);
     char host[256];
-    snprintf(host, sizeof host, "%s", r->name);
+    snprintf(host, sizeof(host), "%s", r->name);
     r->c.ssl = SSL_new(r->c.ctx);
     SSL_set_tlsext_host_name(r->c.ssl, host);
     SSL_set1_host(r->c.ssl, host);
@@ -318,7 +318,7 @@ static void rig_on_done(void *arg, const struct inspect_done *d)
     r->done = true;
     r->up = d->up;
     r->down = d->down;
-    snprintf(r->error, sizeof r->error, "%s", d->error ? d->error : "");
+    snprintf(r->error, sizeof(r->error), "%s", d->error ? d->error : "");
 }
 
 static void rig_on_count(void *arg, uint64_t up, uint64_t down)
@@ -367,7 +367,7 @@ static void rig_play(struct rig *r)
     rig_must(pthread_create(&client, NULL, rig_thread, &r->c) == 0 &&
                  pthread_create(&server, NULL, rig_thread, &r->s) == 0,
              "pthread_create");
-    n = recv(c[1], first, sizeof first, 0);
+    n = recv(c[1], first, sizeof(first), 0);
     r->inspect = inspect_new(&(struct inspect_order){.sandbox = &sandbox,
                                                      .policy = policy,
                                                      .name = r->name,

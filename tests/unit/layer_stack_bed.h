@@ -54,9 +54,9 @@ static inline int bed_userns(void)
     if (pid == 0)
         for (;;)
             pause();
-    snprintf(map, sizeof map, "0 %u 65536", FIRST_ID);
+    snprintf(map, sizeof(map), "0 %u 65536", FIRST_ID);
     EXPECT(pid > 0 && idmap_write(pid, map, map, NULL) == 0);
-    snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+    snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     EXPECT(fd >= 0);
     kill(pid, SIGKILL);
@@ -159,7 +159,7 @@ static inline int sandbox_merge(struct sandbox *x, size_t first, size_t n, const
     r = layer_stack_merge(&m, e);
     if (r < 0)
         return r;
-    x->stack = xcalloc(1, sizeof *x->stack);
+    x->stack = xcalloc(1, sizeof(*x->stack));
     for (size_t i = 0; i < old->n; i++) {
         if (i == first)
             x->stack->v[x->stack->n++] = layer_new(x->scratch, name);

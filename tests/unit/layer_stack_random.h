@@ -19,10 +19,10 @@ static inline void walk_xattrs(struct strbuf *out, int dir, const char *name)
 {
     char names[1024], value[256];
     AUTO(close_p) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : flistxattr(fd, names, sizeof names);
+    ssize_t n = fd < 0 ? -1 : flistxattr(fd, names, sizeof(names));
 
     for (const char *p = names; n > 0 && p < names + n; p += strlen(p) + 1) {
-        ssize_t len = fgetxattr(fd, p, value, sizeof value);
+        ssize_t len = fgetxattr(fd, p, value, sizeof(value));
         if (strncmp(p, "user.", 5) == 0)
             strbuf_addf(out, " %s=%.*s", p, (int)len, value);
         else if (strncmp(p, "system.", 7) == 0)
@@ -37,12 +37,12 @@ static inline void walk_content(struct strbuf *out, int dir, const char *name,
     AUTO(close_p) int fd = -1;
     ssize_t n;
 
-    if (S_ISLNK(st->st_mode) && (n = readlinkat(dir, name, text, sizeof text)) > 0)
+    if (S_ISLNK(st->st_mode) && (n = readlinkat(dir, name, text, sizeof(text))) > 0)
         strbuf_addf(out, " -> %.*s", (int)n, text);
     if (!S_ISREG(st->st_mode))
         return;
     fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    n = read(fd, text, sizeof text);
+    n = read(fd, text, sizeof(text));
     EXPECT(n == st->st_size);
     strbuf_addf(out, " '%.*s'", (int)n, text);
 }
@@ -77,7 +77,7 @@ static inline void walk_dir(struct strbuf *out, int dir, const char *path)
             fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         }
         if (fd >= 0) {
-            EXPECT(snprintf(sub, sizeof sub, "%s/%s", path, name) < (int)sizeof sub);
+            EXPECT(snprintf(sub, sizeof(sub), "%s/%s", path, name) < (int)sizeof(sub));
             walk_dir(out, fd, sub);
             close(fd);
         }
@@ -156,7 +156,7 @@ static inline void write_some(int root, const char *path, int flags)
 {
     char text[32];
     int fd = openat(root, path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0644),
-        n = snprintf(text, sizeof text, "%u,", roll(1000000));
+        n = snprintf(text, sizeof(text), "%u,", roll(1000000));
 
     EXPECT(fd < 0 || write(fd, text, (size_t)n) == n || errno == EPIPE);
     close(fd);
@@ -174,8 +174,8 @@ static inline void change_looks(int root, const char *path)
                                         0,   0,   255, 255, 255, 255, 16, 0,   4,   0,   255,
                                         255, 255, 255, 32,  0,   0,   0,  255, 255, 255, 255};
 
-    snprintf(key, sizeof key, "user.%u", roll(3));
-    snprintf(value, sizeof value, "%u", roll(1000));
+    snprintf(key, sizeof(key), "user.%u", roll(3));
+    snprintf(value, sizeof(value), "%u", roll(1000));
     switch (roll(7)) {
     case 0:
         (void)!fchmodat(root, path, modes[roll(ARRAY_SIZE(modes))], 0);
@@ -192,7 +192,7 @@ static inline void change_looks(int root, const char *path)
         break;
     case 4:
         fsetxattr(fd, roll(2) ? "system.posix_acl_access" : "system.posix_acl_default", acl,
-                  sizeof acl, 0);
+                  sizeof(acl), 0);
         break;
     default:
         fsetxattr(fd, key, value, strlen(value), 0);
@@ -254,7 +254,7 @@ static inline void random_change(int root)
         break;
     default:
         mkdirat(root, path, 0755);
-        snprintf(other, sizeof other, "%.60s/a", path);
+        snprintf(other, sizeof(other), "%.60s/a", path);
         write_some(root, other, O_CREAT);
         break;
     }

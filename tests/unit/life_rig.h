@@ -121,11 +121,11 @@ struct save *snapshot_save(struct server *s, const struct save_order *o, save_do
         err_set(e, SG_ERR_INVALID, -EEXIST, "there is one already");
         return NULL;
     }
-    v = xcalloc(1, sizeof *v);
+    v = xcalloc(1, sizeof(*v));
     *v = (struct save){.next = rig_saves, .server = s, .done = done, .arg = arg};
-    v->snapshot = xcalloc(1, sizeof *v->snapshot);
+    v->snapshot = xcalloc(1, sizeof(*v->snapshot));
     *v->snapshot = (struct snapshot){.users = 1 + (o->name != NULL), .dir = -1};
-    snprintf(v->snapshot->name, sizeof v->snapshot->name, "%s", o->name ? o->name : "");
+    snprintf(v->snapshot->name, sizeof(v->snapshot->name), "%s", o->name ? o->name : "");
     list_push(&s->snapshots, &v->snapshot->link);
     rig_snapshots++;
     rig_saves = v;
@@ -173,7 +173,7 @@ static const char *rig_id(unsigned n)
 {
     static char ids[RIG_IDS][ID_LEN + 1];
 
-    snprintf(ids[n], sizeof ids[n], "sandbox%013u", n);
+    snprintf(ids[n], sizeof(ids[n]), "sandbox%013u", n);
     return ids[n];
 }
 
@@ -228,11 +228,11 @@ static void rig_open(struct rig *r, unsigned pool)
 {
     struct sg_error e;
 
-    *r = (struct rig){.s = xcalloc(1, sizeof *r->s)};
-    memset(&fake, 0, sizeof fake);
+    *r = (struct rig){.s = xcalloc(1, sizeof(*r->s))};
+    memset(&fake, 0, sizeof(fake));
     rig_saves_wait = false;
     settings_init(&r->s->settings);
-    snprintf(r->s->settings.warm_kernels, sizeof r->s->settings.warm_kernels, "none");
+    snprintf(r->s->settings.warm_kernels, sizeof(r->s->settings.warm_kernels), "none");
     r->s->settings.pool_min = 0;
     r->s->settings.pool_max = pool;
     r->s->settings.log_level = LEVEL_MAX_;
@@ -280,8 +280,8 @@ static uint64_t rig_order(struct rig *r, uint32_t op, unsigned sandbox, struct o
     o.magic = ORDER_MAGIC;
     o.op = op;
     o.seq = ++r->seq;
-    snprintf(o.id, sizeof o.id, "%s", rig_id(sandbox));
-    snprintf(o.tenant, sizeof o.tenant, "tenant00000000000000");
+    snprintf(o.id, sizeof(o.id), "%s", rig_id(sandbox));
+    snprintf(o.tenant, sizeof(o.tenant), "tenant00000000000000");
     r->created[sandbox] += op == ORDER_CREATE;
     orders_take(r->s, &o, fds);
     close_p(&fds[0]);

@@ -47,7 +47,7 @@ static inline int pg_script(char *ret, size_t cap, const char *const *args)
     ssize_t got;
     char rest[256];
     while ((got = len + 1 < cap ? read(out[0], ret + len, cap - 1 - len)
-                                : read(out[0], rest, sizeof rest)) > 0)
+                                : read(out[0], rest, sizeof(rest))) > 0)
         len += len + 1 < cap ? (size_t)got : 0;
     close(out[0]);
     if (cap > 0) {
@@ -68,13 +68,13 @@ static inline const struct pg_server *pg_server(void)
 
     if (server.uri[0])
         return &server;
-    snprintf(server.dir, sizeof server.dir, "/tmp/test_pg.XXXXXX");
-    snprintf(pid, sizeof pid, "%d", getpid());
+    snprintf(server.dir, sizeof(server.dir), "/tmp/test_pg.XXXXXX");
+    snprintf(pid, sizeof(pid), "%d", getpid());
     if (!mkdtemp(server.dir) ||
-        PG_SCRIPT(server.uri, sizeof server.uri, "start", server.dir, pid) != 0)
+        PG_SCRIPT(server.uri, sizeof(server.uri), "start", server.dir, pid) != 0)
         rig_bail("PostgreSQL does not start");
     const char *port = strrchr(server.uri, ':') + 1;
-    snprintf(server.socket, sizeof server.socket,
+    snprintf(server.socket, sizeof(server.socket),
              "postgresql://sandglass@/sandglass?host=%s&port=%.*s", server.dir,
              (int)strcspn(port, "/"), port);
     return &server;
@@ -85,7 +85,7 @@ static inline const char *pg_sql(const char *sql)
 {
     static char line[512];
 
-    EXPECT(PG_SCRIPT(line, sizeof line, "psql", pg_server()->dir, "-tAc", sql) == 0);
+    EXPECT(PG_SCRIPT(line, sizeof(line), "psql", pg_server()->dir, "-tAc", sql) == 0);
     return line;
 }
 
@@ -98,7 +98,7 @@ static inline void pg_log(bool bad, const char *line)
 {
     size_t len = strlen(pg_logged);
 
-    snprintf(pg_logged + len, sizeof pg_logged - len, "%s %s\n", bad ? "bad" : "good", line);
+    snprintf(pg_logged + len, sizeof(pg_logged) - len, "%s %s\n", bad ? "bad" : "good", line);
     pg_gone += strstr(line, "the clerk, which speaks with the database,") != NULL;
 }
 

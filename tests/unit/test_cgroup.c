@@ -253,8 +253,8 @@ TEST(the_device_program_of_v2_decides)
     int status;
 
     EXPECT(cgroup_find_mount(NULL, &m) == 0);
-    snprintf(path, sizeof path, "%s/sandglass-unit-test", m.path);
-    snprintf(procs, sizeof procs, "%s/cgroup.procs", path);
+    snprintf(path, sizeof(path), "%s/sandglass-unit-test", m.path);
+    snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
     EXPECT(mkdir(path, 0755) == 0 || errno == EEXIST);
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     EXPECT(devices_bpf_attach(dir, &e) == 0);

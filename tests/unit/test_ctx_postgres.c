@@ -33,7 +33,7 @@ TEST(one_winner_among_servers)
     for (int i = 0; i < SERVERS; i++) {
         rigs[i].loop = &loop;
         rigs[i].s = postgres_open(&loop);
-        memcpy(rigs[i].tenant, rigs[0].tenant, sizeof rigs[i].tenant);
+        memcpy(rigs[i].tenant, rigs[0].tenant, sizeof(rigs[i].tenant));
         id_random(rigs[i].node);
         EXPECT(CALL(&rigs[i], seen, rigs[i].node, RIG_URL).r == 0);
     }
@@ -41,7 +41,7 @@ TEST(one_winner_among_servers)
         struct crowd c = {0};
         char path[16];
 
-        snprintf(path, sizeof path, "path %d", round);
+        snprintf(path, sizeof(path), "path %d", round);
         for (int i = 0; i < SERVERS * CALLERS; i++) {
             char id[ID_LEN + 1], node[ID_LEN + 1];
             struct ctx_rig *t = &rigs[i % SERVERS];
@@ -84,7 +84,7 @@ static void expire_by_many(struct ctx_rig *t)
     for (int i = 0; i < 30; i++) {
         char path[16];
 
-        snprintf(path, sizeof path, "path %d", i);
+        snprintf(path, sizeof(path), "path %d", i);
         row = rig_ready_ttl(t, "talk", path, 50);
     }
     rig_wait_past(t, row.id, row.expires_ms);
@@ -115,7 +115,7 @@ static void old_usage(struct ctx_rig *t)
     struct ctx_answer a = rig_days(t, "old", "2000-01-01", "2999-12-31");
     EXPECT(a.n >= 9 && a.n <= 11); /* midnight may pass */
     char sql[160];
-    snprintf(sql, sizeof sql,
+    snprintf(sql, sizeof(sql),
              "SELECT count(*) = %zu FROM sandglass.usage_talk WHERE tenant_id = "
              "'old'",
              a.n);
@@ -133,11 +133,11 @@ static void list_of_the_longest(struct ctx_rig *t)
 {
     char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1], error[CTX_ERROR_MAX + 1];
 
-    memset(conversation, 'c', sizeof conversation - 1);
-    memset(error, 'e', sizeof error - 1);
+    memset(conversation, 'c', sizeof(conversation) - 1);
+    memset(error, 'e', sizeof(error) - 1);
     conversation[CTX_NAME_MAX] = error[CTX_ERROR_MAX] = '\0';
     for (int i = 0; i < CTX_LIST_MAX + 1; i++) {
-        memset(path, 'p', sizeof path);
+        memset(path, 'p', sizeof(path));
         snprintf(path + CTX_NAME_MAX - 3, 4, "%03d", i);
         struct ctx_answer a = rig_claim(t, conversation, path);
         EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, NULL, error, NULL).r == 0);
@@ -210,11 +210,11 @@ static const char *as(const char *role, const char *tenant, const char *sql)
 {
     char text[600];
 
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof(text),
              "BEGIN; SET ROLE %s; SELECT set_config('sandglass.tenant', '%s', true) \\gset\n%s",
              role, tenant, sql);
     static char line[512];
-    PG_SCRIPT(line, sizeof line, "sql", pg_server()->dir, text);
+    PG_SCRIPT(line, sizeof(line), "sql", pg_server()->dir, text);
     return line;
 }
 
@@ -234,7 +234,7 @@ static void rows_of_others(struct ctx_rig *t)
            "CREATE ROLE reader; END IF; END $$");
     pg_sql("GRANT USAGE ON SCHEMA sandglass TO reader");
     pg_sql("GRANT ALL ON ALL TABLES IN SCHEMA sandglass TO reader");
-    snprintf(add.tenant, sizeof add.tenant, "%s", t->tenant);
+    snprintf(add.tenant, sizeof(add.tenant), "%s", t->tenant);
     struct ctx_row row = rig_ready(t, "talk", "main");
     EXPECT(CALL(t, usage_add, &add, 1).r == 0);
     for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
@@ -296,12 +296,12 @@ static void usage_of_before(struct ctx_rig *t)
     uv_run(t->loop, UV_RUN_NOWAIT);
     while (waitpid(-1, NULL, 0) > 0)
         ;
-    EXPECT(PG_SCRIPT(line, sizeof line, "psql", pg_server()->dir, "-qc",
+    EXPECT(PG_SCRIPT(line, sizeof(line), "psql", pg_server()->dir, "-qc",
                      "DROP SCHEMA sandglass CASCADE; SET ROLE sandglass", "-f",
                      MIGRATIONS "0001.sql", "-f", MIGRATIONS "0002.sql", "-c",
                      "RESET ROLE; INSERT INTO sandglass.schema_version VALUES (1, now()), (2, "
                      "now())") == 0);
-    snprintf(sql, sizeof sql,
+    snprintf(sql, sizeof(sql),
              "INSERT INTO sandglass.usage_day VALUES ('%s', '2026-01-02', 1, 2, 3, 4, 5, 6)",
              t->tenant);
     pg_sql(sql);

@@ -128,29 +128,29 @@ static bool send_bad(int sock, int which, uint64_t seq)
         /* A header as it should be, to spoil. */
         struct wires w = wires_make();
         send_message(w.ours, WIRE_ANSWER, seq, &text);
-        EXPECT(recv(w.theirs, &h, sizeof h, 0) == sizeof h);
+        EXPECT(recv(w.theirs, &h, sizeof(h), 0) == sizeof(h));
         close(w.ours);
         close(w.theirs);
     }
     switch (which) {
     case 0:
         h.magic++;
-        return send(sock, &h, sizeof h, 0) > 0;
+        return send(sock, &h, sizeof(h), 0) > 0;
     case 1:
         h.total = WIRE_MESSAGE_MAX + 1;
-        return send(sock, &h, sizeof h, 0) > 0;
+        return send(sock, &h, sizeof(h), 0) > 0;
     case 2:
         h.offset = 1;
-        return send(sock, &h, sizeof h, 0) > 0;
+        return send(sock, &h, sizeof(h), 0) > 0;
     case 3: /* a piece that is none */
-        return send(sock, &h, sizeof h, 0) > 0;
+        return send(sock, &h, sizeof(h), 0) > 0;
     case 4:
         h.kind = 1000;
-        return send(sock, &h, sizeof h, 0) > 0;
+        return send(sock, &h, sizeof(h), 0) > 0;
     case 5:
         return send(sock, "short", 5, 0) > 0;
     case 6:
-        return send(sock, large, sizeof large, 0) > 0;
+        return send(sock, large, sizeof(large), 0) > 0;
     case 7: /* another message before the first is whole */
         while (text.len < WIRE_PACKET_MAX)
             strbuf_addch(&text, 'x');
@@ -459,7 +459,7 @@ TEST(a_dbworker_serves_the_next_front)
         struct wire_in in = {0};
         int r = 0;
 
-        EXPECT(ipc_send(control.ours, &m, sizeof m, &w->theirs, 1) == 0);
+        EXPECT(ipc_send(control.ours, &m, sizeof(m), &w->theirs, 1) == 0);
         close(w->theirs);
         send_message(w->ours, WIRE_CONNECT, 0, &text);
         send_call(w->ours, 0, 0);

@@ -16,7 +16,7 @@ struct place {
 
 static struct place *place_open(const char *uri)
 {
-    struct place *p = xcalloc(1, sizeof *p);
+    struct place *p = xcalloc(1, sizeof(*p));
 
     EXPECT(uv_loop_init(&p->loop) == 0);
     p->rig.loop = &p->loop;
@@ -100,7 +100,7 @@ static void ask(struct place *p, struct flood *f, int n)
         char id[ID_LEN + 1], path[16];
         struct ctx_claim q = rig_ask(&p->rig, "talk", path, id);
 
-        snprintf(path, sizeof path, "path %d", f->asked++ % 20);
+        snprintf(path, sizeof(path), "path %d", f->asked++ % 20);
         p->rig.s->ops->claim(p->rig.s, &q, on_flood, f);
     }
 }
@@ -230,7 +230,7 @@ TEST(a_database_that_stands_still)
 
     EXPECT(works_again(p, NULL));
     char list[512], *at = list;
-    snprintf(list, sizeof list, "%s",
+    snprintf(list, sizeof(list), "%s",
              pg_sql("SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE "
                     "application_name = 'sandglass'"));
     while (*at && n < 16)
@@ -304,7 +304,7 @@ TEST(no_right_to_make_the_schema)
     pg_sql("CREATE ROLE guest LOGIN");
     pg_sql("CREATE DATABASE other OWNER postgres");
     const char *port = strstr(server->socket, "port=");
-    snprintf(uri, sizeof uri, "postgresql://guest@/other?host=%.63s&%.16s", server->dir, port);
+    snprintf(uri, sizeof(uri), "postgresql://guest@/other?host=%.63s&%.16s", server->dir, port);
     struct place *p = place_open(uri);
     struct ctx_answer a = rig_claim(&p->rig, "talk", "main");
     EXPECT(a.r == -EAGAIN && strstr(a.e.message, "schema cannot be made"));
@@ -359,10 +359,10 @@ TEST(the_password_is_never_told)
     const char *at = strrchr(pg_server()->uri, '@');
     char uri[PG_URI_MAX];
 
-    snprintf(uri, sizeof uri, "postgresql://sandglass:hunter2%s", at);
+    snprintf(uri, sizeof(uri), "postgresql://sandglass:hunter2%s", at);
     check_secret(uri, "hunter2", "password authentication failed");
     /* Also as a part of something else that libpq quotes. */
-    snprintf(uri, sizeof uri, "postgresql://hunter2:hunter2%s", at);
+    snprintf(uri, sizeof(uri), "postgresql://hunter2:hunter2%s", at);
     check_secret(uri, "hunter2", "cannot be reached");
     /* Nothing that can be read: a password that was not escaped, an address that is none. */
     check_secret("postgresql://sandglass:hunt@er2@127.0.0.1:1/x", "er2", "special characters");

@@ -78,7 +78,7 @@ static bool take(const struct event *e, void *arg)
 {
     struct got *g = arg;
 
-    snprintf(g->json[g->n], sizeof g->json[0], "%s", e->json);
+    snprintf(g->json[g->n], sizeof(g->json[0]), "%s", e->json);
     g->events[g->n] = *e;
     g->events[g->n].json = g->json[g->n];
     return ++g->n < g->max;
@@ -306,8 +306,8 @@ TEST(long_texts_are_cut)
     char text[5000];
     set_up();
 
-    memset(text, '\x01', sizeof text);
-    text[sizeof text - 1] = '\0';
+    memset(text, '\x01', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
     event_emit(&here, HAPPENED_EGRESS_BLOCKED,
                &(struct event_about){.tenant = ACME, .detail = text});
     EXPECT(since(ACME, 0)->n == 1);

@@ -90,7 +90,7 @@ static void say_date(int fd)
     struct tm tm;
 
     gmtime_r(&then, &tm);
-    strftime(text, sizeof text,
+    strftime(text, sizeof(text),
              "HTTP/1.1 429 Slow\r\nRetry-After: %a, %d %b %Y %H:%M:%S GMT\r\n"
              "Content-Length: 0\r\n\r\n",
              &tm);
@@ -101,7 +101,7 @@ static void reset(int fd)
 {
     struct linger now = {.l_onoff = 1};
 
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
     close(fd);
     _exit(0);
 }
@@ -183,7 +183,7 @@ static _Noreturn void serve(int sock, pid_t parent)
 static int listen_here(uint16_t *ret_port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof a;
+    socklen_t len = sizeof(a);
     int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (bind(sock, (struct sockaddr *)&a, len) < 0 || listen(sock, 64) < 0 ||
@@ -208,7 +208,7 @@ static int confine(struct sg_error *e)
     *exporter_pid = getpid();
     AUTO(close_p) int sock = socket(AF_INET, SOCK_STREAM, 0);
     AUTO(close_p) int file = memfd_create("x", 0);
-    bool good = sock >= 0 && bind(sock, (struct sockaddr *)&a, sizeof a) < 0 && errno == EPERM;
+    bool good = sock >= 0 && bind(sock, (struct sockaddr *)&a, sizeof(a)) < 0 && errno == EPERM;
     good = good && socket(AF_PACKET, SOCK_RAW, 0) < 0 && socket(AF_INET, SOCK_RAW, 0) < 0;
     good = good && fork() < 0 && write(file, "x", 1) < 0;
     return good ? 0 : err_set(e, SG_ERR_INTERNAL, -EPERM, "it may do what it must not");
@@ -250,9 +250,9 @@ static void rig_start(void)
     if (rig.exporter)
         return;
     rig.seen =
-        mmap(NULL, sizeof *rig.seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    exporter_pid =
-        mmap(NULL, sizeof *exporter_pid, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, sizeof(*rig.seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    exporter_pid = mmap(NULL, sizeof(*exporter_pid), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int sock = listen_here(&rig.port);
     if (fork() == 0)
         serve(sock, parent);
@@ -293,7 +293,7 @@ static int post(const char *path, struct told *t)
 {
     char url[128];
 
-    snprintf(url, sizeof url, "http://127.0.0.1:%u%s", rig.port, path);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", rig.port, path);
     return post_to(rig.exporter, url, "{}", 2, t);
 }
 
@@ -371,7 +371,7 @@ TEST(nobody_is_there)
 
     rig_start();
     close(listen_here(&port));
-    snprintf(url, sizeof url, "http://127.0.0.1:%u/", port);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/", port);
     EXPECT(post_to(rig.exporter, url, "", 0, &told) == 0);
     wait_told(&told, 1);
     EXPECT(told.status == -ECONNREFUSED);
@@ -403,7 +403,7 @@ static _Noreturn void serve_tls(int sock)
     char buf[64];
 
     SSL_set_fd(ssl, accept(sock, NULL, NULL));
-    if (SSL_accept(ssl) == 1 && SSL_read(ssl, buf, sizeof buf) > 0)
+    if (SSL_accept(ssl) == 1 && SSL_read(ssl, buf, sizeof(buf)) > 0)
         rig.seen->followed++;
     _exit(0);
 }
@@ -420,7 +420,7 @@ TEST(a_certificate_that_nobody_signed)
     pid_t pid = fork();
     if (pid == 0)
         serve_tls(sock);
-    snprintf(url, sizeof url, "https://127.0.0.1:%u/ok", port);
+    snprintf(url, sizeof(url), "https://127.0.0.1:%u/ok", port);
     EXPECT(post_to(rig.exporter, url, "secret", 6, &told) == 0);
     wait_told(&told, 1);
     EXPECT(told.status == -EKEYREJECTED && rig.seen->followed == before);
@@ -444,7 +444,7 @@ TEST(what_arrives)
     hidden_wipe(&plain_value);
     hidden_set(&token, "Bearer sesame", 13);
     hidden_set(&plain_value, "4", 1);
-    snprintf(url, sizeof url, "http://127.0.0.1:%u/ok", rig.port);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/ok", rig.port);
     struct exporter_post p = {.url = url,
                               .content_type = "application/x-protobuf",
                               .headers = {{"Authorization", &token}, {"x-version", &plain_value}},
@@ -525,7 +525,7 @@ TEST(too_many_and_then_none)
 
     rig_start();
     h = exporter_made();
-    snprintf(url, sizeof url, "http://127.0.0.1:%u/silent", rig.port);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/silent", rig.port);
     while (n <= EXPORTER_POSTS_MAX && (r = post_to(h, url, "{}", 2, &told[n])) == 0)
         n++;
     EXPECT(r == -EAGAIN && n >= 2 * EXPORTER_AT_ONCE && n <= EXPORTER_POSTS_MAX);
@@ -535,7 +535,7 @@ TEST(too_many_and_then_none)
     EXPECT(post_to(h, url, "{}", 2, &told[0]) == -EAGAIN);
     /* The next one takes what comes. */
     exporter_set_socket(h, exporter_start());
-    snprintf(url, sizeof url, "http://127.0.0.1:%u/ok", rig.port);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/ok", rig.port);
     EXPECT(post_to(h, url, "{}", 2, &told[0]) == 0);
     wait_told(told, 1);
     EXPECT(told[0].status == 200);

@@ -27,7 +27,7 @@ static struct policy *policy_for(const char *network, int internet, bool own)
     json_t *given = network ? json_loads(network, 0, NULL) : NULL;
 
     sandbox_spec_init(&s);
-    snprintf(s.tenant, sizeof s.tenant, "tttttttttttttttttttt");
+    snprintf(s.tenant, sizeof(s.tenant), "tttttttttttttttttttt");
     s.allow_internet = internet;
     EXPECT(!given || network_parse(given, own, &s.network, &e) == 0);
     if (own)

@@ -32,12 +32,12 @@ TEST(bounds)
     struct sandbox_log l = {0};
     static char flood[SANDBOX_LOG_BYTES * 3];
 
-    memset(flood, 'x', sizeof flood);
-    sandbox_log_output(&l, 1, "stdout", flood, sizeof flood);
+    memset(flood, 'x', sizeof(flood));
+    sandbox_log_output(&l, 1, "stdout", flood, sizeof(flood));
     EXPECT(sandbox_log_count(&l) == 1 && sandbox_log_get(&l, 0)->len == SANDBOX_LOG_LINE);
-    for (size_t i = 100; i < sizeof flood; i += 100)
+    for (size_t i = 100; i < sizeof(flood); i += 100)
         flood[i] = '\n';
-    sandbox_log_output(&l, 1, "stdout", flood, sizeof flood);
+    sandbox_log_output(&l, 1, "stdout", flood, sizeof(flood));
     EXPECT(l.bytes <= SANDBOX_LOG_BYTES);
     for (int i = 0; i < 20000; i++)
         sandbox_log_add(&l, LOG_DEBUG, FAULT_SANDBOX, 0, "entry %d", i);
@@ -63,10 +63,10 @@ static void end_one(const char *tenant, unsigned number, size_t len)
     struct sandbox_log log = {0};
     char id[ID_LEN + 1];
 
-    memset(text, 'x', sizeof text);
-    for (size_t i = 100; i < sizeof text; i += 100)
+    memset(text, 'x', sizeof(text));
+    for (size_t i = 100; i < sizeof(text); i += 100)
         text[i] = '\n';
-    snprintf(id, sizeof id, "box%017u", number);
+    snprintf(id, sizeof(id), "box%017u", number);
     sandbox_log_output(&log, 1, "stdout", text, len);
     ended_logs_keep(tenant, id, &end, &log);
     EXPECT(log.n == 0);
@@ -91,7 +91,7 @@ TEST(logs_of_ended_ones_have_shares)
     for (unsigned i = 100; i < 100 + 40 * 40; i++) {
         char tenant[ID_LEN + 1];
 
-        snprintf(tenant, sizeof tenant, "tenant%014u", i % 40);
+        snprintf(tenant, sizeof(tenant), "tenant%014u", i % 40);
         end_one(tenant, i, SANDBOX_LOG_BYTES);
     }
     EXPECT(ended_logs_log("quiet000000000000000", "box00000000000000001") != NULL);

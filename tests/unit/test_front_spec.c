@@ -43,7 +43,7 @@ TEST(round_trip)
     EXPECT(b.auto_pause && !b.auto_pause_memory && !b.auto_resume && b.allow_internet == 0);
     EXPECT(b.timeout_ms == a.timeout_ms && b.created_ms == a.created_ms &&
            b.started_ms == a.started_ms);
-    EXPECT(memcmp(&a.limits, &b.limits, sizeof a.limits) == 0);
+    EXPECT(memcmp(&a.limits, &b.limits, sizeof(a.limits)) == 0);
     sandbox_spec_done(&b);
     EXPECT(sandbox_spec_load(fd, &b, &e) == 0);
     sandbox_spec_done(&a);

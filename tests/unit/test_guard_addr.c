@@ -222,18 +222,18 @@ TEST(from_a_socket_and_back)
     inet_pton(AF_INET, "93.184.216.34", &in.sin_addr);
     EXPECT(net_addr_from((struct sockaddr *)&in, &a) == 0);
     EXPECT(net_addr_is_v4(&a) && a.port == 80);
-    EXPECT(net_addr_to(&a, &to) == sizeof in && memcmp(&to, &in, sizeof in) == 0);
+    EXPECT(net_addr_to(&a, &to) == sizeof(in) && memcmp(&to, &in, sizeof(in)) == 0);
 
     /* A mapped one is dialled as what it is. */
     inet_pton(AF_INET6, "::ffff:93.184.216.34", &in6.sin6_addr);
     EXPECT(net_addr_from((struct sockaddr *)&in6, &b) == 0);
     EXPECT(net_addr_is_v4(&b) && net_addr_equal(&a, &b) && b.port == 443);
-    EXPECT(net_addr_to(&b, &to) == sizeof in && to.ss_family == AF_INET);
+    EXPECT(net_addr_to(&b, &to) == sizeof(in) && to.ss_family == AF_INET);
 
     inet_pton(AF_INET6, "2606:2800::1", &in6.sin6_addr);
     EXPECT(net_addr_from((struct sockaddr *)&in6, &b) == 0);
     EXPECT(!net_addr_is_v4(&b) && !net_addr_equal(&a, &b));
-    EXPECT(net_addr_to(&b, &to) == sizeof in6 && memcmp(&to, &in6, sizeof in6) == 0);
+    EXPECT(net_addr_to(&b, &to) == sizeof(in6) && memcmp(&to, &in6, sizeof(in6)) == 0);
 
     EXPECT(net_addr_from(&un, &b) == -EAFNOSUPPORT);
 }

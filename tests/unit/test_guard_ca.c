@@ -82,7 +82,7 @@ TEST(a_sandbox_believes_its_own_names)
     char hash[16], want[16];
     X509 *root = anchor(ca, SANDBOX, names, 2, hash);
 
-    snprintf(want, sizeof want, "%08lx",
+    snprintf(want, sizeof(want), "%08lx",
              X509_NAME_hash_ex(X509_get_subject_name(root), NULL, NULL, NULL));
     EXPECT_STR(hash, want);
     EXPECT(verify_shown(ca, root, SANDBOX, "api.test") == X509_V_OK);
@@ -172,7 +172,7 @@ TEST(leaves_are_kept_and_not_without_bound)
     EXPECT(cert == SSL_get_certificate(b));
     SSL_free(b);
     for (int i = 0; i < CA_LEAVES; i++) {
-        snprintf(name, sizeof name, "n%d.test", i);
+        snprintf(name, sizeof(name), "n%d.test", i);
         SSL_free(ca_sandbox_side(ca, SANDBOX, name, NULL));
     }
     b = ca_sandbox_side(ca, SANDBOX, "api.test", NULL);

@@ -151,7 +151,7 @@ static void random_address(struct net_addr *ret)
     uint8_t ip[16];
 
     /* Few bits, so that networks meet. */
-    for (size_t i = 0; i < sizeof ip; i++)
+    for (size_t i = 0; i < sizeof(ip); i++)
         ip[i] = random_u32() % 4 ? 0 : (uint8_t)(random_u32() & 0x81);
     if (random_u32() % 2)
         net_addr_v4(ip, 0, ret);
@@ -173,7 +173,7 @@ TEST(thousands_as_a_linear_search_finds_them)
         random_address(&a);
         cidr_from_addr(&a, net_addr_is_v4(&a) ? 96 + random_u32() % 33 : random_u32() % 129,
                        &nets[i]);
-        snprintf(names[i], sizeof names[i], "%zu", i);
+        snprintf(names[i], sizeof(names[i]), "%zu", i);
         cidr_tree_add(t, &nets[i], names[i]);
     }
     for (int k = 0; k < 5000; k++) {

@@ -24,9 +24,9 @@ void record_decision(struct sandbox *s, const struct decision *d)
     (void)s;
     EXPECT(strcmp(d->kind, "dns") == 0 && strcmp(d->protocol, "dns") == 0);
     t->allowed = d->allowed;
-    snprintf(t->rule, sizeof t->rule, "%s", d->rule);
-    snprintf(t->name, sizeof t->name, "%s", d->name ? d->name : "");
-    snprintf(t->detail, sizeof t->detail, "%s", d->detail ? d->detail : "");
+    snprintf(t->rule, sizeof(t->rule), "%s", d->rule);
+    snprintf(t->name, sizeof(t->name), "%s", d->name ? d->name : "");
+    snprintf(t->detail, sizeof(t->detail), "%s", d->detail ? d->detail : "");
     n_told++;
 }
 
@@ -77,12 +77,12 @@ static void bed_start(struct bed *t, const char *document)
     uv_loop_init(&t->loop);
     rig_v4 = rig_v6 = true;
     rig_start(&t->up, &t->loop);
-    t->guard = xcalloc(1, sizeof *t->guard);
+    t->guard = xcalloc(1, sizeof(*t->guard));
     t->guard->loop = &t->loop;
-    snprintf(servers, sizeof servers, "127.0.0.1:%u", t->up.port);
+    snprintf(servers, sizeof(servers), "127.0.0.1:%u", t->up.port);
     int r = resolver_new(t->guard, servers, &t->guard->resolver, NULL);
     assert(r == 0);
-    t->s = xcalloc(1, sizeof *t->s);
+    t->s = xcalloc(1, sizeof(*t->s));
     t->s->guard = t->guard;
     t->s->refs = 1;
     t->s->policy = parse(document);
@@ -132,7 +132,7 @@ static struct dns_pending *serve(struct bed *t, const char *name, unsigned type,
 
     strbuf_init(&q, 512);
     dns_query_write(0x1234, name, (uint16_t)type, &q);
-    memset(&a, 0, sizeof a);
+    memset(&a, 0, sizeof(a));
     return dns_serve(t->s, (const uint8_t *)q.buf, q.len, tcp, on_reply, &a);
 }
 
@@ -283,7 +283,7 @@ TEST(malformed_questions_are_answered_or_dropped)
     uint8_t q[64] = {0x12, 0x34, 1, 0, 0, 2};
 
     bed_start(&t, OPEN);
-    memset(&a, 0, sizeof a);
+    memset(&a, 0, sizeof(a));
     EXPECT(dns_serve(t.s, q, 5, false, on_reply, &a) == NULL && a.times == 0);
     EXPECT(dns_serve(t.s, q, 12, false, on_reply, &a) == NULL);
     EXPECT(a.times == 1 && a.rcode == DNS_FORMERR && a.len == 12);
@@ -349,7 +349,7 @@ TEST(random_labels_are_counted)
 
     bed_start(&t, LIST);
     for (int i = 0; i < 600; i++) {
-        snprintf(name, sizeof name, "nx-%08x.wild.test", (unsigned)i * 2654435761u);
+        snprintf(name, sizeof(name), "nx-%08x.wild.test", (unsigned)i * 2654435761u);
         int rcode = ask(&t, name, DNS_A);
         answered += rcode != DNS_REFUSED;
         refused += rcode == DNS_REFUSED;
@@ -359,7 +359,7 @@ TEST(random_labels_are_counted)
     EXPECT(count_told(false, "dns budget", NULL) == 1);
     /* Names that are on the list as they are, and those that were asked for, still work. */
     EXPECT(ask(&t, "ok.test", DNS_A) == DNS_NOERROR);
-    snprintf(name, sizeof name, "nx-%08x.wild.test", 0u);
+    snprintf(name, sizeof(name), "nx-%08x.wild.test", 0u);
     EXPECT(ask(&t, name, DNS_AAAA) != DNS_REFUSED);
     bed_stop(&t);
 }
@@ -401,13 +401,13 @@ TEST(budgets_come_back)
     EXPECT(dns_budget_question(&b, now + s));
     /* In every minute, not only in those of the clock. */
     for (int i = 0; i < DNS_NAMES_PER_MINUTE; i++) {
-        snprintf(name, sizeof name, "n%d.test", i);
+        snprintf(name, sizeof(name), "n%d.test", i);
         EXPECT(dns_budget_name(&b, name, now + (i < 100 ? 0 : 50 * s)));
     }
     EXPECT(!dns_budget_name(&b, "more.test", now + 59 * s));
     EXPECT(dns_budget_name(&b, "n0.test", now + 59 * s));
     for (int i = 0; i < 100; i++) {
-        snprintf(name, sizeof name, "m%d.test", i);
+        snprintf(name, sizeof(name), "m%d.test", i);
         EXPECT(dns_budget_name(&b, name, now + 62 * s));
     }
     EXPECT(!dns_budget_name(&b, "more.test", now + 62 * s));
@@ -433,7 +433,7 @@ TEST(questions_at_once_are_bounded)
 
     bed_start(&t, OPEN);
     for (int i = 0; i < DNS_PENDING_MAX; i++) {
-        snprintf(name, sizeof name, "silent-%d.test", i);
+        snprintf(name, sizeof(name), "silent-%d.test", i);
         t.s->dns.asked = 0;
         d[i] = serve(&t, name, DNS_A, false);
         pending += d[i] != NULL;
@@ -509,7 +509,7 @@ TEST(the_name_of_an_address_that_stands_for_one)
     bed_start(&t, FAKES);
     ask(&t, "ok.test", DNS_A);
     const uint8_t *p = data(0, &ttl, &len);
-    snprintf(name, sizeof name, "%u.%u.%u.%u.in-addr.arpa", p[3], p[2], p[1], p[0]);
+    snprintf(name, sizeof(name), "%u.%u.%u.%u.in-addr.arpa", p[3], p[2], p[1], p[0]);
     unsigned asked = t.up.asked;
     EXPECT(ask(&t, name, DNS_PTR) == DNS_NOERROR && a.n == 1);
     EXPECT(memcmp(data(0, &ttl, &len), "\2ok\4test", 9) == 0 && len == 9);

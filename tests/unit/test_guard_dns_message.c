@@ -110,7 +110,7 @@ TEST(edns_is_read_and_its_options_are_passed_over)
 
     question("a.test", DNS_A);
     b.p[11] = 1;
-    opt(4096, 0, options, sizeof options);
+    opt(4096, 0, options, sizeof(options));
     EXPECT(read_question(&q) == 0 && q.edns && q.udp_max == 4096);
     question("a.test", DNS_A);
     b.p[11] = 1;
@@ -205,7 +205,7 @@ TEST(names_have_their_bounds)
     struct dns_question q;
     uint8_t label[65];
 
-    memset(label, 'a', sizeof label);
+    memset(label, 'a', sizeof(label));
     /* 253 characters: three labels of 63 and one of 61. */
     head(7, 0x0100, 1, 0, 0, 0);
     for (int i = 0; i < 4; i++) {
@@ -294,7 +294,7 @@ TEST(a_reply_has_the_question_and_its_records)
 
     question("A.Test", DNS_A);
     read_question(&q);
-    snprintf(r.name, sizeof r.name, "a.test");
+    snprintf(r.name, sizeof(r.name), "a.test");
     AUTO(strbuf_done) struct strbuf s = reply(&q, DNS_NOERROR, &r, 1, 512);
     EXPECT(s.len == b.len + 16);
     EXPECT(memcmp(s.buf, "\0\7\x81\x80\0\1\0\1\0\0\0\0", 12) == 0);
@@ -326,7 +326,7 @@ TEST(what_does_not_fit_is_cut_and_said)
     for (int i = 0; i < 40; i++) {
         r[i] = (struct dns_record){
             .type = DNS_AAAA, .len = 16, .data = (const uint8_t *)"0123456789abcdef"};
-        snprintf(r[i].name, sizeof r[i].name, "a.test");
+        snprintf(r[i].name, sizeof(r[i].name), "a.test");
     }
     AUTO(strbuf_done) struct strbuf s = reply(&q, DNS_NOERROR, r, 40, 512);
     EXPECT(s.len <= 512 && s.len > 512 - 28);
@@ -345,7 +345,7 @@ static int read_answer(const char *name, uint16_t type)
     AUTO(free_p) uint8_t *copy = malloc(b.len + 1);
 
     memcpy(copy, b.p, b.len);
-    memset(&a, 0xaa, sizeof a);
+    memset(&a, 0xaa, sizeof(a));
     return dns_answer_read(copy, b.len, 7, name, type, &a);
 }
 
@@ -494,10 +494,10 @@ TEST(large_data_is_bounded)
 {
     static uint8_t text[DNS_RDATA_MAX + 256];
 
-    for (size_t i = 0; i < sizeof text; i += 256)
+    for (size_t i = 0; i < sizeof(text); i += 256)
         text[i] = 255;
     answer_head("a.test", DNS_TXT, 4);
-    record(NULL, DNS_TXT, 5, text, sizeof text);
+    record(NULL, DNS_TXT, 5, text, sizeof(text));
     for (int i = 0; i < 3; i++)
         record(NULL, DNS_TXT, 5, text, DNS_RDATA_MAX);
     EXPECT(read_answer("a.test", DNS_TXT) == 0 && a.n == 2);
@@ -519,11 +519,11 @@ TEST(https_has_no_hints_and_no_ech)
                                    1, 0, 3, 2,   'h', '2', 0, 3, 0, 2, 0x20, 0xfb};
 
     answer_head("a.test", DNS_HTTPS, 1);
-    record(NULL, DNS_HTTPS, 5, full, sizeof full);
+    record(NULL, DNS_HTTPS, 5, full, sizeof(full));
     EXPECT(read_answer("a.test", DNS_HTTPS) == 0 && a.n == 1);
-    EXPECT(a.records[0].len == sizeof left && memcmp(a.records[0].data, left, sizeof left) == 0);
+    EXPECT(a.records[0].len == sizeof(left) && memcmp(a.records[0].data, left, sizeof(left)) == 0);
     /* Cut anywhere, it is none. */
-    for (size_t n = 0; n < sizeof full; n++) {
+    for (size_t n = 0; n < sizeof(full); n++) {
         answer_head("a.test", DNS_HTTPS, 1);
         record(NULL, DNS_HTTPS, 5, full, n);
         EXPECT(read_answer("a.test", DNS_HTTPS) == 0);
@@ -539,9 +539,9 @@ TEST(https_with_what_cannot_be_kept_is_left_out)
     static const uint8_t itself[] = {0, 1, 0, 0, 0, 0, 2, 0, 0};
 
     answer_head("a.test", DNS_SVCB, 3);
-    record(NULL, DNS_SVCB, 5, unknown, sizeof unknown);
-    record(NULL, DNS_SVCB, 5, disorder, sizeof disorder);
-    record(NULL, DNS_SVCB, 5, itself, sizeof itself);
+    record(NULL, DNS_SVCB, 5, unknown, sizeof(unknown));
+    record(NULL, DNS_SVCB, 5, disorder, sizeof(disorder));
+    record(NULL, DNS_SVCB, 5, itself, sizeof(itself));
     EXPECT(read_answer("a.test", DNS_SVCB) == 0 && a.n == 0);
 }
 

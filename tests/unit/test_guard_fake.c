@@ -65,7 +65,7 @@ TEST(the_one_not_used_longest_goes)
     fake_address(&s, "first.test", &first);
     fake_address(&s, "second.test", &second);
     for (int i = 0; i < 4094; i++) {
-        snprintf(name, sizeof name, "n%d.test", i);
+        snprintf(name, sizeof(name), "n%d.test", i);
         fake_address(&s, name, &a);
     }
     EXPECT(fake_name(&s, &first) != NULL); /* that is a use */
@@ -84,13 +84,13 @@ TEST(no_two_names_share_one)
     unsigned wrong = 0;
 
     for (int i = 0; i < 4096; i++) {
-        snprintf(name, sizeof name, "n%d.test", i);
+        snprintf(name, sizeof(name), "n%d.test", i);
         fake_address(&s, name, &a[i]);
     }
     for (int i = 0; i < 4096; i++) {
         const char *is = fake_name(&s, &a[i]);
 
-        snprintf(name, sizeof name, "n%d.test", i);
+        snprintf(name, sizeof(name), "n%d.test", i);
         wrong += !is || strcmp(is, name) != 0;
     }
     EXPECT(wrong == 0);

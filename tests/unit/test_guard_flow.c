@@ -31,7 +31,7 @@ struct dial *dial_new(struct guard *g, const struct net_addr *addrs, size_t n, d
 {
     (void)g, (void)n;
     assert(!seen.dial);
-    seen.dial = xcalloc(1, sizeof *seen.dial);
+    seen.dial = xcalloc(1, sizeof(*seen.dial));
     *seen.dial = (struct dial){done, arg, addrs[0]};
     seen.last = addrs[0];
     seen.n_dialled++;
@@ -114,7 +114,7 @@ void record_decision(struct sandbox *s, const struct decision *d)
     size_t at = strlen(seen.records);
 
     (void)s;
-    snprintf(seen.records + at, sizeof seen.records - at, "%s %s [%s]\n",
+    snprintf(seen.records + at, sizeof(seen.records) - at, "%s %s [%s]\n",
              d->allowed ? "allow" : "deny", d->rule ? d->rule : "-", d->detail ? d->detail : "");
 }
 
@@ -149,12 +149,12 @@ static struct policy *policy_of(const char *text)
 static void bed_start(struct bed *t, const char *policy)
 {
     struct sockaddr_in a = {.sin_family = AF_INET};
-    socklen_t len = sizeof a;
+    socklen_t len = sizeof(a);
 
-    memset(&seen, 0, sizeof seen);
+    memset(&seen, 0, sizeof(seen));
     *t = (struct bed){.client = -1, .server = -1};
     uv_loop_init(&t->loop);
-    t->guard = xcalloc(1, sizeof *t->guard);
+    t->guard = xcalloc(1, sizeof(*t->guard));
     t->guard->loop = &t->loop;
     t->guard->max_pairs = 100;
     t->sandbox = (struct sandbox){.guard = t->guard,
@@ -162,7 +162,7 @@ static void bed_start(struct bed *t, const char *policy)
                                   .policy = policy_of(policy),
                                   .refs = 1,
                                   .tcp = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)};
-    assert(bind(t->sandbox.tcp, (struct sockaddr *)&a, sizeof a) == 0 &&
+    assert(bind(t->sandbox.tcp, (struct sockaddr *)&a, sizeof(a)) == 0 &&
            listen(t->sandbox.tcp, 8) == 0 &&
            getsockname(t->sandbox.tcp, (struct sockaddr *)&a, &len) == 0);
     t->port = ntohs(a.sin_port);
@@ -175,7 +175,7 @@ static bool go_to(struct bed *t, const char *address)
 
     inet_pton(AF_INET, address, &a.sin_addr);
     t->client = socket(AF_INET, SOCK_STREAM, 0);
-    assert(connect(t->client, (struct sockaddr *)&a, sizeof a) == 0);
+    assert(connect(t->client, (struct sockaddr *)&a, sizeof(a)) == 0);
     fcntl(t->client, F_SETFL, O_NONBLOCK);
     return flows_accept(&t->sandbox);
 }
@@ -210,7 +210,7 @@ static bool has_come(void *arg)
 {
     struct wait *w = arg;
 
-    w->t->end = take_bytes(w->fd, w->t->got, sizeof w->t->got - 1, &w->t->len);
+    w->t->end = take_bytes(w->fd, w->t->got, sizeof(w->t->got) - 1, &w->t->len);
     w->t->got[w->t->len] = '\0';
     return w->t->end <= 0 || (w->want && strstr(w->t->got, w->want));
 }

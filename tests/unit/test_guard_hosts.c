@@ -47,7 +47,7 @@ static bool kernel_does(const struct request *q)
     } answer = {0};
 
     return s >= 0 && send(s, q, q->head.nlmsg_len, 0) > 0 &&
-           recv(s, &answer, sizeof answer, 0) > 0 && answer.error.error == 0;
+           recv(s, &answer, sizeof(answer), 0) > 0 && answer.error.error == 0;
 }
 
 static size_t address_bytes(const char *text, uint8_t *ret_family, uint8_t ret[16])
@@ -71,11 +71,11 @@ static bool change_address(const char *text, bool add)
                           .ifa_flags = IFA_F_NODAD,
                           .ifa_index = if_nametoindex("lo")};
     struct request q = {
-        .head = {.nlmsg_len = NLMSG_LENGTH(sizeof m),
+        .head = {.nlmsg_len = NLMSG_LENGTH(sizeof(m)),
                  .nlmsg_type = add ? RTM_NEWADDR : RTM_DELADDR,
                  .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | (add ? NLM_F_CREATE : 0)}};
 
-    memcpy(NLMSG_DATA(&q.head), &m, sizeof m);
+    memcpy(NLMSG_DATA(&q.head), &m, sizeof(m));
     add_attribute(&q, IFA_LOCAL, ip, len);
     add_attribute(&q, IFA_ADDRESS, ip, len);
     return kernel_does(&q);
@@ -92,15 +92,15 @@ static bool add_route(uint8_t family, const char *text, unsigned len, uint8_t ty
                       .rtm_protocol = RTPROT_STATIC,
                       .rtm_scope = type == RTN_LOCAL ? RT_SCOPE_HOST : RT_SCOPE_LINK,
                       .rtm_type = type};
-    struct request q = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof m),
+    struct request q = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(m)),
                                  .nlmsg_type = RTM_NEWROUTE,
                                  .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE}};
     uint8_t ip[16];
 
-    memcpy(NLMSG_DATA(&q.head), &m, sizeof m);
+    memcpy(NLMSG_DATA(&q.head), &m, sizeof(m));
     if (text)
         add_attribute(&q, RTA_DST, ip, address_bytes(text, &family, ip));
-    add_attribute(&q, RTA_OIF, &lo, sizeof lo);
+    add_attribute(&q, RTA_OIF, &lo, sizeof(lo));
     return kernel_does(&q);
 }
 
@@ -179,12 +179,12 @@ TEST(many_addresses)
     if (!h)
         return;
     for (int i = 0; i < 1000; i++) {
-        snprintf(text, sizeof text, "44.1.%d.%d", i / 250, i % 250);
+        snprintf(text, sizeof(text), "44.1.%d.%d", i / 250, i % 250);
         EXPECT(change_address(text, true));
     }
     hosts_update(h);
     for (int i = 0; i < 1000; i++) {
-        snprintf(text, sizeof text, "44.1.%d.%d", i / 250, i % 250);
+        snprintf(text, sizeof(text), "44.1.%d.%d", i / 250, i % 250);
         EXPECT(has(h, text));
     }
     hosts_free(h);

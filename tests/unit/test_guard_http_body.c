@@ -124,7 +124,7 @@ TEST(gzip_and_deflate_are_unpacked)
             AUTO(strbuf_done) struct strbuf out = {0};
             struct inflater *f = inflater_new();
             char packed[256];
-            size_t n = pack("hello hello hello", 17, bits[i], packed, sizeof packed);
+            size_t n = pack("hello hello hello", 17, bits[i], packed, sizeof(packed));
 
             strbuf_init(&out, 1000);
             EXPECT(unpack(f, packed, n, step, 3, &out) == 0);
@@ -139,9 +139,9 @@ TEST(a_file_of_two_members_is_one_body)
     AUTO(strbuf_done) struct strbuf out = {0};
     struct inflater *f = inflater_new();
     char packed[256];
-    size_t n = pack("one", 3, 31, packed, sizeof packed);
+    size_t n = pack("one", 3, 31, packed, sizeof(packed));
 
-    n += pack("two", 3, 31, packed + n, sizeof packed - n);
+    n += pack("two", 3, 31, packed + n, sizeof(packed) - n);
     strbuf_init(&out, 1000);
     EXPECT(unpack(f, packed, n, 1000, 1000, &out) == 0);
     EXPECT_STR(out.buf, "onetwo");
@@ -153,7 +153,7 @@ TEST(what_is_cut_or_broken_is_noticed)
     AUTO(strbuf_done) struct strbuf out = {0};
     struct inflater *f = inflater_new();
     char packed[256];
-    size_t n = pack("hello", 5, 31, packed, sizeof packed);
+    size_t n = pack("hello", 5, 31, packed, sizeof(packed));
 
     strbuf_init(&out, 1000);
     EXPECT(unpack(f, packed, n - 1, 1000, 1000, &out) == -EAGAIN);
@@ -186,7 +186,7 @@ static enum body_coding coding(const char *fields)
     static struct http_message m;
     const char *why;
     char text[256];
-    int n = snprintf(text, sizeof text, "GET / HTTP/1.1\r\n%s\r\n", fields);
+    int n = snprintf(text, sizeof(text), "GET / HTTP/1.1\r\n%s\r\n", fields);
 
     EXPECT(http_read_request(text, (size_t)n, &m, &why) == 0);
     return body_coding(&m);
@@ -199,7 +199,7 @@ TEST(a_look_inside_is_bounded)
     static char packed[PLAIN / 100];
     AUTO(free_p) char *plain = xcalloc(1, PLAIN);
     struct cleaner c = {.mode = SANITISE_REPORT, .inflater = inflater_new()};
-    uLongf left = sizeof packed;
+    uLongf left = sizeof(packed);
     struct sg_error e;
     size_t at = 0;
     int r;

@@ -132,7 +132,7 @@ static int host(const char *target, const char *value, bool tls)
 {
     static char text[512]; /* m points into it */
 
-    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, value);
+    snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, value);
     EXPECT(request(text) == 0);
     return http_check_host(&m, "a.test", tls ? 443 : 8080, tls, &why);
 }

@@ -28,7 +28,7 @@ static char document[16384];
 /* The rules, and one secret with these members. */
 static const char *with_secret(const char *rules, const char *value, const char *members)
 {
-    snprintf(document, sizeof document, "%s,\"secrets\":[{\"name\":\"key\",%s%s}]", rules,
+    snprintf(document, sizeof(document), "%s,\"secrets\":[{\"name\":\"key\",%s%s}]", rules,
              rig_sealed("key", value), members);
     return document;
 }
@@ -422,7 +422,7 @@ static void client_bulk(struct rig_end *e)
     char head[128];
 
     bulk_fill(data);
-    snprintf(head, sizeof head, "PUT / HTTP/1.1\r\nHost: api.test\r\nContent-Length: %u\r\n\r\n",
+    snprintf(head, sizeof(head), "PUT / HTTP/1.1\r\nHost: api.test\r\nContent-Length: %u\r\n\r\n",
              BULK);
     rig_send(e, head);
     rig_send_bytes(e, data, BULK);
@@ -440,7 +440,7 @@ static void serve_bulk(struct rig_end *e)
     rig_expect_head(e);
     while (e->got.len < BULK && rig_more(e))
         ;
-    snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", e->got.len);
+    snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", e->got.len);
     rig_send(e, head);
     rig_send_bytes(e, e->got.buf, e->got.len);
     rig_rest(e);
@@ -473,7 +473,7 @@ static void serve_endless(struct rig_end *e)
     rig_expect_head(e);
     rig_send(e, "HTTP/1.1 200 OK\r\n\r\n");
     for (int i = 0; i < 64; i++)
-        rig_send_bytes(e, data, sizeof data);
+        rig_send_bytes(e, data, sizeof(data));
 }
 
 TEST(a_client_that_leaves_ends_an_answer_without_end)
@@ -508,7 +508,7 @@ static void serve_fast(struct rig_end *e)
     rig_expect_head(e);
     rig_send(e, "HTTP/1.1 200 OK\r\nContent-Length: 8388608\r\n\r\n");
     for (int i = 0; i < 8; i++)
-        rig_send_bytes(e, data, sizeof data);
+        rig_send_bytes(e, data, sizeof(data));
     rig_rest(e);
 }
 
@@ -734,10 +734,10 @@ static size_t gzip(const char *text, size_t len, char *ret, size_t cap)
 static void serve_gzip(struct rig_end *e)
 {
     char packed[512], head[256];
-    size_t n = gzip("[" VALUE "]", strlen(VALUE) + 2, packed, sizeof packed);
+    size_t n = gzip("[" VALUE "]", strlen(VALUE) + 2, packed, sizeof(packed));
 
     rig_expect_head(e);
-    snprintf(head, sizeof head,
+    snprintf(head, sizeof(head),
              "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n", n);
     rig_send(e, head);
     rig_send_bytes(e, packed, n);
@@ -779,7 +779,7 @@ static void serve_log(struct rig_end *e)
 {
     struct timeval limit = {.tv_sec = 1};
 
-    setsockopt(e->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(e->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     rig_expect(e, "END");
     ok(e);
     rig_rest(e);
@@ -791,7 +791,7 @@ static void sanitised(const char *mode, const char *text, const char *status, co
     char members[256];
 
     rig_open(&r);
-    snprintf(members, sizeof members, "%s%s", BARE_RULE, mode);
+    snprintf(members, sizeof(members), "%s%s", BARE_RULE, mode);
     r.document = members;
     request = text;
     rig_play(&r);
@@ -848,9 +848,9 @@ TEST(who_waits_for_100_gets_it_when_the_body_is_sanitised)
 static void client_gzip(struct rig_end *e)
 {
     char packed[512], head[256];
-    size_t n = gzip("ask bob@example.com END", 23, packed, sizeof packed);
+    size_t n = gzip("ask bob@example.com END", 23, packed, sizeof(packed));
 
-    snprintf(head, sizeof head,
+    snprintf(head, sizeof(head),
              "POST / HTTP/1.1\r\nHost: api.test\r\nContent-Encoding: gzip\r\n"
              "Content-Length: %zu\r\nConnection: close\r\n\r\n",
              n);
@@ -879,7 +879,7 @@ static void client_bomb(struct rig_end *e)
     char head[256];
     size_t n = gzip(zeros, 64u << 20, packed, 1u << 20);
 
-    snprintf(head, sizeof head,
+    snprintf(head, sizeof(head),
              "POST / HTTP/1.1\r\nHost: api.test\r\nContent-Encoding: gzip\r\n"
              "Content-Length: %zu\r\n\r\n",
              n);

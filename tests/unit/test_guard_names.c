@@ -189,16 +189,17 @@ TEST(thousands)
     char name[64];
 
     for (int i = 0; i < N; i++) {
-        snprintf(patterns[i], sizeof patterns[i], "%sn%d.zone%d.test", i % 2 ? "*." : "", i, i % 7);
+        snprintf(patterns[i], sizeof(patterns[i]), "%sn%d.zone%d.test", i % 2 ? "*." : "", i,
+                 i % 7);
         names_add(n, patterns[i], patterns[i]);
     }
     for (int i = 0; i < N; i++) {
         const char *base = patterns[i] + (i % 2 ? 2 : 0);
 
-        snprintf(name, sizeof name, "x.y.%s", base);
+        snprintf(name, sizeof(name), "x.y.%s", base);
         EXPECT(names_find(n, base) == (i % 2 ? NULL : patterns[i]));
         EXPECT(names_find(n, name) == (i % 2 ? patterns[i] : NULL));
-        snprintf(name, sizeof name, "x%s", base);
+        snprintf(name, sizeof(name), "x%s", base);
         EXPECT(!names_find(n, name));
     }
     names_free(n);

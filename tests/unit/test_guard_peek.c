@@ -44,7 +44,7 @@ TEST(other_protocols_are_something_else)
     EXPECT(what("PING\r\n") == PEEK_OTHER);
     const char git[] = "0032git-upload-pack /project.git\0host=a.test\0";
     struct peek p;
-    peek_bytes((const uint8_t *)git, sizeof git - 1, &p);
+    peek_bytes((const uint8_t *)git, sizeof(git) - 1, &p);
     EXPECT(p.what == PEEK_OTHER);
     EXPECT(what("*1\r\n$4\r\nPING\r\n") == PEEK_OTHER);
     EXPECT(what("USER x 0 * :x\r\n") == PEEK_OTHER);

@@ -38,9 +38,10 @@ static const char *by_address(const struct policy *p, const char *address)
 
     policy_judge_address(p, &a, &j, &fallback);
     if (j.verdict == VERDICT_NAME)
-        snprintf(text, sizeof text, "name, else %s: %s", verdicts[fallback.verdict], fallback.rule);
+        snprintf(text, sizeof(text), "name, else %s: %s", verdicts[fallback.verdict],
+                 fallback.rule);
     else
-        snprintf(text, sizeof text, "%s: %s", verdicts[j.verdict], j.rule);
+        snprintf(text, sizeof(text), "%s: %s", verdicts[j.verdict], j.rule);
     EXPECT(fallback.verdict != VERDICT_NAME);
     return text;
 }
@@ -52,7 +53,7 @@ static const char *by_name(const struct policy *p, const char *name, const char 
     struct judgement j, q;
 
     policy_judge_name(p, name, address ? &a : NULL, &j);
-    snprintf(text, sizeof text, "%s: %s", verdicts[j.verdict], j.rule);
+    snprintf(text, sizeof(text), "%s: %s", verdicts[j.verdict], j.rule);
     if (!address) {
         policy_judge_question(p, name, &q);
         EXPECT(q.verdict == j.verdict && strcmp(q.rule, j.rule) == 0);
@@ -214,15 +215,15 @@ TEST(thousands_of_entries)
     p = policy(s.buf);
     for (int i = 1; i < N; i += 7) {
         if (i % 4 == 0) {
-            snprintf(name, sizeof name, "44.%d.%d.9", i / 4 / 256, i / 4 % 256);
-            snprintf(rule, sizeof rule, "allow: allow 44.%d.%d.0/24", i / 4 / 256, i / 4 % 256);
+            snprintf(name, sizeof(name), "44.%d.%d.9", i / 4 / 256, i / 4 % 256);
+            snprintf(rule, sizeof(rule), "allow: allow 44.%d.%d.0/24", i / 4 / 256, i / 4 % 256);
             EXPECT_STR(by_address(p, name), rule);
             continue;
         }
-        snprintf(name, sizeof name, "%sn%d.test", i % 2 ? "x.y." : "", i);
-        snprintf(rule, sizeof rule, "allow: allow %sn%d.test", i % 2 ? "*." : "", i);
+        snprintf(name, sizeof(name), "%sn%d.test", i % 2 ? "x.y." : "", i);
+        snprintf(rule, sizeof(rule), "allow: allow %sn%d.test", i % 2 ? "*." : "", i);
         EXPECT_STR(by_name(p, name, NULL), rule);
-        snprintf(name, sizeof name, "xn%d.test", i);
+        snprintf(name, sizeof(name), "xn%d.test", i);
         EXPECT_STR(by_name(p, name, NULL), "deny: default deny");
     }
     policy_unref(p);
@@ -446,7 +447,7 @@ TEST(proxies)
         struct sg_error e = {0};
         char text[200];
         int n =
-            snprintf(text, sizeof text, "{\"default\":\"allow\",\"proxy\":{\"address\":\"%s\"}}",
+            snprintf(text, sizeof(text), "{\"default\":\"allow\",\"proxy\":{\"address\":\"%s\"}}",
                      cases[i].address);
         int r = policy_parse(text, (size_t)n, NULL, &p, &e);
 
@@ -558,7 +559,7 @@ TEST(malformed_documents)
         struct policy *p = NULL;
         struct sg_error e = {0};
         char text[300];
-        int n = snprintf(text, sizeof text, "{\"default\":\"allow\",%s}", malformed[i]);
+        int n = snprintf(text, sizeof(text), "{\"default\":\"allow\",%s}", malformed[i]);
         int r = policy_parse(text, (size_t)n, k, &p, &e);
 
         if (r >= 0 || p || strncmp(e.message, "policy document: ", 17) != 0 || e.code != r) {

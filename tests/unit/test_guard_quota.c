@@ -19,7 +19,7 @@ uint64_t clock_ns(void)
 void record_decision(struct sandbox *s, const struct decision *d)
 {
     (void)s;
-    snprintf(told + strlen(told), sizeof told - strlen(told), "%s: %s\n", d->kind, d->rule);
+    snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s: %s\n", d->kind, d->rule);
 }
 
 static struct guard guard;
@@ -32,7 +32,7 @@ static void begin(struct sandbox *s, const char *limits)
     guard = (struct guard){.max_pairs = 1000};
     told[0] = '\0';
     *s = (struct sandbox){.guard = &guard};
-    snprintf(text, sizeof text, "{\"default\":\"allow\",%s}", limits);
+    snprintf(text, sizeof(text), "{\"default\":\"allow\",%s}", limits);
     EXPECT(policy_parse(text, strlen(text), NULL, &s->policy, &e) == 0);
 }
 
@@ -142,11 +142,11 @@ TEST(each_tenant_has_a_share_of_the_connections)
     for (size_t i = 0; i < ARRAY_SIZE(noisy); i++) {
         begin(&noisy[i], "\"flows\":0");
         noisy[i].guard = &g;
-        snprintf(noisy[i].tenant, sizeof noisy[i].tenant, "noisy000000000000000");
+        snprintf(noisy[i].tenant, sizeof(noisy[i].tenant), "noisy000000000000000");
     }
     begin(&quiet, "\"flows\":0");
     quiet.guard = &g;
-    snprintf(quiet.tenant, sizeof quiet.tenant, "quiet000000000000000");
+    snprintf(quiet.tenant, sizeof(quiet.tenant), "quiet000000000000000");
     for (size_t i = 0; i < 3000; i++)
         n += quota_take_flow(&noisy[i % 3]) == QUOTA_OK;
     EXPECT(n == 800);

@@ -20,7 +20,7 @@ static void reset_end(int fd)
 {
     struct linger hard = {.l_onoff = 1};
 
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
     close(fd);
 }
 
@@ -47,7 +47,7 @@ static void bed_start(struct bed *t, uint64_t limit, const char *first, const ch
 
     *t = (struct bed){.limit = limit};
     uv_loop_init(&t->loop);
-    t->guard = xcalloc(1, sizeof *t->guard);
+    t->guard = xcalloc(1, sizeof(*t->guard));
     t->guard->loop = &t->loop;
     tcp_pair(a);
     tcp_pair(b);
@@ -101,7 +101,7 @@ static void transfer_send(struct transfer *x)
     char buf[32768];
 
     while (x->sent < x->total) {
-        size_t n = x->total - x->sent < sizeof buf ? x->total - x->sent : sizeof buf;
+        size_t n = x->total - x->sent < sizeof(buf) ? x->total - x->sent : sizeof(buf);
         for (size_t i = 0; i < n; i++)
             buf[i] = byte_at(x->sent + i);
         ssize_t w = send(x->from, buf, n, MSG_NOSIGNAL);
@@ -116,7 +116,7 @@ static void transfer_send(struct transfer *x)
 static void transfer_take(struct transfer *x)
 {
     char buf[65536];
-    size_t len = 0, cap = x->slice ? x->slice : sizeof buf;
+    size_t len = 0, cap = x->slice ? x->slice : sizeof(buf);
 
     if (!x->reading || x->ended)
         return;
@@ -256,8 +256,8 @@ TEST(what_was_read_before_comes_first)
     EXPECT(send(t.sandbox, "two", 3, 0) == 3 && send(t.server, "four", 4, 0) == 4);
     for (int i = 0; i < 1000 && (up_len < 7 || down_len < 10); i++) {
         uv_run(&t.loop, UV_RUN_NOWAIT);
-        take_bytes(t.server, up, sizeof up, &up_len);
-        take_bytes(t.sandbox, down, sizeof down, &down_len);
+        take_bytes(t.server, up, sizeof(up), &up_len);
+        take_bytes(t.sandbox, down, sizeof(down), &down_len);
     }
     EXPECT(up_len == 7 && memcmp(up, "one two", 7) == 0);
     EXPECT(down_len == 10 && memcmp(down, "three four", 10) == 0);
@@ -270,22 +270,22 @@ TEST(urgent_data_hides_nothing_behind_it)
 {
     struct bed t;
     static char big[200000];
-    static char got[2 * sizeof big];
+    static char got[2 * sizeof(big)];
     size_t len = 0;
     int r = 1;
 
     bed_start(&t, 0, NULL, NULL);
-    memset(big, 'a', sizeof big);
-    EXPECT(send(t.sandbox, big, sizeof big, 0) == sizeof big);
+    memset(big, 'a', sizeof(big));
+    EXPECT(send(t.sandbox, big, sizeof(big), 0) == sizeof(big));
     EXPECT(send(t.sandbox, "!", 1, MSG_OOB) == 1);
-    memset(big, 'b', sizeof big);
-    EXPECT(send(t.sandbox, big, sizeof big, 0) == sizeof big);
+    memset(big, 'b', sizeof(big));
+    EXPECT(send(t.sandbox, big, sizeof(big), 0) == sizeof(big));
     shutdown(t.sandbox, SHUT_WR);
     for (uint64_t until = clock_ns() + ENDS_NS; r == 1 && clock_ns() < until;) {
         uv_run(&t.loop, UV_RUN_NOWAIT);
-        r = take_bytes(t.server, got, sizeof got, &len);
+        r = take_bytes(t.server, got, sizeof(got), &len);
     }
-    EXPECT(len == sizeof got && got[0] == 'a' && got[sizeof got - 1] == 'b');
+    EXPECT(len == sizeof(got) && got[0] == 'a' && got[sizeof(got) - 1] == 'b');
     EXPECT(is_quiet(&t.loop, 20));
     bed_stop(&t);
 }

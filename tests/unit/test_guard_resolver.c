@@ -19,15 +19,15 @@ static void bed_start(struct bed *t, bool two)
 
     *t = (struct bed){0};
     uv_loop_init(&t->loop);
-    t->guard = xcalloc(1, sizeof *t->guard);
+    t->guard = xcalloc(1, sizeof(*t->guard));
     t->guard->loop = &t->loop;
     rig_v4 = rig_v6 = true;
     rig_start(&t->a, &t->loop);
     rig_start(&t->b, &t->loop);
     if (two)
-        snprintf(servers, sizeof servers, "127.0.0.1:%u,127.0.0.1:%u", t->a.port, t->b.port);
+        snprintf(servers, sizeof(servers), "127.0.0.1:%u,127.0.0.1:%u", t->a.port, t->b.port);
     else
-        snprintf(servers, sizeof servers, "127.0.0.1:%u", t->a.port);
+        snprintf(servers, sizeof(servers), "127.0.0.1:%u", t->a.port);
     int r = resolver_new(t->guard, servers, &t->resolver, &e);
     if (r < 0)
         printf("# %s\n", e.message);
@@ -208,7 +208,7 @@ TEST(each_question_has_its_own_port_id_and_case)
     bed_start(&t, false);
     rig_v6 = false;
     for (int i = 0; i < 40; i++) {
-        snprintf(name, sizeof name, "ok-%02d-abcdefghijklmnopqrstuvwxyz.test", i);
+        snprintf(name, sizeof(name), "ok-%02d-abcdefghijklmnopqrstuvwxyz.test", i);
         o.done = false;
         resolver_ask(t.resolver, name, DNS_A, on_raw, &o);
         rig_run(&t.loop, &o.done, 5);
@@ -424,9 +424,9 @@ TEST(questions_under_way_are_bounded)
 
     bed_start(&t, false);
     t.a.silent = true;
-    memset(o, 0, sizeof o);
+    memset(o, 0, sizeof(o));
     for (int i = 0; i < 1100; i++) {
-        snprintf(name, sizeof name, "silent-%d.test", i);
+        snprintf(name, sizeof(name), "silent-%d.test", i);
         if (!resolver_ask(t.resolver, name, DNS_A, on_raw, &o[i]))
             failed++;
     }
@@ -455,7 +455,7 @@ TEST(servers_are_read_strictly)
         "fe80::1%lo"};
     static const char *const good[] = {"1.2.3.4",  "1.2.3.4:5353",     "::1", "[::1]",
                                        "[::1]:53", "1.2.3.4, 2606::1", "auto"};
-    struct guard *g = xcalloc(1, sizeof *g);
+    struct guard *g = xcalloc(1, sizeof(*g));
 
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         struct resolver *r = NULL;
@@ -479,7 +479,7 @@ static struct dns_answer answer_of(uint32_t ttl)
     struct dns_answer a = {.n = 1};
 
     a.records[0] = (struct dns_record){.type = DNS_A, .ttl = ttl, .len = 4, .data = a.store};
-    snprintf(a.records[0].name, sizeof a.records[0].name, "a.test");
+    snprintf(a.records[0].name, sizeof(a.records[0].name), "a.test");
     return a;
 }
 
@@ -517,12 +517,12 @@ TEST(the_cache_is_bounded_and_keeps_what_is_used)
 
     a.records[0].data = a.store;
     for (int i = 0; i < 20000; i++) {
-        snprintf(name, sizeof name, "n%d.test", i);
+        snprintf(name, sizeof(name), "n%d.test", i);
         resolver_cache_put(c, name, DNS_A, 0, &a, 0);
         EXPECT(resolver_cache_get(c, "n0.test", DNS_A, 1, &r, &got));
     }
     for (int i = 0; i < 20000; i++) {
-        snprintf(name, sizeof name, "n%d.test", i);
+        snprintf(name, sizeof(name), "n%d.test", i);
         there += resolver_cache_get(c, name, DNS_A, 1, &r, &got);
     }
     EXPECT(there == RESOLVER_CACHE_ENTRIES);
@@ -533,12 +533,12 @@ TEST(the_cache_is_bounded_and_keeps_what_is_used)
     a.records[1].ttl = 300;
     a.records[1].data = a.store + DNS_RDATA_MAX;
     for (int i = 0; i < 4000; i++) {
-        snprintf(name, sizeof name, "t%d.test", i);
+        snprintf(name, sizeof(name), "t%d.test", i);
         resolver_cache_put(c, name, DNS_TXT, 0, &a, 0);
     }
     there = 0;
     for (int i = 0; i < 4000; i++) {
-        snprintf(name, sizeof name, "t%d.test", i);
+        snprintf(name, sizeof(name), "t%d.test", i);
         there += resolver_cache_get(c, name, DNS_TXT, 1, &r, &got);
     }
     EXPECT(there > 500 && there <= RESOLVER_CACHE_BYTES / (2 * DNS_RDATA_MAX));

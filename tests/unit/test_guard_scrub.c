@@ -27,7 +27,7 @@ static void scrubs_inside(const struct scrub *s, const char *text)
     char want[256];
     size_t len = strlen(text);
 
-    snprintf(want, sizeof want, "%s", text);
+    snprintf(want, sizeof(want), "%s", text);
     memset(want + 1, '*', len - 2);
     scrubs(s, text, want);
 }
@@ -89,8 +89,8 @@ TEST(nor_do_capitals_hex_and_wide_characters)
         AUTO(strbuf_done) struct strbuf out = {0};
 
         strbuf_init(&out, 100);
-        scrub_text(s, wide, sizeof wide - 1, &out);
-        EXPECT(out.len == sizeof wide - 1 && strspn(out.buf, "*") == out.len);
+        scrub_text(s, wide, sizeof(wide) - 1, &out);
+        EXPECT(out.len == sizeof(wide) - 1 && strspn(out.buf, "*") == out.len);
     }
     scrub_free(s);
 }
@@ -109,7 +109,7 @@ TEST(base64_does_not_hide_it)
     static const char secret[] = "sk-live-?>~\xff\xfe-0123";
     struct scrub *s = scrub_new();
 
-    scrub_add(s, secret, sizeof secret - 1);
+    scrub_add(s, secret, sizeof(secret) - 1);
     for (size_t before = 0; before < 6; before++) {
         AUTO(strbuf_done) struct strbuf plain = {0}, text = {0}, out = {0};
 
@@ -117,7 +117,7 @@ TEST(base64_does_not_hide_it)
         strbuf_init(&text, 1000);
         strbuf_init(&out, 1000);
         strbuf_add(&plain, "user:x", before);
-        strbuf_add(&plain, secret, sizeof secret - 1);
+        strbuf_add(&plain, secret, sizeof(secret) - 1);
         strbuf_addstr(&plain, "tail");
         base64_encode(&text, plain.buf, plain.len);
         scrub_text(s, text.buf, text.len, &out);
@@ -155,7 +155,7 @@ TEST(nor_does_base64_in_lines)
                                          "\n    ", "%0A",  "\\u000a", "&#10;"};
     struct scrub *s = scrub_new();
 
-    scrub_add(s, secret, sizeof secret - 1);
+    scrub_add(s, secret, sizeof(secret) - 1);
     for (size_t before = 0; before < 3; before++) {
         AUTO(strbuf_done) struct strbuf plain = {0}, text = {0}, lines = {0}, out = {0};
 
@@ -164,7 +164,7 @@ TEST(nor_does_base64_in_lines)
         strbuf_init(&lines, 10000);
         strbuf_init(&out, 10000);
         strbuf_add(&plain, "ab", before);
-        strbuf_add(&plain, secret, sizeof secret - 1);
+        strbuf_add(&plain, secret, sizeof(secret) - 1);
         base64_encode(&text, plain.buf, plain.len);
         for (size_t b = 0; b < ARRAY_SIZE(breaks); b++)
             for (size_t column = 1; column < text.len; column++) {
@@ -212,14 +212,14 @@ TEST(what_repeats_itself_takes_no_longer)
     AUTO(strbuf_done) struct strbuf out = {0};
     struct scrub *s = scrub_new();
 
-    memset(secret, 'a', sizeof secret);
-    memset(text, 'a', sizeof text);
-    secret[sizeof secret - 1] = 'b';
-    strbuf_init(&out, sizeof text);
-    scrub_add(s, secret, sizeof secret);
+    memset(secret, 'a', sizeof(secret));
+    memset(text, 'a', sizeof(text));
+    secret[sizeof(secret) - 1] = 'b';
+    strbuf_init(&out, sizeof(text));
+    scrub_add(s, secret, sizeof(secret));
     /* With time that grows with the secret's length this would take minutes. */
-    scrub_text(s, text, sizeof text, &out);
-    EXPECT(out.len == sizeof text && strspn(out.buf, "*") == sizeof text);
+    scrub_text(s, text, sizeof(text), &out);
+    EXPECT(out.len == sizeof(text) && strspn(out.buf, "*") == sizeof(text));
     scrub_free(s);
 }
 
@@ -315,18 +315,18 @@ TEST(long_ones_are_found_over_many_pieces)
     struct scrub_stream st;
     char hex[4];
 
-    for (size_t i = 0; i < sizeof secret; i++)
+    for (size_t i = 0; i < sizeof(secret); i++)
         secret[i] = (char)(1 + i * 7919 % 255);
     strbuf_init(&out, 1u << 20);
-    scrub_add(s, secret, sizeof secret);
+    scrub_add(s, secret, sizeof(secret));
     scrub_stream_init(&st, s);
-    for (size_t i = 0; i < sizeof secret; i++) {
-        snprintf(hex, sizeof hex, "%%%02x", (unsigned char)secret[i]);
+    for (size_t i = 0; i < sizeof(secret); i++) {
+        snprintf(hex, sizeof(hex), "%%%02x", (unsigned char)secret[i]);
         scrub_feed(&st, hex, 3, false, &out);
     }
     scrub_feed(&st, "!", 1, true, &out);
-    EXPECT(out.len == 3 * sizeof secret + 1 && out.buf[out.len - 1] == '!');
-    EXPECT(strspn(out.buf, "*") == 3 * sizeof secret);
+    EXPECT(out.len == 3 * sizeof(secret) + 1 && out.buf[out.len - 1] == '!');
+    EXPECT(strspn(out.buf, "*") == 3 * sizeof(secret));
     scrub_stream_done(&st);
     scrub_free(s);
 }

@@ -273,26 +273,26 @@ TEST(what_is_no_message_of_the_protocol_is_refused)
     struct ipc_head good = {.magic = MAGIC, .seq = 7}, bad = {.magic = MAGIC + 1}, got;
     struct ipc_fds fds = {.max = 1};
     size_t before = open_fds();
-    char longer[sizeof good + 1] = {0};
+    char longer[sizeof(good) + 1] = {0};
 
-    memcpy(longer, &good, sizeof good);
+    memcpy(longer, &good, sizeof(good));
     fd_set_nonblock(p.s[1], true);
-    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof got, sizeof got, &fds) == -EAGAIN);
-    EXPECT(ipc_send(p.s[0], &good, sizeof good, &a, 1) == 0);
-    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof got, sizeof got, &fds) == sizeof got);
+    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof(got), sizeof(got), &fds) == -EAGAIN);
+    EXPECT(ipc_send(p.s[0], &good, sizeof(good), &a, 1) == 0);
+    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof(got), sizeof(got), &fds) == sizeof(got));
     EXPECT(got.seq == 7 && fds.n == 1);
     ipc_fds_close(&fds);
 
-    EXPECT(ipc_send(p.s[0], &bad, sizeof bad, &a, 1) == 0);
-    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof got, sizeof got, &fds) == -EPROTO && fds.n == 0);
-    EXPECT(ipc_send(p.s[0], &good, sizeof good - 1, &a, 1) == 0);
-    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof got, sizeof got, &fds) == -EPROTO && fds.n == 0);
-    EXPECT(ipc_send(p.s[0], longer, sizeof longer, &a, 1) == 0);
-    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof got, sizeof got, &fds) == -EPROTO && fds.n == 0);
+    EXPECT(ipc_send(p.s[0], &bad, sizeof(bad), &a, 1) == 0);
+    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof(got), sizeof(got), &fds) == -EPROTO && fds.n == 0);
+    EXPECT(ipc_send(p.s[0], &good, sizeof(good) - 1, &a, 1) == 0);
+    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof(got), sizeof(got), &fds) == -EPROTO && fds.n == 0);
+    EXPECT(ipc_send(p.s[0], longer, sizeof(longer), &a, 1) == 0);
+    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof(got), sizeof(got), &fds) == -EPROTO && fds.n == 0);
     EXPECT(open_fds() == before);
 
     close(steal_fd(&p.s[0]));
-    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof got, sizeof got, &fds) == -EPIPE);
+    EXPECT(ipc_take(p.s[1], MAGIC, &got, sizeof(got), sizeof(got), &fds) == -EPIPE);
 }
 
 TAP_MAIN

@@ -39,7 +39,7 @@ static int take(struct ipc_in *in)
     struct bed *b = bed_of(in->link);
 
     b->taken++;
-    snprintf(b->text, sizeof b->text, "%.*s", (int)(in->len - sizeof(struct ipc_head)),
+    snprintf(b->text, sizeof(b->text), "%.*s", (int)(in->len - sizeof(struct ipc_head)),
              ((struct message *)in->m)->text);
     b->fd = in->fds.n == 1 ? steal_fd(&in->fds.at[0]) : -1;
     return b->refuse ? -EPROTO : 0;
@@ -108,7 +108,7 @@ static int call(struct bed *b, void *arg)
 {
     struct message m = {.head.type = TYPE};
 
-    return ipc_link_call(&b->link, &(struct ipc_out){.head = &m, .len = sizeof m}, NULL, arg);
+    return ipc_link_call(&b->link, &(struct ipc_out){.head = &m, .len = sizeof(m)}, NULL, arg);
 }
 
 static int say(struct bed *b, const char *text, const int *fds, size_t n_fds)
@@ -116,7 +116,7 @@ static int say(struct bed *b, const char *text, const int *fds, size_t n_fds)
     struct ipc_head head = {.type = TYPE};
 
     return ipc_link_send(&b->link, &(struct ipc_out){.head = &head,
-                                                     .len = sizeof head,
+                                                     .len = sizeof(head),
                                                      .more = text,
                                                      .more_len = strlen(text),
                                                      .fds = fds,
@@ -136,14 +136,14 @@ static unsigned fill(struct bed *b)
 static bool hear(struct bed *b, struct message *ret, struct ipc_fds *fds)
 {
     *ret = (struct message){.head = {.magic = 0}};
-    return ipc_recv(b->peer, ret, sizeof *ret, fds) > 0;
+    return ipc_recv(b->peer, ret, sizeof(*ret), fds) > 0;
 }
 
 static void reply(struct bed *b, uint64_t seq)
 {
     struct message m = {.head = {.magic = MAGIC, .seq = seq}, .text = "reply"};
 
-    EXPECT(ipc_send(b->peer, &m, sizeof m, NULL, 0) == 0);
+    EXPECT(ipc_send(b->peer, &m, sizeof(m), NULL, 0) == 0);
 }
 
 TEST(messages_go_out_and_come_in)
@@ -160,7 +160,7 @@ TEST(messages_go_out_and_come_in)
     ipc_fds_close(&fds);
     EXPECT_STR(m.text, "hello");
 
-    EXPECT(ipc_send(b.peer, &m, sizeof m.head + 2, &b.peer, 1) == 0);
+    EXPECT(ipc_send(b.peer, &m, sizeof(m.head) + 2, &b.peer, 1) == 0);
     ipc_link_ready(&b.link);
     EXPECT(b.taken == 1 && b.fd >= 0 && b.gone == 0);
     EXPECT_STR(b.text, "he");
@@ -277,7 +277,7 @@ TEST(a_peer_that_sends_nonsense_is_gone)
 
         bed_open(&b);
         b.refuse = i == ARRAY_SIZE(bad); /* the owner does not take it */
-        memcpy(bytes, b.refuse ? &(uint32_t){MAGIC} : &bad[i].magic, sizeof bad[i].magic);
+        memcpy(bytes, b.refuse ? &(uint32_t){MAGIC} : &bad[i].magic, sizeof(bad[i].magic));
         EXPECT(ipc_send(b.peer, bytes, b.refuse ? sizeof(struct message) : bad[i].len, NULL, 0) ==
                0);
         ipc_link_ready(&b.link);

@@ -35,7 +35,7 @@ static void server_close(struct server *s)
     for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
         char path[128];
 
-        snprintf(path, sizeof path, "%s/%s", s->dir, files[i]);
+        snprintf(path, sizeof(path), "%s/%s", s->dir, files[i]);
         unlink(path);
     }
     EXPECT(rmdir(s->dir) == 0);
@@ -121,11 +121,11 @@ TEST(the_database_has_hashes_only)
     struct server a = server_open(&loop), b = server_open(&loop);
     make_key(&a, "acme", key, &info);
     EXPECT(becomes(&loop, &b, key, true));
-    snprintf(sql, sizeof sql,
+    snprintf(sql, sizeof(sql),
              "SELECT count(*) FROM sandglass.api_key k WHERE k::text LIKE '%%' || '%s' || '%%'",
              key + 4);
     EXPECT_STR(pg_sql(sql), "0");
-    snprintf(sql, sizeof sql,
+    snprintf(sql, sizeof(sql),
              "SELECT count(*) FROM sandglass.api_key k WHERE k.hash = "
              "encode(sha256('%s'), 'hex') AND revoked_at IS NULL",
              key);

@@ -15,7 +15,7 @@ static void merge_runs(struct sandbox *x)
     for (size_t end = x->stack->n; end > 0;) {
         size_t n = 1 + roll((unsigned)end);
         struct sg_error e = {0};
-        snprintf(name, sizeof name, "m%u", ++made);
+        snprintf(name, sizeof(name), "m%u", ++made);
         if (roll(4)) {
             EXPECT(sandbox_merge(x, end - n, n, name, NULL, 0, &e) == 0);
             EXPECT_STR(e.message, "");
@@ -76,7 +76,7 @@ static bool goes_to_another(size_t n_files, size_t bytes)
     EXPECT(scratch_make(64u << 20, 10000, &s, NULL) == 0);
     memset(text, 'x', bytes);
     for (size_t i = 0; i < n_files; i++) {
-        snprintf(name, sizeof name, "f%zu", i);
+        snprintf(name, sizeof(name), "f%zu", i);
         put_text(s->mount, name, text);
     }
     s->discard = take_over;
@@ -130,13 +130,13 @@ TEST(opaque_where_something_is_hidden)
     sandbox_freeze(&x, &b, NULL);
     at = x.scratch->mount;
     for (size_t i = 0; i < ARRAY_SIZE(tops); i++) {
-        snprintf(path, sizeof path, "u1/%s", tops[i]);
+        snprintf(path, sizeof(path), "u1/%s", tops[i]);
         layer_dir(&x, path, false);
-        snprintf(path, sizeof path, "u1/%s/low", tops[i]);
+        snprintf(path, sizeof(path), "u1/%s/low", tops[i]);
         put_text(at, path, "1");
-        snprintf(path, sizeof path, "u3/%s", tops[i]);
+        snprintf(path, sizeof(path), "u3/%s", tops[i]);
         layer_dir(&x, path, i == 5);
-        snprintf(path, sizeof path, "u3/%s/high", tops[i]);
+        snprintf(path, sizeof(path), "u3/%s/high", tops[i]);
         put_text(at, path, "3");
     }
     layer_dir(&x, "u2/over_dir", false);
@@ -217,9 +217,9 @@ TEST(a_failure_leaves_nothing)
     m.scratch = s->mount;
     EXPECT(mkdirat(s->mount, "s1", 0755) == 0 && mkdirat(s->mount, "s2", 0755) == 0);
     for (int i = 0; i < 5; i++) {
-        snprintf(path, sizeof path, "s%d/d%d", 1 + i % 2, i);
+        snprintf(path, sizeof(path), "s%d/d%d", 1 + i % 2, i);
         EXPECT(mkdirat(s->mount, path, 0755) == 0);
-        snprintf(path, sizeof path, "s%d/d%d/f", 1 + i % 2, i);
+        snprintf(path, sizeof(path), "s%d/d%d/f", 1 + i % 2, i);
         put_text(s->mount, path, "x");
     }
     EXPECT(mkdirat(s->mount, "m", 0755) == 0);

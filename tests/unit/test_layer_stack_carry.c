@@ -25,14 +25,14 @@ TEST(a_number_stays_over_freezes_and_on_other_disks)
         sandbox_freeze(&a, &b, PATHS("/d/db"));
         inside(true);
         EXPECT(inode_of(a.root, "d/db") == number);
-        snprintf(text, sizeof text, "%d", i - 1);
+        snprintf(text, sizeof(text), "%d", i - 1);
         EXPECT(holds(a.root, "d/db", text));
-        snprintf(text, sizeof text, "%d", i);
+        snprintf(text, sizeof(text), "%d", i);
         put_text(a.root, "d/db", text);
         EXPECT(inode_of(a.root, "d/db") == number);
     }
     for (int i = 0; i < 5; i++) {
-        snprintf(text, sizeof text, "u%d/d/db", i + 1);
+        snprintf(text, sizeof(text), "u%d/d/db", i + 1);
         EXPECT(holds(a.scratch->mount, text, (char[]){(char)('0' + i), '\0'}));
     }
     inside(false);
@@ -275,14 +275,14 @@ TEST(a_budget_for_all_files_together)
         inside(true);
         make_deep(a.root, 20, "file", deep);
         for (unsigned i = 0; i < 5; i++) {
-            snprintf(path, sizeof path, "f%u", layer * 5 + i);
+            snprintf(path, sizeof(path), "f%u", layer * 5 + i);
             put_text(a.root, path, "x");
         }
         inside(false);
         sandbox_freeze(&a, &b, NULL);
     }
     for (unsigned i = 0; i < 100; i++) {
-        snprintf(path, sizeof path, "/f%u", i);
+        snprintf(path, sizeof(path), "/f%u", i);
         EXPECT(layer_stack_carry(a.stack, a.scratch, a.upper, path, &left, NULL) == 0);
         carried += was_carried(&a, path);
     }
@@ -304,13 +304,13 @@ TEST(attributes_count)
     struct sandbox a;
     int fd;
 
-    memset(value, 'v', sizeof value);
+    memset(value, 'v', sizeof(value));
     bed_begin(&b);
     sandbox_begin(&a, &b, NULL, NULL);
     inside(true);
     EXPECT(mkdirat(a.root, "dir", 0755) == 0);
     fd = openat(a.root, "dir", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    EXPECT(fsetxattr(fd, "user.much", value, sizeof value, 0) == 0);
+    EXPECT(fsetxattr(fd, "user.much", value, sizeof(value), 0) == 0);
     put_text(fd, "file", "x");
     close(fd);
     inside(false);
@@ -319,7 +319,7 @@ TEST(attributes_count)
     EXPECT(!was_carried(&a, "/dir"));
     left.bytes = 65536;
     EXPECT(layer_stack_carry(a.stack, a.scratch, a.upper, "/dir/file", &left, NULL) == 0);
-    EXPECT(was_carried(&a, "/dir/file") && left.bytes < 65536 - sizeof value);
+    EXPECT(was_carried(&a, "/dir/file") && left.bytes < 65536 - sizeof(value));
     sandbox_end(&a);
     bed_end(&b);
 }
@@ -365,7 +365,7 @@ TEST(looks_of_files_and_their_directories)
     EXPECT(st.st_mtim.tv_sec == 7 && st.st_atim.tv_nsec == 6);
     EXPECT(st.st_size == (40 << 20) + 3 && st.st_blocks < 1000);
     fd = openat(a.root, "d/e/f", O_RDONLY | O_CLOEXEC);
-    EXPECT(fgetxattr(fd, "user.k", value, sizeof value) == 5);
+    EXPECT(fgetxattr(fd, "user.k", value, sizeof(value)) == 5);
     EXPECT(pread(fd, value, 3, 40 << 20) == 3 && memcmp(value, "end", 3) == 0);
     close(fd);
     up = openat(a.scratch->mount, "u2/d/e", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -398,7 +398,7 @@ TEST(what_is_not_taken_along)
     EXPECT(unlinkat(a.root, "removed", 0) == 0);
     put_text(a.root, "gone", "a file now");
     inside(false);
-    for (size_t i = 0; i + 2 < sizeof deep; i += 2)
+    for (size_t i = 0; i + 2 < sizeof(deep); i += 2)
         memcpy(deep + i, "/x", 3);
     sandbox_freeze(&a, &b,
                    PATHS("/d", "/fifo", "/link", "/link/f", "/gone/f", "/removed", "/nowhere", "/",
@@ -442,7 +442,7 @@ static void open_some(struct open_files *o, const struct sandbox *x)
         path[0] = '/';
         random_path(path + 1);
         if (i == 0)
-            snprintf(path, sizeof o->paths[0], "/db");
+            snprintf(path, sizeof(o->paths[0]), "/db");
         AUTO(close_p) int fd = sys_openat2(x->root, path + 1, &how);
         if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
             continue;
@@ -475,7 +475,7 @@ static void move_on(const struct bed *b, struct sandbox *x, unsigned round)
     before = show_root(x->root);
     old = stack_copy(x->stack);
     upper = openat(x->scratch->mount, x->upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    snprintf(name, sizeof name, "m%u", round);
+    snprintf(name, sizeof(name), "m%u", round);
     if (old->n > 1 && roll(3) == 0)
         EXPECT(sandbox_merge(x, 0, 2 + roll((unsigned)old->n - 1), name, &upper, 1, NULL) == 0);
     check_open(&o, x, "merged");

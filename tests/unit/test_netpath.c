@@ -81,7 +81,7 @@ static int connect_from(const struct place *p, int type, const char *to, uint16_
 
     EXPECT(home >= 0 && setns(p->pidfd, CLONE_NEWNET) == 0);
     s = socket(a.any.sa_family, type | SOCK_CLOEXEC, 0);
-    r = connect(s, &a.any, a.any.sa_family == AF_INET ? sizeof a.ip4 : sizeof a.ip6);
+    r = connect(s, &a.any, a.any.sa_family == AF_INET ? sizeof(a.ip4) : sizeof(a.ip6));
     if (r == 0)
         return s;
     r = -errno;
@@ -234,10 +234,10 @@ TEST(this_host_has_each_of_them)
     EXPECT(count_fds() == fds);
     after = netpath_open_home(&e);
     char a[64] = "", b[64] = "", link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", before);
-    EXPECT(readlink(link, a, sizeof a - 1) > 0);
-    snprintf(link, sizeof link, "/proc/self/fd/%d", after);
-    EXPECT(readlink(link, b, sizeof b - 1) > 0);
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", before);
+    EXPECT(readlink(link, a, sizeof(a) - 1) > 0);
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", after);
+    EXPECT(readlink(link, b, sizeof(b) - 1) > 0);
     EXPECT_STR(a, b);
     close(after);
 }

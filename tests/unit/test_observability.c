@@ -39,7 +39,7 @@ static void read_table(const char *column, struct table *ret)
     char head[64], *rest, *line;
 
     *ret = (struct table){0};
-    snprintf(head, sizeof head, "\n| %s |", column);
+    snprintf(head, sizeof(head), "\n| %s |", column);
     rest = strstr(page, head);
     EXPECT(rest != NULL);
     if (!rest)
@@ -52,7 +52,7 @@ static void read_table(const char *column, struct table *ret)
 
         EXPECT(len < NAME_MAX_);
         snprintf(ret->names[ret->n], NAME_MAX_, "%.*s", (int)len, line + 3);
-        snprintf(ret->rows[ret->n++], sizeof ret->rows[0], "%s", line);
+        snprintf(ret->rows[ret->n++], sizeof(ret->rows[0]), "%s", line);
     }
 }
 
@@ -99,11 +99,11 @@ TEST(every_metric_with_its_type_and_label)
         char type[32], label[64];
 
         EXPECT(row != NULL);
-        snprintf(type, sizeof type, "| %s |", figures[i].type);
+        snprintf(type, sizeof(type), "| %s |", figures[i].type);
         EXPECT(row && strcasestr(row, type) != NULL);
         if (!figures[i].label)
             continue;
-        snprintf(label, sizeof label, "`%.*s`", (int)strcspn(figures[i].label, ":"),
+        snprintf(label, sizeof(label), "`%.*s`", (int)strcspn(figures[i].label, ":"),
                  figures[i].label);
         EXPECT(row && strstr(row, label) != NULL);
     }

@@ -16,7 +16,7 @@ TEST(isolated_code_runs_by_itself)
 TEST(read_only_mounts_run_by_themselves)
 {
     struct sg_mount m = {.source = "/srv/x", .target = "/mnt/x"};
-    struct sg_options o = {.size = sizeof o, .mounts = &m, .n_mounts = 1};
+    struct sg_options o = {.size = sizeof(o), .mounts = &m, .n_mounts = 1};
 
     EXPECT(policy_check(&o, &e) == 0);
 }
@@ -24,7 +24,7 @@ TEST(read_only_mounts_run_by_themselves)
 TEST(writable_mounts_need_approval_and_the_rule_is_named)
 {
     struct sg_mount m = {.source = "/srv/x", .target = "/mnt/x", .writable = true};
-    struct sg_options o = {.size = sizeof o, .mounts = &m, .n_mounts = 1};
+    struct sg_options o = {.size = sizeof(o), .mounts = &m, .n_mounts = 1};
     struct sg_policy p = {.allow_writable_mounts = true};
 
     EXPECT(policy_check(&o, &e) == -EACCES && e.kind == SG_ERR_DENIED);
@@ -39,7 +39,7 @@ TEST(writable_mounts_need_approval_and_the_rule_is_named)
 TEST(network_needs_approval)
 {
     static const char *const list[] = {"a.test", "192.0.2.0/24", NULL};
-    struct sg_options o = {.size = sizeof o, .network = SG_NETWORK_ALLOW};
+    struct sg_options o = {.size = sizeof(o), .network = SG_NETWORK_ALLOW};
     struct sg_policy p = {.allow_network = true};
 
     EXPECT(policy_check(&o, &e) == -EACCES && strstr(e.message, "'network'"));
@@ -56,7 +56,7 @@ TEST(network_needs_approval)
 TEST(network_lists_are_checked)
 {
     static const char *const none[] = {NULL}, *const bad[] = {"a.test", "a b", NULL};
-    struct sg_options o = {.size = sizeof o, .network = SG_NETWORK_LIST, .approved = true};
+    struct sg_options o = {.size = sizeof(o), .network = SG_NETWORK_LIST, .approved = true};
 
     EXPECT(policy_check(&o, &e) == -EINVAL);
     o.network_allow = none;
@@ -75,7 +75,7 @@ TEST(mount_targets_must_be_plain_absolute_paths)
 
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         struct sg_mount m = {.source = "/srv/x", .target = bad[i]};
-        struct sg_options o = {.size = sizeof o, .mounts = &m, .n_mounts = 1};
+        struct sg_options o = {.size = sizeof(o), .mounts = &m, .n_mounts = 1};
         bool refused = policy_check(&o, &e) == -EINVAL;
         if (!refused)
             printf("# '%s' is accepted\n", bad[i]);

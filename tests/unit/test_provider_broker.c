@@ -47,7 +47,7 @@ static enum kernel_news_kind told(struct bed *b, uint32_t op, int first, int sec
     struct kernel_news news;
     struct sg_error e = {0};
 
-    EXPECT(ipc_send(b->broker, &reply, sizeof reply, fds, second < 0 ? 1 : 2) == 0);
+    EXPECT(ipc_send(b->broker, &reply, sizeof(reply), fds, second < 0 ? 1 : 2) == 0);
     close_p(&first);
     close_p(&second);
     process_kernels.take(&b->p, &news, &e);

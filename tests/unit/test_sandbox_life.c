@@ -39,7 +39,7 @@ static struct order from_checkpoint(void)
 {
     struct order o = {.flags = ORDER_STATE};
 
-    snprintf(o.snapshot, sizeof o.snapshot, CHECKPOINT);
+    snprintf(o.snapshot, sizeof(o.snapshot), CHECKPOINT);
     return o;
 }
 
@@ -50,7 +50,7 @@ static void order(struct rig *r, uint32_t op, uint32_t flags)
     if (op == ORDER_REWIND)
         o = from_checkpoint();
     if (op == ORDER_CHECKPOINT)
-        snprintf(o.snapshot, sizeof o.snapshot, "another0000000000000");
+        snprintf(o.snapshot, sizeof(o.snapshot), "another0000000000000");
     rig_order(r, op, 0, o);
     rig_run(r);
 }
@@ -161,7 +161,7 @@ static void happen(struct rig *r, enum event event)
                           .fd = -1,
                           .checkpoint = checkpoint_find(r->s, CHECKPOINT)};
 
-    snprintf(o.snapshot, sizeof o.snapshot, "other000000000000000");
+    snprintf(o.snapshot, sizeof(o.snapshot), "other000000000000000");
     if (event == ON_NOT_STARTED || event == ON_FAILED || event == ON_BROKER_GONE)
         h.r = err_set(&e, SG_ERR_INTERNAL, -EIO, "it failed");
     if (event == ON_CHECKPOINT)

@@ -51,7 +51,7 @@ static uint32_t run(const struct seccomp_prog *p, const struct seccomp_data *d)
 
         switch (i->code) {
         case BPF_LD | BPF_W | BPF_ABS:
-            if (i->k % 4 || i->k + 4 > sizeof *d)
+            if (i->k % 4 || i->k + 4 > sizeof(*d))
                 return BROKEN;
             memcpy(&a, (const char *)d + i->k, 4);
             break;
@@ -480,7 +480,7 @@ static struct seccomp_policy make_policy(struct made *m, unsigned checked)
     static const struct seccomp_range holes[] = {{20, 25}, {90, 140}};
     struct seccomp_policy p = {.rules = m->rules, .holes = holes, .n_holes = ARRAY_SIZE(holes)};
 
-    memset(m, 0, sizeof *m);
+    memset(m, 0, sizeof(*m));
     p.last_nr = xorshift() % (SECCOMP_NR_MAX + 1);
     for (unsigned nr = 0; nr <= p.last_nr; nr++) {
         struct seccomp_rule *rule = &m->rules[p.n_rules];
@@ -653,7 +653,7 @@ static int try_all(void)
         const uint64_t *a = attempts[i].args;
         int got = syscall(attempts[i].nr, a[0], a[1], a[2], a[3], a[4]) < 0 ? errno : 0;
 
-        if (write(results_fd, &got, sizeof got) != sizeof got)
+        if (write(results_fd, &got, sizeof(got)) != sizeof(got))
             return 1;
     }
     return 0;
@@ -668,7 +668,7 @@ TEST(kernel_enforces_it)
     EXPECT(confined(try_all) == 0);
     close(fds[1]);
     for (size_t i = 0; i < ARRAY_SIZE(attempts); i++) {
-        EXPECT(read(fds[0], &got, sizeof got) == sizeof got);
+        EXPECT(read(fds[0], &got, sizeof(got)) == sizeof(got));
         if (got != attempts[i].want)
             printf("# %s: errno %d, not %d\n", attempts[i].what, got, attempts[i].want);
         EXPECT(got == attempts[i].want);

@@ -112,7 +112,7 @@ TEST(what_is_known_is_bounded)
 
     EXPECT(budget_take(&b, A, "kept", &kept, &e) == 0);
     for (unsigned i = 0; i < 2 * BUDGET_CLASSES; i++) {
-        snprintf(name, sizeof name, "layer%u", i);
+        snprintf(name, sizeof(name), "layer%u", i);
         use_some(&b, A, name, 1, MIB);
     }
     EXPECT(b.classes.n == BUDGET_CLASSES);

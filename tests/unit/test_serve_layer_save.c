@@ -49,7 +49,7 @@ static void dir(const char *path, bool opaque)
     char full[256];
 
     EXPECT(mkdirat(top_fd, path, 0755) == 0);
-    snprintf(full, sizeof full, "%s/%s", top, path);
+    snprintf(full, sizeof(full), "%s/%s", top, path);
     EXPECT(!opaque || setxattr(full, "trusted.overlay.opaque", "y", 1, 0) == 0);
 }
 
@@ -70,7 +70,7 @@ static bool is_opaque(const char *path)
 {
     char full[256], v = 0;
 
-    snprintf(full, sizeof full, "%s/%s", top, path);
+    snprintf(full, sizeof(full), "%s/%s", top, path);
     return getxattr(full, "trusted.overlay.opaque", &v, 1) == 1 && v == 'y';
 }
 
@@ -174,7 +174,7 @@ TEST(ids_modes_times_and_attributes)
     EXPECT(fchownat(top_fd, "upper/f", FIRST_ID + 1000, FIRST_ID + 65535, 0) == 0);
     EXPECT(fchmodat(top_fd, "upper/f", 06755, 0) == 0);
     EXPECT(utimensat(top_fd, "upper/f", times, 0) == 0);
-    snprintf(full, sizeof full, "%s/upper/f", top);
+    snprintf(full, sizeof(full), "%s/upper/f", top);
     EXPECT(setxattr(full, "user.k", "value", 5, 0) == 0);
     EXPECT(setxattr(full, "trusted.k", "value", 5, 0) == 0);
     put("upper/foreign", "x");
@@ -190,9 +190,9 @@ TEST(ids_modes_times_and_attributes)
     EXPECT(st.st_uid == 1000 && st.st_gid == 65535);
     EXPECT((st.st_mode & 07777) == 0755); /* no set-uid program of root's on the host */
     EXPECT(st.st_mtim.tv_sec == 7 && st.st_mtim.tv_nsec == 8);
-    snprintf(full, sizeof full, "%s/out/it/f", top);
-    EXPECT(getxattr(full, "user.k", value, sizeof value) == 5 && memcmp(value, "value", 5) == 0);
-    EXPECT(getxattr(full, "trusted.k", value, sizeof value) < 0);
+    snprintf(full, sizeof(full), "%s/out/it/f", top);
+    EXPECT(getxattr(full, "user.k", value, sizeof(value)) == 5 && memcmp(value, "value", 5) == 0);
+    EXPECT(getxattr(full, "trusted.k", value, sizeof(value)) < 0);
     EXPECT(fstatat(top_fd, "out/it/foreign", &st, 0) == 0 && st.st_uid == 65534 &&
            st.st_gid == 65534);
     EXPECT(fstatat(top_fd, "out/it/d", &st, 0) == 0 && (st.st_mode & 07777) == 03770);
@@ -276,7 +276,7 @@ TEST(what_was_removed_is_not_listed)
     dir("upper/d", false);
     whiteout("upper/d/gone");
     EXPECT(save(true, true, &bytes, &e) == 0);
-    snprintf(lower, sizeof lower, "%s/out/it:%s/upper/d", top, top);
+    snprintf(lower, sizeof(lower), "%s/out/it:%s/upper/d", top, top);
     EXPECT(sys_fsconfig_string(fs, "lowerdir", lower) == 0 && sys_fsconfig_create(fs) == 0);
     root = sys_fsmount(fs, 0);
     for (int i = 0; i < 2; i++) {

@@ -85,7 +85,7 @@ TEST(timers_fire_in_the_order_of_their_times)
 
 TEST(a_callback_may_free_another_object_whose_event_is_pending)
 {
-    struct probe *a = xcalloc(1, sizeof *a), *b = xcalloc(1, sizeof *b), *left;
+    struct probe *a = xcalloc(1, sizeof(*a)), *b = xcalloc(1, sizeof(*b)), *left;
     struct reactor re;
     struct sg_error e;
     int p[2], q[2];

@@ -224,10 +224,10 @@ TEST(the_manual_of_the_file_has_every_setting_and_its_default)
         const struct setting_info *info = setting_info(k);
         char entry[128];
 
-        snprintf(entry, sizeof entry, "\n*%s*", info->key);
+        snprintf(entry, sizeof(entry), "\n*%s*", info->key);
         expect_in("sandglass.conf(5)", text, entry);
         if (info->normal[0]) {
-            snprintf(entry, sizeof entry, "Default: *%s%s*", info->normal[0] == '*' ? "\\" : "",
+            snprintf(entry, sizeof(entry), "Default: *%s%s*", info->normal[0] == '*' ? "\\" : "",
                      info->normal);
             expect_in("sandglass.conf(5)", text, entry);
         }
@@ -246,11 +246,11 @@ TEST(the_manual_and_the_completion_have_every_flag)
         char entry[64];
 
         if (o->letter)
-            snprintf(entry, sizeof entry, "\n*-%c*, *--%s*", o->letter, o->name);
+            snprintf(entry, sizeof(entry), "\n*-%c*, *--%s*", o->letter, o->name);
         else
-            snprintf(entry, sizeof entry, "\n*--%s*", o->name);
+            snprintf(entry, sizeof(entry), "\n*--%s*", o->name);
         expect_in("sandglass-serve(1)", page, entry);
-        snprintf(entry, sizeof entry, "--%s", o->name);
+        snprintf(entry, sizeof(entry), "--%s", o->name);
         expect_in("the completion", completion, entry);
         EXPECT(o->help && o->help[0]);
     }

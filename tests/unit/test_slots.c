@@ -22,7 +22,7 @@ static const char *group_path(const char *below)
     const char *top =
         access("/sys/fs/cgroup/pids", F_OK) == 0 ? "/sys/fs/cgroup/pids" : "/sys/fs/cgroup";
 
-    snprintf(path, sizeof path, "%s/sandglass/%s", top, below);
+    snprintf(path, sizeof(path), "%s/sandglass/%s", top, below);
     return path;
 }
 
@@ -119,11 +119,12 @@ static pid_t crash_with_sleeper(uint32_t *ret_slot)
         }
         char ready;
         EXPECT(read(q[0], &ready, 1) == 1);
-        EXPECT(write(p[1], &s.first, sizeof s.first) > 0 && write(p[1], &child, sizeof child) > 0);
+        EXPECT(write(p[1], &s.first, sizeof(s.first)) > 0 &&
+               write(p[1], &child, sizeof(child)) > 0);
         raise(SIGKILL);
     }
-    EXPECT(read(p[0], ret_slot, sizeof *ret_slot) == sizeof *ret_slot);
-    EXPECT(read(p[0], &sleeper, sizeof sleeper) == sizeof sleeper);
+    EXPECT(read(p[0], ret_slot, sizeof(*ret_slot)) == sizeof(*ret_slot));
+    EXPECT(read(p[0], &sleeper, sizeof(sleeper)) == sizeof(sleeper));
     waitpid(pid, NULL, 0);
     return sleeper;
 }
@@ -135,7 +136,7 @@ TEST(a_crash_leaves_a_stale_slot_that_is_swept)
     char path[64];
     pid_t sleeper = crash_with_sleeper(&slot);
 
-    snprintf(path, sizeof path, SERVER "/" TENANT "/%u", slot);
+    snprintf(path, sizeof(path), SERVER "/" TENANT "/%u", slot);
     EXPECT(access(group_path(path), F_OK) == 0);
 
     EXPECT(kill(sleeper, 0) == 0);
@@ -158,14 +159,14 @@ TEST(groups_of_the_old_layout_are_swept)
 
     EXPECT(slots_take(&s, 1, &e) == 0);
     slot = s.first;
-    snprintf(name, sizeof name, "%u", slot);
+    snprintf(name, sizeof(name), "%u", slot);
     EXPECT(mkdir(group_path(""), 0755) == 0 || errno == EEXIST);
     EXPECT(mkdir(group_path(name), 0755) == 0);
     sleeper = fork();
     if (sleeper == 0)
         for (close(s.fd);;)
             pause();
-    snprintf(name, sizeof name, "%u/cgroup.procs", slot);
+    snprintf(name, sizeof(name), "%u/cgroup.procs", slot);
     FILE *f = fopen(group_path(name), "we");
     EXPECT(f && fprintf(f, "%d", (int)sleeper) > 0 && fclose(f) == 0);
     EXPECT(slots_count(&used, &stale, &e) == 0 && stale == 0);
@@ -173,7 +174,7 @@ TEST(groups_of_the_old_layout_are_swept)
     EXPECT(slots_count(&used, &stale, &e) == 0 && stale == 1);
     EXPECT(slots_sweep_all(&e) == 1);
     EXPECT(was_killed(sleeper));
-    snprintf(name, sizeof name, "%u", slot);
+    snprintf(name, sizeof(name), "%u", slot);
     EXPECT(access(group_path(name), F_OK) < 0);
     EXPECT(slots_count(&used, &stale, &e) == 0 && stale == 0);
 }

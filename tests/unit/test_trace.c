@@ -345,7 +345,7 @@ TEST(a_span_is_bounded)
     json_t *root, *span;
 
     rig_configure(JSON_ON);
-    memset(large, 'x', sizeof large - 1);
+    memset(large, 'x', sizeof(large) - 1);
     /* A character of three bytes over the cut. */
     memcpy(large + SPAN_VALUE_MAX - 1, "\xe2\x82\xac", 3);
     struct span *s = span_begin(SPAN_CELL, NULL);
@@ -372,7 +372,7 @@ TEST(the_worst_span_fits)
     static char worst[SPAN_VALUE_MAX + 1];
     static const char *const on[] = {JSON_ON, "otlp_endpoint = http://127.0.0.1:1\n"};
 
-    memset(worst, '\x01', sizeof worst - 1); /* six bytes each in JSON */
+    memset(worst, '\x01', sizeof(worst) - 1); /* six bytes each in JSON */
     for (size_t k = 0; k < ARRAY_SIZE(on); k++) {
         rig_configure(on[k]);
         struct span *s = span_begin(SPAN_CELL, NULL);

@@ -116,10 +116,10 @@ TEST(a_table_is_worked_off_to_its_end)
     uint64_t page = (uint64_t)call(&a, SYS_mmap, 0, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC);
 
     EXPECT(tracee_write(a.pid, page, cpu_code, cpu_code_len) == 0);
-    EXPECT(tracee_write(a.pid, page + 64, table, sizeof table) == 0);
+    EXPECT(tracee_write(a.pid, page + 64, table, sizeof(table)) == 0);
     EXPECT(cpu_aim_table(a.pid, &a.state, page, page + 64, page + PAGE - 64) == 0);
     EXPECT(tracee_continue(a.pid, &e) == 0 && tracee_await_trap(a.pid, &e) == 0);
-    EXPECT(tracee_read(a.pid, page + 64, table, sizeof table) == 0);
+    EXPECT(tracee_read(a.pid, page + 64, table, sizeof(table)) == 0);
     EXPECT(table[0].ret == a.pid && table[2].ret == 027);
     EXPECT(table[3].ret == -EBADF); /* one that fails does not stop it */
     EXPECT(table[4].ret == getpid());
@@ -133,18 +133,19 @@ TEST(code_becomes_the_process_s_own)
     static const uint8_t code[8] = {0x0f, 0x05}, other[2] = {0x90, 0x90};
     int fd = fcntl(memfd_create("code", 0), F_DUPFD, 10);
     struct sg_error e = {0};
-    EXPECT(fd >= 0 && ftruncate(fd, PAGE) == 0 && pwrite(fd, code, sizeof code, 0) == sizeof code);
+    EXPECT(fd >= 0 && ftruncate(fd, PAGE) == 0 &&
+           pwrite(fd, code, sizeof(code), 0) == sizeof(code));
     struct adder a = adder_start(&e);
     struct cpu_call map = {.nr = SYS_mmap,
                            .args = {0, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0}};
     int64_t page = 0;
 
     EXPECT(tracee_call(a.pid, &a.state, a.call_at, &map, &page, &e) == 0);
-    EXPECT(pwrite(fd, other, sizeof other, 0) == sizeof other);
+    EXPECT(pwrite(fd, other, sizeof(other), 0) == sizeof(other));
     EXPECT(!cpu_is_call(a.pid, (uint64_t)page));
-    EXPECT(pwrite(fd, code, sizeof other, 0) == sizeof other);
+    EXPECT(pwrite(fd, code, sizeof(other), 0) == sizeof(other));
     EXPECT(cpu_own_call(a.pid, (uint64_t)page) == 0);
-    EXPECT(pwrite(fd, other, sizeof other, 0) == sizeof other);
+    EXPECT(pwrite(fd, other, sizeof(other), 0) == sizeof(other));
     EXPECT(cpu_is_call(a.pid, (uint64_t)page));
     map.args[3] = MAP_SHARED;
     EXPECT(tracee_call(a.pid, &a.state, a.call_at, &map, &page, &e) == 0);

@@ -21,10 +21,10 @@ TEST(a_copy_has_the_memory_and_goes_its_own_way)
 
     EXPECT(source_copy(t.h, &t.state, t.call_at, &copy, &e) == 0);
     EXPECT(copy > 0 && copy != t.h);
-    EXPECT(tracee_read(copy, at, &here, sizeof here) == 0);
-    EXPECT(tracee_write(copy, at, &there, sizeof there) == 0);
-    EXPECT(tracee_read(t.k, at, &now, sizeof now) == 0 && now == here);
-    EXPECT(tracee_read(t.h, at, &now, sizeof now) == 0 && now == here);
+    EXPECT(tracee_read(copy, at, &here, sizeof(here)) == 0);
+    EXPECT(tracee_write(copy, at, &there, sizeof(there)) == 0);
+    EXPECT(tracee_read(t.k, at, &now, sizeof(now)) == 0 && now == here);
+    EXPECT(tracee_read(t.h, at, &now, sizeof(now)) == 0 && now == here);
     twin_go(&t);
     EXPECT(twin_answers(&t));
     tracee_kill(copy);
@@ -57,7 +57,7 @@ static void refused(const uint8_t *code, size_t len)
     EXPECT(tracee_read(t.k, t.call_at, before, len) == 0);
     for (size_t i = 0; i < len; i += sizeof(long)) { /* its code cannot be written otherwise */
         long word;
-        memcpy(&word, code + i, sizeof word);
+        memcpy(&word, code + i, sizeof(word));
         EXPECT(ptrace(PTRACE_POKEDATA, t.k, (void *)(uintptr_t)(t.call_at + i), (void *)word) == 0);
     }
     EXPECT(source_copy(t.h, &t.state, t.call_at, &copy, &e) == -ESRCH);
@@ -67,7 +67,7 @@ static void refused(const uint8_t *code, size_t len)
     t.h = 0;
     for (size_t i = 0; i < len; i += sizeof(long)) {
         long word;
-        memcpy(&word, before + i, sizeof word);
+        memcpy(&word, before + i, sizeof(word));
         ptrace(PTRACE_POKEDATA, t.k, (void *)(uintptr_t)(t.call_at + i), (void *)word);
     }
     twin_go(&t);
@@ -80,7 +80,7 @@ TEST(another_call_ends_the_twin)
     /* mov eax, getppid; syscall */
     static const uint8_t code[8] = {0xb8, SYS_getppid, 0, 0, 0, 0x0f, 0x05, 0xcc};
 
-    refused(code, sizeof code);
+    refused(code, sizeof(code));
 }
 
 TEST(the_right_call_with_other_arguments_ends_the_twin)
@@ -88,30 +88,30 @@ TEST(the_right_call_with_other_arguments_ends_the_twin)
     /* mov edi, CLONE_UNTRACED | SIGCHLD; syscall */
     static const uint8_t code[8] = {0xbf, SIGCHLD, 0, 0x80, 0, 0x0f, 0x05, 0xcc};
 
-    refused(code, sizeof code);
+    refused(code, sizeof(code));
 }
 
 TEST(the_right_call_at_another_place_ends_the_twin)
 {
     static const uint8_t code[8] = {0x90, 0x90, 0x0f, 0x05, 0xcc, 0xcc, 0xcc, 0xcc};
 
-    refused(code, sizeof code);
+    refused(code, sizeof(code));
 }
 
 TEST(the_call_of_another_processor_mode_ends_the_twin)
 {
     static const uint8_t code[8] = {0xcd, 0x80, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc};
 
-    refused(code, sizeof code);
+    refused(code, sizeof(code));
 }
 
 TEST(a_trap_or_a_loop_ends_the_twin)
 {
     static const uint8_t trap[8] = {0xcc, 0xcc}, loop[8] = {0xeb, 0xfe}, fault[8] = {0x0f, 0x0b};
 
-    refused(trap, sizeof trap);
-    refused(loop, sizeof loop);
-    refused(fault, sizeof fault);
+    refused(trap, sizeof(trap));
+    refused(loop, sizeof(loop));
+    refused(fault, sizeof(fault));
 }
 
 /* A page of K with a call in it, which another thread of the same memory rewrites all the time. */
@@ -137,7 +137,7 @@ static void begin_race(void *arg)
     struct race *r = arg;
     char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    memcpy(r->code + 2, rest, sizeof rest);
+    memcpy(r->code + 2, rest, sizeof(rest));
     *r->racer = clone(race_on, stack + 65536, CLONE_VM | SIGCHLD, r->code);
     if (*r->racer < 0)
         _exit(1);

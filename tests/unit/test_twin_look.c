@@ -73,8 +73,8 @@ TEST(a_report_has_an_end_and_says_what_it_left_out)
     size_t len = 0;
     json_t *j;
 
-    memset(name, '\n', sizeof name);
-    name[sizeof name - 1] = '\0';
+    memset(name, '\n', sizeof(name));
+    name[sizeof(name) - 1] = '\0';
     findings_init(&f);
     for (int k = 0; k < 20; k++) {
         findings_kernel_begin(&f);
@@ -255,7 +255,7 @@ static void map_memory_of(int flags)
     int fd = memfd_create("m", 0), ro;
     char name[32];
 
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
     ro = open(name, O_RDONLY);
     if (ftruncate(fd, 4096) < 0 ||
         mmap(NULL, 4096, PROT_READ, flags, ro < 0 ? fd : ro, 0) == MAP_FAILED)

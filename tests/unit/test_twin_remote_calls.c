@@ -100,7 +100,7 @@ static pid_t start(long (*what)(struct outcome *o), struct outcome *o)
         o->result = what(o);
         o->error = errno;
         o->took_ns = clock_ns() - begun;
-        if (!getcwd(o->cwd, sizeof o->cwd))
+        if (!getcwd(o->cwd, sizeof(o->cwd)))
             o->cwd[0] = '\0';
         o->phase = 2;
         _exit(0);
@@ -137,7 +137,7 @@ static void visited(long (*what)(struct outcome *o))
     EXPECT(o->phase == 2 && o->result == 0);
     EXPECT(o->took_ns >= 290000000ull);
     EXPECT_STR(o->cwd, "/proc");
-    munmap(o, sizeof *o);
+    munmap(o, sizeof(*o));
 }
 
 TEST(a_sleep_lasts_as_long_as_it_would_have)
@@ -182,7 +182,7 @@ TEST(what_fails_is_told_and_the_process_goes_on)
     EXPECT(waitpid(pid, NULL, 0) == pid);
     EXPECT(o->phase == 2 && o->result == 0);
     remote_calls_done(&v);
-    munmap(o, sizeof *o);
+    munmap(o, sizeof(*o));
 }
 
 /* A signal of the right kind looks like the end of the table. */
@@ -227,7 +227,7 @@ TEST(a_stopped_process_stays_so)
     EXPECT(o->phase == 2);
     EXPECT_STR(o->cwd, "/tmp");
     remote_calls_done(&v);
-    munmap(o, sizeof *o);
+    munmap(o, sizeof(*o));
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -240,7 +240,7 @@ static void write_file(const char *dir, const char *name, const char *text)
 {
     char path[128];
 
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     EXPECT(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     close(fd);
@@ -252,7 +252,7 @@ static void remove_all(const char *dir)
     char path[128];
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
         unlink(path);
     }
     rmdir(dir);
@@ -272,12 +272,12 @@ static off_t offset_of(pid_t pid, int fd, char ret_path[256], int *ret_flags)
     char path[64], line[256] = "";
     long long at = -1;
 
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
     ssize_t n = readlink(path, ret_path, 255);
     ret_path[n > 0 ? n : 0] = '\0';
-    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
+    snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
     int info = open(path, O_RDONLY | O_CLOEXEC);
-    if (info >= 0 && read(info, line, sizeof line - 1) > 0)
+    if (info >= 0 && read(info, line, sizeof(line) - 1) > 0)
         sscanf(line, "pos: %lld flags: %o", &at, (unsigned *)ret_flags);
     close(info);
     return (off_t)at;
@@ -288,7 +288,7 @@ static void is_open(pid_t pid, int fd, const char *dir, const char *name, off_t 
     char want[128], path[256];
     int have = 0;
 
-    snprintf(want, sizeof want, "%s/%s", dir, name);
+    snprintf(want, sizeof(want), "%s/%s", dir, name);
     EXPECT(offset_of(pid, fd, path, &have) == offset);
     EXPECT_STR(path, want);
     EXPECT((have & (O_ACCMODE | O_APPEND | O_CLOEXEC)) == flags);
@@ -312,12 +312,12 @@ TEST(files_are_opened_again_under_their_numbers)
     is_open(t.k, 4, p.old, "a", 3, O_RDWR | O_CLOEXEC);
 
     l.cwd = strdup(p.new);
-    snprintf(path, sizeof path, "%s/a", p.new);
+    snprintf(path, sizeof(path), "%s/a", p.new);
     open_files_add(
         &l,
         &(struct open_file){
             .fd = 4, .same = -1, .flags = O_RDWR | O_CLOEXEC, .offset = 3, .path = strdup(path)});
-    snprintf(path, sizeof path, "%s/b", p.new);
+    snprintf(path, sizeof(path), "%s/b", p.new);
     open_files_add(&l, &(struct open_file){.fd = 5,
                                            .same = -1,
                                            .flags = O_WRONLY | O_APPEND | O_CREAT | O_EXCL,
@@ -330,7 +330,7 @@ TEST(files_are_opened_again_under_their_numbers)
     is_open(t.k, 4, p.new, "a", 3, O_RDWR | O_CLOEXEC);
     is_open(t.k, 5, p.new, "b", 0, O_WRONLY | O_APPEND);
     is_open(t.k, 9, p.new, "a", 3, O_RDWR);
-    snprintf(path, sizeof path, "/proc/%d/fd/6", t.k);
+    snprintf(path, sizeof(path), "/proc/%d/fd/6", t.k);
     EXPECT(access(path, F_OK) < 0); /* nothing is left over */
     twin_go(&t);
     EXPECT(twin_answers(&t));

@@ -136,7 +136,7 @@ static struct sandbox *make_sandbox(const char *context)
     char id[ID_LEN + 1];
 
     sandbox_spec_init(&spec);
-    memcpy(spec.tenant, TENANT, sizeof spec.tenant);
+    memcpy(spec.tenant, TENANT, sizeof(spec.tenant));
     memcpy(spec.context, context, strlen(context));
     id_random(id);
     struct sandbox *b = sandbox_new(&here.front, id, &spec);
@@ -154,8 +154,8 @@ static void tell(const struct sandbox *b, enum order_tell what, uint64_t cpu_use
                              .state = STATE_PAUSED,
                              .stats = {.cpu_usec = cpu_usec, .memory_used = memory}};
 
-    memcpy(a.id, b->id, sizeof a.id);
-    EXPECT(ipc_send(here.warden, &a, sizeof a, NULL, 0) >= 0);
+    memcpy(a.id, b->id, sizeof(a.id));
+    EXPECT(ipc_send(here.warden, &a, sizeof(a), NULL, 0) >= 0);
     turn();
 }
 
@@ -165,9 +165,9 @@ static void reply(int code)
     struct order_answer a = {.magic = ORDER_MAGIC, .tell = TELL_REPLY, .code = code};
     struct order o;
 
-    while (ipc_recv(here.warden, &o, sizeof o, NULL) == (ssize_t)sizeof o)
+    while (ipc_recv(here.warden, &o, sizeof(o), NULL) == (ssize_t)sizeof(o))
         a.seq = o.seq;
-    EXPECT(ipc_send(here.warden, &a, sizeof a, NULL, 0) >= 0);
+    EXPECT(ipc_send(here.warden, &a, sizeof(a), NULL, 0) >= 0);
     turn();
 }
 
@@ -281,12 +281,12 @@ TEST(what_connections_carried_is_counted_where_it_belongs)
     /* Its connections are cut when it ends, and told of after that. */
     sandbox_kill(dying, NULL, NULL);
     usage_egress(&here.front, TENANT, dying->id, 10, 0);
-    memcpy(id, dying->id, sizeof id);
+    memcpy(id, dying->id, sizeof(id));
     tell(dying, TELL_ENDED, 0, 0);
     reply(0);
     sandbox_unref(dying);
     usage_egress(&here.front, TENANT, id, 20, 0);
-    memcpy(id, b->id, sizeof id);
+    memcpy(id, b->id, sizeof(id));
     end_sandbox(b, 0);
     usage_egress(&here.front, TENANT, id, 300, 0);
     /* One that this front never knew; and what is no sandbox at all. */
@@ -432,7 +432,7 @@ TEST(a_full_ledger_counts_for_the_tenant)
     set_up();
 
     for (unsigned i = 0; i < LEDGER_MAX + 100; i++) {
-        snprintf(add.context, sizeof add.context, "%020u", i);
+        snprintf(add.context, sizeof(add.context), "%020u", i);
         usage_put_back(&add, 1);
     }
     finish();

@@ -21,7 +21,7 @@ static void on_event(uv_poll_t *w, int status, int events)
     ssize_t n;
 
     (void)status, (void)events;
-    while ((n = recv(t->fd, buf, sizeof buf, MSG_DONTWAIT)) > 0 || errno == ECONNREFUSED) {
+    while ((n = recv(t->fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0 || errno == ECONNREFUSED) {
         if (n < 0)
             t->refused++;
         else
@@ -45,11 +45,11 @@ TEST(an_error_is_not_the_end)
     struct bed t = {.fd = socket(AF_INET, SOCK_DGRAM, 0)};
     int other = socket(AF_INET, SOCK_DGRAM, 0);
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, own;
-    socklen_t len = sizeof a;
+    socklen_t len = sizeof(a);
 
-    assert(bind(other, (struct sockaddr *)&a, sizeof a) == 0 &&
+    assert(bind(other, (struct sockaddr *)&a, sizeof(a)) == 0 &&
            getsockname(other, (struct sockaddr *)&a, &len) == 0 &&
-           connect(t.fd, (struct sockaddr *)&a, sizeof a) == 0 &&
+           connect(t.fd, (struct sockaddr *)&a, sizeof(a)) == 0 &&
            getsockname(t.fd, (struct sockaddr *)&own, &len) == 0);
     close(other);
     uv_loop_init(&t.loop);
@@ -58,8 +58,8 @@ TEST(an_error_is_not_the_end)
     EXPECT(send(t.fd, "x", 1, 0) == 1); /* to a port that nobody has any more */
     EXPECT(turns_until(&t.loop, was_refused, &t));
     other = socket(AF_INET, SOCK_DGRAM, 0);
-    EXPECT(bind(other, (struct sockaddr *)&a, sizeof a) == 0);
-    EXPECT(sendto(other, "y", 1, 0, (struct sockaddr *)&own, sizeof own) == 1);
+    EXPECT(bind(other, (struct sockaddr *)&a, sizeof(a)) == 0);
+    EXPECT(sendto(other, "y", 1, 0, (struct sockaddr *)&own, sizeof(own)) == 1);
     EXPECT(turns_until(&t.loop, has_got, &t));
     EXPECT(is_quiet(&t.loop, 20));
     watch_drop(&t.watch);

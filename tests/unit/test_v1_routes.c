@@ -668,13 +668,13 @@ TEST(usage_by_conversation_with_prices)
     make("priced", "a", id);
     json_t *row = json_incref(call_acme("GET", NULL, "/v1/contexts/%s", id)->json);
     for (int i = 0; i < 2; i++)
-        snprintf(adds[i].tenant, sizeof adds[i].tenant, "%s", field_of(row, "tenantId"));
-    snprintf(adds[0].context, sizeof adds[0].context, "%s", id);
+        snprintf(adds[i].tenant, sizeof(adds[i].tenant), "%s", field_of(row, "tenantId"));
+    snprintf(adds[0].context, sizeof(adds[0].context), "%s", id);
     json_decref(row);
     store->ops->usage_add(store, adds, 2, on_added, &added);
     while (!added)
         server_turn(-1);
-    snprintf(server.front.settings.prices, sizeof server.front.settings.prices, "%s",
+    snprintf(server.front.settings.prices, sizeof(server.front.settings.prices), "%s",
              "cpu=0.05/h,egress=0.09/G,execution=0.0001,currency=EUR");
     struct answer *a = call_acme("GET", NULL, "/v1/usage?by=conversation&conversationId=priced");
     const json_t *one = json_array_get(part(a->json, "conversations"), 0);

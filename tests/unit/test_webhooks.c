@@ -35,17 +35,17 @@ int exporter_post(struct exporter *h, const struct exporter_post *post)
         return refuse ? refuse : -EAGAIN;
     struct sent *s = &sent[n_sent];
     *s = (struct sent){.done = post->done, .arg = post->arg};
-    snprintf(s->url, sizeof s->url, "%s", post->url);
-    snprintf(s->body, sizeof s->body, "%.*s", (int)post->len, (const char *)post->body);
+    snprintf(s->url, sizeof(s->url), "%s", post->url);
+    snprintf(s->body, sizeof(s->body), "%.*s", (int)post->len, (const char *)post->body);
     for (const struct exporter_header *x = post->headers; x->name; x++) {
         const char *value = hidden_reveal(x->value);
 
         if (strcmp(x->name, "Sandglass-Event") == 0)
-            snprintf(s->kind, sizeof s->kind, "%s", value);
+            snprintf(s->kind, sizeof(s->kind), "%s", value);
         else if (strcmp(x->name, "Sandglass-Delivery") == 0)
             s->event = strtoull(value, NULL, 10);
         else if (strcmp(x->name, "Sandglass-Signature") == 0)
-            snprintf(s->signature, sizeof s->signature, "%s", value);
+            snprintf(s->signature, sizeof(s->signature), "%s", value);
     }
     EXPECT_STR(post->content_type, "application/json");
     n_sent++;
@@ -172,7 +172,7 @@ static void check_signature(const struct sent *s)
     char text[1024], hex[65] = "";
     unsigned len = 0;
     long long t = strtoll(s->signature + 2, NULL, 10);
-    int n = snprintf(text, sizeof text, "%lld.%s", t, s->body);
+    int n = snprintf(text, sizeof(text), "%lld.%s", t, s->body);
 
     EXPECT(strncmp(s->signature, "t=", 2) == 0);
     EXPECT(t > clock_wall_ms() / 1000 - 60 && t <= clock_wall_ms() / 1000);

@@ -44,13 +44,13 @@ int exporter_post(struct exporter *h, const struct exporter_post *post)
     *p = (struct posted){.post = *post, .len = post->len, .body = malloc(post->len + 1)};
     memcpy(p->body, post->body, post->len);
     p->body[post->len] = '\0';
-    snprintf(p->url, sizeof p->url, "%s", post->url);
-    snprintf(p->type, sizeof p->type, "%s", post->content_type);
-    strbuf_init(&headers, sizeof p->headers - 1);
+    snprintf(p->url, sizeof(p->url), "%s", post->url);
+    snprintf(p->type, sizeof(p->type), "%s", post->content_type);
+    strbuf_init(&headers, sizeof(p->headers) - 1);
     for (size_t i = 0; i < EXPORTER_HEADERS && post->headers[i].name; i++)
         strbuf_addf(&headers, "%s: %s\n", post->headers[i].name,
                     hidden_reveal(post->headers[i].value));
-    snprintf(p->headers, sizeof p->headers, "%s", headers.buf);
+    snprintf(p->headers, sizeof(p->headers), "%s", headers.buf);
     strbuf_done(&headers);
     return 0;
 }
@@ -123,7 +123,7 @@ static inline double rig_counted(const char *fate)
 
     strbuf_init(&out, 1024 * 1024);
     figures_print(&out);
-    snprintf(line, sizeof line, "sandglass_trace_spans_total{fate=\"%s\"} ", fate);
+    snprintf(line, sizeof(line), "sandglass_trace_spans_total{fate=\"%s\"} ", fate);
     const char *at = strstr(out.buf, line);
     return at ? strtod(at + strlen(line), NULL) : 0;
 }

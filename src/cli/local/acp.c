@@ -70,7 +70,7 @@ static int end_with(struct hosting *h, int status, const char *whose, enum fault
 
     h->end = (struct ending){.status = status, .whose = whose, .fault = fault};
     va_start(ap, fmt);
-    vsnprintf(h->end.text, sizeof h->end.text, fmt, ap);
+    vsnprintf(h->end.text, sizeof(h->end.text), fmt, ap);
     va_end(ap);
     return -1;
 }
@@ -88,7 +88,7 @@ static int end_by_timeout(struct hosting *h, const char *when)
 {
     char time[32];
 
-    format_duration_us(h->o->cage.timeout_ms * 1000, time, sizeof time);
+    format_duration_us(h->o->cage.timeout_ms * 1000, time, sizeof(time));
     return end_with(h, CLI_EXIT_TIMEOUT, "timeout", FAULT_SANDBOX,
                     "the time limit of %s was reached%s%s; raise it with --timeout", time,
                     *when ? " " : "", when);
@@ -145,7 +145,7 @@ static int load_secrets(struct hosting *h, struct sg_error *e)
 {
     const struct acp_options *o = h->o;
 
-    h->secrets = xcalloc(o->n_secrets + 1, sizeof *h->secrets);
+    h->secrets = xcalloc(o->n_secrets + 1, sizeof(*h->secrets));
     for (size_t i = 0; i < o->n_secrets; i++) {
         const struct acp_secret *s = &o->secrets[i];
         const char *value = getenv(s->variable);
@@ -174,11 +174,11 @@ static int place_source(struct hosting *h, struct sg_error *e)
         return err_set(e, SG_ERR_INVALID, -EUSERS, "unknown user '%.32s': use user or root",
                        h->o->cage.user);
     if (into[0] == '/')
-        snprintf(h->into, sizeof h->into, "%s", into);
+        snprintf(h->into, sizeof(h->into), "%s", into);
     else
-        snprintf(h->into, sizeof h->into, "%s/%s", user->home,
+        snprintf(h->into, sizeof(h->into), "%s/%s", user->home,
                  strncmp(into, "~/", 2) == 0 ? into + 2 : into);
-    if (strlen(into) + strlen(user->home) + 2 > sizeof h->into)
+    if (strlen(into) + strlen(user->home) + 2 > sizeof(h->into))
         return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG, "--into '%.64s...' is too long", into);
     return acp_source_open(h->o->source, &h->source, e);
 }
@@ -210,7 +210,7 @@ static int open_sandbox(struct hosting *h)
     if (sg_engine_open(1, &h->engine, &e) < 0 ||
         sg_sandbox_open(h->engine, &options, &h->sandbox_id, &e) < 0)
         return end_by_error(h, &e);
-    snprintf(h->log.sandbox_id, sizeof h->log.sandbox_id, "%s", sg_sandbox_id(h->sandbox_id));
+    snprintf(h->log.sandbox_id, sizeof(h->log.sandbox_id), "%s", sg_sandbox_id(h->sandbox_id));
     acp_log_say(&h->log, LEVEL_INFO, FAULT_SANDBOX, 0, clock_ns() - started,
                 "the sandbox was made");
     return 0;
@@ -286,7 +286,7 @@ static int end_by_result(struct hosting *h, const struct sg_result *r)
         return end_by_signal(h);
     if (r->exit_code == 0)
         return 0;
-    if (r->limit != SG_LIMIT_NONE && report_line(line, sizeof line, r))
+    if (r->limit != SG_LIMIT_NONE && report_line(line, sizeof(line), r))
         return end_with(h, status, "sandbox", FAULT_SANDBOX, "%s", line);
     if (r->signal)
         return end_with(h, status, "agent", FAULT_AGENT, "ended by signal %d (%s)", r->signal,
@@ -318,7 +318,7 @@ static const char **make_command(const struct acp_options *o)
 
     while (o->command[n])
         n++;
-    argv = xcalloc(prefix + n + 1, sizeof *argv);
+    argv = xcalloc(prefix + n + 1, sizeof(*argv));
     for (size_t i = 0; i < prefix; i++)
         argv[i] = before[i];
     for (size_t i = 0; i < n; i++)

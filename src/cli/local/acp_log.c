@@ -40,7 +40,7 @@ void acp_log_say(const struct acp_log *l, enum settings_level level, enum fault 
     if (l->fd < 0)
         return;
     va_start(ap, fmt);
-    vsnprintf(message, sizeof message, fmt, ap);
+    vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
     strbuf_init(&line, LOG_LINE_MAX);
     log_form_json(

@@ -174,7 +174,7 @@ static int split_command(int argc, char **argv, struct acp_options *o)
 
 int acp_options_parse(int argc, char **argv, struct acp_options *ret, struct sg_error *e)
 {
-    struct acp_options *o = xcalloc(1, sizeof *o);
+    struct acp_options *o = xcalloc(1, sizeof(*o));
     char **rest;
     int r;
 

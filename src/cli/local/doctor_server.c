@@ -14,10 +14,10 @@
 static void probe_server(struct check_result *r)
 {
     static const struct serve_call call = {0};
-    AUTO(free_p) struct settings *s = xcalloc(1, sizeof *s);
+    AUTO(free_p) struct settings *s = xcalloc(1, sizeof(*s));
     AUTO(free_p) char *text = NULL;
     struct sg_error e = {0};
-    char path[SETTINGS_PATH_MAX + sizeof TROUBLE_NAME + 1];
+    char path[SETTINGS_PATH_MAX + sizeof(TROUBLE_NAME) + 1];
     int got;
 
     if (serve_settings(&call, s, &e) < 0) {
@@ -25,7 +25,7 @@ static void probe_server(struct check_result *r)
         check_fix(r, "correct " SERVE_CONFIG " or the environment: see sandglass.conf(5)");
         return;
     }
-    snprintf(path, sizeof path, "%s/" TROUBLE_NAME, s->state);
+    snprintf(path, sizeof(path), "%s/" TROUBLE_NAME, s->state);
     got = file_read(AT_FDCWD, path, TROUBLE_MAX, &text, NULL);
     if (got == -ENOENT) {
         check_ok(r, "no trouble reported in %.100s", s->state);

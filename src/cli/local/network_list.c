@@ -56,7 +56,7 @@ int network_list_parse(struct network_list *l, const char *value, struct sg_erro
         return 0;
     }
     l->text = xstrdup(value);
-    l->allow = xcalloc(NETWORK_LIST_MAX + 1, sizeof *l->allow);
-    l->deny = xcalloc(NETWORK_LIST_MAX + 1, sizeof *l->deny);
+    l->allow = xcalloc(NETWORK_LIST_MAX + 1, sizeof(*l->allow));
+    l->deny = xcalloc(NETWORK_LIST_MAX + 1, sizeof(*l->deny));
     return parse_entries(l, e);
 }

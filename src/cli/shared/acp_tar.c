@@ -57,7 +57,7 @@ static void octal(char *field, size_t len, uint64_t v)
 {
     char text[32];
 
-    snprintf(text, sizeof text, "%0*llo", (int)len - 1, (unsigned long long)v);
+    snprintf(text, sizeof(text), "%0*llo", (int)len - 1, (unsigned long long)v);
     memcpy(field, text, len);
 }
 
@@ -66,10 +66,10 @@ static void sum_up(struct header *h)
     unsigned sum = 0;
     char text[8];
 
-    memset(h->sum, ' ', sizeof h->sum);
+    memset(h->sum, ' ', sizeof(h->sum));
     for (size_t i = 0; i < BLOCK; i++)
         sum += ((const unsigned char *)h)[i];
-    snprintf(text, sizeof text, "%06o", sum);
+    snprintf(text, sizeof(text), "%06o", sum);
     memcpy(h->sum, text, 7); /* six digits and NUL; the space after them is there already */
 }
 
@@ -78,16 +78,16 @@ static int put_header(struct writer *w, const char *name, const char *link, char
 {
     struct header h = {.magic = "ustar", .version = {'0', '0'}, .type = type};
 
-    memcpy(h.name, name, strnlen(name, sizeof h.name));
-    memcpy(h.link, link, strnlen(link, sizeof h.link));
-    octal(h.mode, sizeof h.mode, st->st_mode & 07777);
-    octal(h.uid, sizeof h.uid, 0);
-    octal(h.gid, sizeof h.gid, 0);
-    octal(h.size, sizeof h.size, size <= OCTAL_11 ? size : 0);
-    octal(h.mtime, sizeof h.mtime,
+    memcpy(h.name, name, strnlen(name, sizeof(h.name)));
+    memcpy(h.link, link, strnlen(link, sizeof(h.link)));
+    octal(h.mode, sizeof(h.mode), st->st_mode & 07777);
+    octal(h.uid, sizeof(h.uid), 0);
+    octal(h.gid, sizeof(h.gid), 0);
+    octal(h.size, sizeof(h.size), size <= OCTAL_11 ? size : 0);
+    octal(h.mtime, sizeof(h.mtime),
           st->st_mtime < 0 || (uint64_t)st->st_mtime > OCTAL_11 ? 0 : (uint64_t)st->st_mtime);
     sum_up(&h);
-    return put(w, &h, sizeof h);
+    return put(w, &h, sizeof(h));
 }
 
 /* "LENGTH key=value\n", where the length counts its own digits. */
@@ -96,7 +96,7 @@ static void pax_record(struct strbuf *out, const char *key, const char *value)
     size_t rest = strlen(key) + strlen(value) + 3, len = rest + 1;
     char digits[24];
 
-    while (len != rest + (size_t)snprintf(digits, sizeof digits, "%zu", len))
+    while (len != rest + (size_t)snprintf(digits, sizeof(digits), "%zu", len))
         len++;
     strbuf_addf(out, "%s %s=%s\n", digits, key, value);
 }
@@ -113,7 +113,7 @@ static int put_entry(struct writer *w, const char *name, const char *link, char 
         pax_record(&pax, "path", name);
     if (strlen(link) > sizeof((struct header *)0)->link)
         pax_record(&pax, "linkpath", link);
-    snprintf(digits, sizeof digits, "%llu", (unsigned long long)size);
+    snprintf(digits, sizeof(digits), "%llu", (unsigned long long)size);
     if (size > OCTAL_11)
         pax_record(&pax, "size", digits);
     if (pax.len > 0) {
@@ -177,7 +177,7 @@ static int put_file(struct writer *w, int dir, const char *name)
 static int put_link(struct writer *w, int dir, const char *name, const struct stat *st)
 {
     char target[PATH_MAX];
-    ssize_t n = readlinkat(dir, name, target, sizeof target - 1);
+    ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
 
     if (n < 0)
         return unreadable(w);
@@ -212,7 +212,7 @@ static int put_directory(struct writer *w, int dir, const char *name, const stru
 static void leave_out(struct writer *w)
 {
     if (w->count.left_out++ == 0)
-        snprintf(w->count.first_left_out, sizeof w->count.first_left_out, "%.255s", w->path.buf);
+        snprintf(w->count.first_left_out, sizeof(w->count.first_left_out), "%.255s", w->path.buf);
 }
 
 static int put_one(struct writer *w, int dir, const char *name)
@@ -264,7 +264,7 @@ static int put_all(struct writer *w, int dir)
 int acp_tar_write(int dir, const char *name, int out, struct acp_tar_count *ret, struct sg_error *e)
 {
     static const char end[2 * BLOCK];
-    struct writer *w = xcalloc(1, sizeof *w);
+    struct writer *w = xcalloc(1, sizeof(*w));
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 
     w->root = name;
@@ -273,7 +273,7 @@ int acp_tar_write(int dir, const char *name, int out, struct acp_tar_count *ret,
     strbuf_init(&w->path, PATH_BOUND);
     r = fd < 0 ? unreadable(w) : put_all(w, fd);
     if (r == 0)
-        r = put(w, end, sizeof end);
+        r = put(w, end, sizeof(end));
     if (r == 0)
         *ret = w->count;
     strbuf_done(&w->path);

@@ -27,7 +27,7 @@ struct checkpoints {
 static struct checkpoints *table_of(struct front *f)
 {
     if (!f->checkpoints)
-        f->checkpoints = xcalloc(1, sizeof *f->checkpoints);
+        f->checkpoints = xcalloc(1, sizeof(*f->checkpoints));
     return f->checkpoints;
 }
 
@@ -44,7 +44,7 @@ static size_t bucket_of(const char *id)
 
 struct checkpoint *checkpoint_new(struct front *f)
 {
-    struct checkpoint *c = xcalloc(1, sizeof *c);
+    struct checkpoint *c = xcalloc(1, sizeof(*c));
 
     c->front = f;
     c->refs = 1;
@@ -90,8 +90,8 @@ static struct lineage *lineage_make(struct front *f, const char *sandbox_id)
 
     if (l)
         return l;
-    l = xcalloc(1, sizeof *l);
-    memcpy(l->sandbox_id, sandbox_id, sizeof l->sandbox_id);
+    l = xcalloc(1, sizeof(*l));
+    memcpy(l->sandbox_id, sandbox_id, sizeof(l->sandbox_id));
     l->next = *at;
     *at = l;
     return l;
@@ -149,8 +149,8 @@ static uint64_t *bytes_of(struct front *f, const char *tenant)
     for (y = t->tallies; y; y = y->next)
         if (strcmp(y->tenant, tenant) == 0)
             return &y->bytes;
-    y = xcalloc(1, sizeof *y);
-    memcpy(y->tenant, tenant, sizeof y->tenant);
+    y = xcalloc(1, sizeof(*y));
+    memcpy(y->tenant, tenant, sizeof(y->tenant));
     y->next = t->tallies;
     t->tallies = y;
     return &y->bytes;
@@ -204,9 +204,9 @@ static void hand_down(struct lineage *l, const struct checkpoint *c)
 
     for (struct checkpoint *k = l->oldest; k; k = k->next)
         if (strcmp(k->parent, c->name) == 0)
-            memcpy(k->parent, c->parent, sizeof k->parent);
+            memcpy(k->parent, c->parent, sizeof(k->parent));
     if (b && strcmp(b->spec.checkpoint, c->name) == 0)
-        memcpy(b->spec.checkpoint, c->parent, sizeof b->spec.checkpoint);
+        memcpy(b->spec.checkpoint, c->parent, sizeof(b->spec.checkpoint));
 }
 
 static void without_kernels(struct checkpoint *c)
@@ -248,7 +248,7 @@ static void order_forget(struct front *f, const char *name)
 {
     struct order o = {.op = ORDER_FORGET};
 
-    memcpy(o.snapshot, name, sizeof o.snapshot);
+    memcpy(o.snapshot, name, sizeof(o.snapshot));
     warden_order(f, &o, -1, on_forgotten, NULL);
 }
 
@@ -339,8 +339,8 @@ void checkpoint_told(struct front *f, const struct order_answer *a, int note_fd)
     int r = note_fd < 0 ? -EPROTO : checkpoint_note_load(note_fd, c, &e);
 
     close_p(&note_fd);
-    memcpy(c->name, a->snapshot, sizeof c->name);
-    memcpy(c->tenant, a->tenant, sizeof c->tenant);
+    memcpy(c->name, a->snapshot, sizeof(c->name));
+    memcpy(c->tenant, a->tenant, sizeof(c->tenant));
     c->kernels = (a->flags & TELL_KERNELS) != 0;
     c->memory_bytes = a->stats.memory_used;
     if (r < 0)

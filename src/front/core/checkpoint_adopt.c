@@ -61,7 +61,7 @@ static void put_context(struct adopting *a, const json_t *entry, struct strbuf *
     char note[512] = "";
 
     if (!carried && cells > 0)
-        snprintf(note, sizeof note, "the variables of this context are gone: %s",
+        snprintf(note, sizeof(note), "the variables of this context are gone: %s",
                  reason    ? reason
                  : a->gone ? a->gone
                            : "its kernel was not copied");
@@ -109,7 +109,7 @@ static void ask(struct adopting *a)
 void checkpoint_adopt(struct sandbox *b, struct checkpoint *c, const char *gone, adopt_done done,
                       void *arg)
 {
-    struct adopting *a = xcalloc(1, sizeof *a);
+    struct adopting *a = xcalloc(1, sizeof(*a));
 
     *a = (struct adopting){.sandbox = sandbox_ref(b),
                            .from = checkpoint_ref(c),

@@ -89,12 +89,12 @@ static int take_kind(const json_t *note, enum checkpoint_kind *ret)
 static int take(const json_t *note, struct checkpoint *c)
 {
     json_t *contexts = json_object_get(note, "contexts");
-    int r = take_text(note, "sandbox", c->sandbox_id, sizeof c->sandbox_id);
+    int r = take_text(note, "sandbox", c->sandbox_id, sizeof(c->sandbox_id));
 
     if (r == 0)
-        r = take_text(note, "label", c->label, sizeof c->label);
+        r = take_text(note, "label", c->label, sizeof(c->label));
     if (r == 0)
-        r = take_text(note, "parent", c->parent, sizeof c->parent);
+        r = take_text(note, "parent", c->parent, sizeof(c->parent));
     if (r == 0)
         r = take_kind(note, &c->kind);
     if (r < 0 || !id_valid(c->sandbox_id) || !contexts_valid(contexts))

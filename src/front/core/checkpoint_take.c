@@ -93,7 +93,7 @@ static void save(struct taking *t)
 {
     struct order o = {.op = ORDER_SAVE};
 
-    memcpy(o.snapshot, t->made->name, sizeof o.snapshot);
+    memcpy(o.snapshot, t->made->name, sizeof(o.snapshot));
     warden_order(t->sandbox->front, &o, -1, on_saved, t);
 }
 
@@ -167,7 +167,7 @@ static void order(struct taking *t)
         json_array_clear(c->contexts);
     c->cells = replay_of(b, c->contexts);
     c->serial = checkpoints_next_serial(b->front, b->spec.checkpoint_serial);
-    snprintf(c->parent, sizeof c->parent, "%s", sandbox_came_from(b));
+    snprintf(c->parent, sizeof(c->parent), "%s", sandbox_came_from(b));
     c->at_ms = clock_wall_ms();
     note = checkpoint_note_save(c, &e);
     if (note < 0) {
@@ -178,7 +178,7 @@ static void order(struct taking *t)
     o.flags = c->kind == CHECKPOINT_SNAPSHOT ? ORDER_KEEP
               : c->kind == CHECKPOINT_FORK   ? ORDER_SOON | (t->one ? ORDER_LAST : 0)
                                              : 0;
-    memcpy(o.snapshot, c->name, sizeof o.snapshot);
+    memcpy(o.snapshot, c->name, sizeof(o.snapshot));
     name_kernels(c->contexts, &o);
     t->ordered = true;
     b->taking = NULL;
@@ -302,7 +302,7 @@ void checkpoint_give_way(struct sandbox *b)
 void sandbox_checkpoint(struct sandbox *b, const struct checkpoint_ask *ask, checkpoint_done done,
                         void *arg)
 {
-    struct taking *t = xcalloc(1, sizeof *t);
+    struct taking *t = xcalloc(1, sizeof(*t));
     struct checkpoint *c = checkpoint_new(b->front);
     struct sg_error e = {0};
 
@@ -319,12 +319,12 @@ void sandbox_checkpoint(struct sandbox *b, const struct checkpoint_ask *ask, che
     c->kind = ask->kind;
     c->contexts = json_array();
     if (ask->name)
-        snprintf(c->name, sizeof c->name, "%s", ask->name);
+        snprintf(c->name, sizeof(c->name), "%s", ask->name);
     else
         id_random(c->name);
-    snprintf(c->label, sizeof c->label, "%s", ask->label ? ask->label : "");
-    memcpy(c->tenant, b->spec.tenant, sizeof c->tenant);
-    memcpy(c->sandbox_id, b->id, sizeof c->sandbox_id);
+    snprintf(c->label, sizeof(c->label), "%s", ask->label ? ask->label : "");
+    memcpy(c->tenant, b->spec.tenant, sizeof(c->tenant));
+    memcpy(c->sandbox_id, b->id, sizeof(c->sandbox_id));
     if (c->kind == CHECKPOINT_LABEL && !b->front->settings.checkpoints) {
         int r = err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
                         "checkpoints are switched off on this server (setting checkpoints)");

@@ -123,7 +123,7 @@ int checkpoints_make_room(struct sandbox *b, struct sg_error *e)
     }
     if (checkpoints_memory(f, b->spec.tenant) < limit)
         return 0;
-    format_size(limit, text, sizeof text);
+    format_size(limit, text, sizeof(text));
     return err_set(e, SG_ERR_LIMIT, -EDQUOT,
                    "the kernels of your checkpoints use all the memory that they may: the limit is "
                    "%s (checkpoint_memory); delete some first",

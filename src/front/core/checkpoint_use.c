@@ -150,7 +150,7 @@ static void on_made(void *arg, struct sandbox *b, int r, const struct sg_error *
 void sandbox_create_from(struct front *f, struct sandbox_spec *spec, struct checkpoint *c,
                          const struct fork_ask *ask, fork_done done, void *arg)
 {
-    struct making *m = xcalloc(1, sizeof *m);
+    struct making *m = xcalloc(1, sizeof(*m));
     bool last = ask->last && c->uses == 0, failed = false;
     struct sandbox_make make = {.snapshot = c->name,
                                 .timeout_ms = ask->timeout_ms + (ask->replay ? REPLAY_MS : 0),
@@ -199,7 +199,7 @@ bool sandbox_create_warm(struct front *f, struct sandbox_spec *spec, const char 
 
     if (!c || !checkpoint_had_kernels(c))
         return false;
-    w = xcalloc(1, sizeof *w);
+    w = xcalloc(1, sizeof(*w));
     *w = (struct warm){.done = done, .arg = arg};
     sandbox_create_from(f, spec, c, &ask, on_warm, w);
     return true;
@@ -223,7 +223,7 @@ static void note_goes_back(struct sandbox *b, const char *name)
 {
     if (b->state == SANDBOX_ENDED || strcmp(b->spec.goes_back, name) == 0)
         return;
-    snprintf(b->spec.goes_back, sizeof b->spec.goes_back, "%s", name);
+    snprintf(b->spec.goes_back, sizeof(b->spec.goes_back), "%s", name);
     sandbox_note_changed(b);
 }
 
@@ -271,7 +271,7 @@ static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const
     }
     if (b->spec.interpreter && gone)
         sandbox_warm_kernel(b);
-    snprintf(b->spec.checkpoint, sizeof b->spec.checkpoint, "%s", w->to->name);
+    snprintf(b->spec.checkpoint, sizeof(b->spec.checkpoint), "%s", w->to->name);
     b->spec.checkpoint_serial = checkpoints_serial(b->front);
     note_goes_back(b, "");
     replay_forget_all(b);
@@ -325,7 +325,7 @@ static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *un
     w->begun = true;
     note_goes_back(b, w->to->name);
     sandbox_order(b, ORDER_REWIND, &o);
-    memcpy(o.snapshot, w->to->name, sizeof o.snapshot);
+    memcpy(o.snapshot, w->to->name, sizeof(o.snapshot));
     o.flags = w->files_do ? 0 : ORDER_WHOLE;
     warden_order(b->front, &o, -1, on_rewound, w);
 }
@@ -333,7 +333,7 @@ static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *un
 void sandbox_rewind(struct sandbox *b, struct checkpoint *c, bool files_do, checkpoint_done done,
                     void *arg)
 {
-    struct rewinding *w = xcalloc(1, sizeof *w);
+    struct rewinding *w = xcalloc(1, sizeof(*w));
 
     *w = (struct rewinding){.sandbox = sandbox_ref(b),
                             .to = checkpoint_ref(c),
@@ -401,10 +401,10 @@ static bool finish_one(struct sandbox *b, void *arg)
     (void)arg;
     if (!b->spec.goes_back[0])
         return true;
-    x = xcalloc(1, sizeof *x);
+    x = xcalloc(1, sizeof(*x));
     x->sandbox = sandbox_ref(b);
     x->timer.data = x;
-    memcpy(x->name, b->spec.goes_back, sizeof x->name);
+    memcpy(x->name, b->spec.goes_back, sizeof(x->name));
     uv_timer_init(b->front->loop, &x->timer);
     on_again(&x->timer);
     return true;

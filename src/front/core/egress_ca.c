@@ -93,7 +93,7 @@ static void on_written(struct call *c, int status, const char *message, const vo
 /* Takes text over. */
 static void write_file(struct install *i, const char *path, char *text)
 {
-    struct pouring *p = xcalloc(1, sizeof *p);
+    struct pouring *p = xcalloc(1, sizeof(*p));
     AUTO(strbuf_done) struct strbuf q = {0};
 
     *p = (struct pouring){.install = i, .text = text, .len = strlen(text)};
@@ -135,7 +135,7 @@ static void write_all(struct install *i)
 
     cut_old(&i->bundle);
     strbuf_addf(&i->bundle, "%s%s%s", BEGIN_MARK, i->pem, END_MARK);
-    snprintf(hashed, sizeof hashed, CERTIFICATES "%s.0", i->hash);
+    snprintf(hashed, sizeof(hashed), CERTIFICATES "%s.0", i->hash);
     i->writing = 1; /* one more, until all writes are begun */
     sandbox_cork(i->sandbox);
     if (!i->bundle.truncated)
@@ -208,14 +208,14 @@ static void on_certificate(void *arg, int r, const void *payload, size_t len, in
     const char *hash = json_string_value(json_object_get(answer, "hash"));
 
     close_p(&fd);
-    if (!pem || !hash || strlen(pem) >= sizeof i->pem || strlen(hash) >= sizeof i->hash) {
+    if (!pem || !hash || strlen(pem) >= sizeof(i->pem) || strlen(hash) >= sizeof(i->hash)) {
         complain(i, r == -EAGAIN ? "the guard is not running" : "the guard could not make it");
         json_decref(answer);
         install_end(i);
         return;
     }
-    snprintf(i->pem, sizeof i->pem, "%s", pem);
-    snprintf(i->hash, sizeof i->hash, "%s", hash);
+    snprintf(i->pem, sizeof(i->pem), "%s", pem);
+    snprintf(i->hash, sizeof(i->hash), "%s", hash);
     json_decref(answer);
     read_bundle(i);
 }
@@ -246,7 +246,7 @@ void egress_install(struct sandbox *b, void (*done)(void *arg), void *arg)
     question = json_pack("{s:o}", "names", names);
     text = json_dumps(question, JSON_COMPACT);
     json_decref(question);
-    i = xcalloc(1, sizeof *i);
+    i = xcalloc(1, sizeof(*i));
     *i = (struct install){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     guard_ask(b->front, ASK_CA, b->spec.tenant, b->id, text, strlen(text), on_certificate, i);
     free(text);

@@ -27,7 +27,7 @@ static size_t all_bytes;
 
 static size_t size_of(const struct ended_logs *p)
 {
-    return sizeof *p + p->log.bytes;
+    return sizeof(*p) + p->log.bytes;
 }
 
 static struct share *share_find(const char *tenant)
@@ -37,9 +37,9 @@ static struct share *share_find(const char *tenant)
 
 static struct share *share_add(const char *tenant)
 {
-    struct share *s = xcalloc(1, sizeof *s);
+    struct share *s = xcalloc(1, sizeof(*s));
 
-    memcpy(s->tenant, tenant, sizeof s->tenant);
+    memcpy(s->tenant, tenant, sizeof(s->tenant));
     list_push(&shares, &s->link);
     return s;
 }
@@ -90,13 +90,13 @@ static void drop_old(void)
 void ended_logs_keep(const char *tenant, const char *id, const struct sandbox_end *end,
                      struct sandbox_log *log)
 {
-    struct ended_logs *p = xcalloc(1, sizeof *p);
+    struct ended_logs *p = xcalloc(1, sizeof(*p));
     struct share *s = share_find(tenant);
 
     if (!s)
         s = share_add(tenant);
     *p = (struct ended_logs){.share = s, .ended_ms = clock_wall_ms(), .end = *end};
-    memcpy(p->id, id, sizeof p->id);
+    memcpy(p->id, id, sizeof(p->id));
     p->log = *log;
     *log = (struct sandbox_log){0};
     map_add(&by_id, &p->by_id, hash_text(0, id));

@@ -138,8 +138,8 @@ static struct share *share_of(const char *tenant)
 
     if (s)
         return s;
-    s = xcalloc(1, sizeof *s);
-    snprintf(s->tenant, sizeof s->tenant, "%s", tenant);
+    s = xcalloc(1, sizeof(*s));
+    snprintf(s->tenant, sizeof(s->tenant), "%s", tenant);
     s->untrimmed = UINT32_MAX / 2; /* trim soon: the setting may have become smaller */
     store_events_gone(events.store, tenant, &s->gone, NULL);
     list_push(&events.shares, &s->link);
@@ -163,7 +163,7 @@ static struct event event_of(const struct kept *k)
 {
     struct event e = {.id = k->id, .ms = k->ms, .kind = k->kind, .json = k->json};
 
-    memcpy(e.tenant, k->tenant, sizeof e.tenant);
+    memcpy(e.tenant, k->tenant, sizeof(e.tenant));
     return e;
 }
 
@@ -310,7 +310,7 @@ static void add(struct front *f, enum event_kind kind, const char *tenant,
     }
     struct kept *k = at(events.n++);
     *k = (struct kept){.id = id, .ms = ms, .kind = kind, .json = json};
-    snprintf(k->tenant, sizeof k->tenant, "%s", tenant);
+    snprintf(k->tenant, sizeof(k->tenant), "%s", tenant);
     events.last = id;
     plan_flush(f);
     struct event e = event_of(k);
@@ -342,7 +342,7 @@ static bool on_stored(const struct store_event *s, void *arg)
 
     if (!kind_parse(s->kind, &e.kind))
         return true; /* a kind of a later version */
-    snprintf(e.tenant, sizeof e.tenant, "%s", s->tenant);
+    snprintf(e.tenant, sizeof(e.tenant), "%s", s->tenant);
     r->stopped = !r->fn(&e, r->arg);
     return !r->stopped;
 }

@@ -22,7 +22,7 @@ static void on_written(struct call *c, int status, const char *message, const vo
 
 static void write_file(struct sandbox *b, const char *path, const char *text)
 {
-    struct call *c = xcalloc(1, sizeof *c);
+    struct call *c = xcalloc(1, sizeof(*c));
     AUTO(strbuf_done) struct strbuf q = {0};
 
     strbuf_init(&q, 1024);

@@ -57,10 +57,10 @@ void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, san
     int r = 0;
 
     if (b->busy == BUSY_CHECKPOINT) {
-        s = xcalloc(1, sizeof *s);
+        s = xcalloc(1, sizeof(*s));
         *s = (struct saving){
             .sandbox = sandbox_ref(b), .durable = durable, .done = done, .arg = arg};
-        snprintf(s->snapshot, sizeof s->snapshot, "%s", snapshot);
+        snprintf(s->snapshot, sizeof(s->snapshot), "%s", snapshot);
         s->operation.trace = operation_current();
         sandbox_when_settled(b, save_again, s);
         return;
@@ -74,15 +74,15 @@ void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, san
         done(arg, r, &e, 0);
         return;
     }
-    s = xcalloc(1, sizeof *s);
+    s = xcalloc(1, sizeof(*s));
     *s = (struct saving){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     b->busy = BUSY_SNAPSHOT;
     operation_begin(&s->operation, OPERATION_SNAPSHOT);
     operation_sandbox(&s->operation, b);
     sandbox_order(b, ORDER_SNAPSHOT, &o);
     o.flags = durable ? ORDER_DURABLE : 0;
-    snprintf(o.snapshot, sizeof o.snapshot, "%s", snapshot);
-    memcpy(s->snapshot, o.snapshot, sizeof s->snapshot);
+    snprintf(o.snapshot, sizeof(o.snapshot), "%s", snapshot);
+    memcpy(s->snapshot, o.snapshot, sizeof(s->snapshot));
     warden_order(b->front, &o, -1, on_saved, s);
 }
 
@@ -103,13 +103,13 @@ static void on_forgotten(void *arg, const struct order_answer *a, int fd)
 
 void sandbox_forget_snapshot(struct front *f, const char *snapshot)
 {
-    struct forgetting *g = xcalloc(1, sizeof *g);
+    struct forgetting *g = xcalloc(1, sizeof(*g));
     struct order o = {.op = ORDER_FORGET};
 
     checkpoint_snapshot_forgotten(f, snapshot);
     g->front = f;
-    snprintf(o.snapshot, sizeof o.snapshot, "%s", snapshot);
-    memcpy(g->snapshot, o.snapshot, sizeof g->snapshot);
+    snprintf(o.snapshot, sizeof(o.snapshot), "%s", snapshot);
+    memcpy(g->snapshot, o.snapshot, sizeof(g->snapshot));
     warden_order(f, &o, -1, on_forgotten, g);
 }
 

@@ -40,7 +40,7 @@ struct transition {
 static struct transition *transition_new(struct sandbox *b, enum sandbox_busy busy,
                                          sandbox_done done, void *arg)
 {
-    struct transition *t = xcalloc(1, sizeof *t);
+    struct transition *t = xcalloc(1, sizeof(*t));
 
     *t = (struct transition){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     if (busy != BUSY_NO)
@@ -61,7 +61,7 @@ void sandbox_settled(struct sandbox *b)
 
 void sandbox_when_settled(struct sandbox *b, sandbox_done again, void *arg)
 {
-    struct settle *s = xcalloc(1, sizeof *s);
+    struct settle *s = xcalloc(1, sizeof(*s));
 
     *s = (struct settle){.again = again, .arg = arg};
     list_append(&b->waiting, &s->link);
@@ -83,8 +83,8 @@ static void transition_end(struct transition *t, bool was_busy, int r, const str
 void sandbox_order(const struct sandbox *b, enum order_op op, struct order *ret)
 {
     *ret = (struct order){.op = op};
-    memcpy(ret->id, b->id, sizeof ret->id);
-    memcpy(ret->tenant, b->spec.tenant, sizeof ret->tenant);
+    memcpy(ret->id, b->id, sizeof(ret->id));
+    memcpy(ret->tenant, b->spec.tenant, sizeof(ret->tenant));
     ret->limits = b->spec.limits;
     ret->on_expiry = !b->spec.auto_pause         ? EXPIRY_KILL
                      : b->spec.auto_pause_memory ? EXPIRY_PAUSE
@@ -229,7 +229,7 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
     operation.label = with_state ? "checkpoint" : m->snapshot ? "snapshot" : "template";
 
     spec->timeout_ms = m->timeout_ms;
-    snprintf(spec->checkpoint, sizeof spec->checkpoint, "%s", m->came_from ? m->came_from : "");
+    snprintf(spec->checkpoint, sizeof(spec->checkpoint), "%s", m->came_from ? m->came_from : "");
     spec->checkpoint_serial = m->came_from ? checkpoints_serial(f) : 0;
     spec->unfinished = with_state;
     spec->goes_back[0] = '\0';
@@ -261,7 +261,7 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
     o.flags = m->flags | (b->spec.interpreter && !with_state ? ORDER_KERNEL : 0) |
               (document >= 0 ? ORDER_NETWORK : 0);
     o.deadline_ns = b->deadline_ns;
-    snprintf(o.snapshot, sizeof o.snapshot, "%s", m->snapshot ? m->snapshot : "");
+    snprintf(o.snapshot, sizeof(o.snapshot), "%s", m->snapshot ? m->snapshot : "");
     struct transition *t = transition_new(b, BUSY_NO, done, arg);
     t->memory = with_state;
     t->operation = operation;
@@ -578,7 +578,7 @@ void sandbox_told_sandbox(struct front *f, const struct order_answer *a, int not
         log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, a->id,
                     "the new front cannot take over the sandbox: %s", e.message);
         close_p(&channel_fd);
-        memcpy(o.id, a->id, sizeof o.id);
+        memcpy(o.id, a->id, sizeof(o.id));
         warden_order(f, &o, -1, on_noted, NULL);
         return;
     }

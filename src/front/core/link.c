@@ -117,11 +117,11 @@ struct link *link_new(struct sandbox *b, int channel_fd)
 {
     static const struct chan_handlers handlers = {
         .on_event = on_event, .on_data = on_data, .on_credit = on_credit, .on_end = on_end};
-    struct link *l = xcalloc(1, sizeof *l);
+    struct link *l = xcalloc(1, sizeof(*l));
 
     l->sandbox = b;
     l->chan = chan_new(channel_fd, CHAN_HOST, &handlers, l);
-    l->poll = xcalloc(1, sizeof *l->poll);
+    l->poll = xcalloc(1, sizeof(*l->poll));
     l->poll->data = l;
     if (uv_poll_init(b->front->loop, l->poll, channel_fd) < 0)
         abort(); /* the descriptor is not a socket: our own bug */

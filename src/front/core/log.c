@@ -28,7 +28,7 @@ static void drop_oldest(struct sandbox_log *l)
 {
     struct log_entry *e = l->ring[l->first];
 
-    l->bytes -= sizeof *e + e->len;
+    l->bytes -= sizeof(*e) + e->len;
     l->first = (l->first + 1) % l->cap;
     l->n--;
     free(e);
@@ -52,17 +52,17 @@ static void add(struct sandbox_log *l, const struct log_entry *head, const char 
     struct log_entry *e;
 
     len = len < SANDBOX_LOG_LINE ? len : SANDBOX_LOG_LINE;
-    e = xcalloc(1, sizeof *e + len + 1);
+    e = xcalloc(1, sizeof(*e) + len + 1);
     *e = *head;
     e->ms = clock_wall_ms();
     e->len = (uint32_t)len;
     memcpy(e->text, text, len);
-    while (l->n > 0 && l->bytes + sizeof *e + len > SANDBOX_LOG_BYTES)
+    while (l->n > 0 && l->bytes + sizeof(*e) + len > SANDBOX_LOG_BYTES)
         drop_oldest(l);
     if (l->n == l->cap)
         grow(l);
     l->ring[(l->first + l->n++) % l->cap] = e;
-    l->bytes += sizeof *e + len;
+    l->bytes += sizeof(*e) + len;
 }
 
 void sandbox_log_add(struct sandbox_log *l, enum log_level level, enum fault fault, uint32_t pid,
@@ -73,10 +73,10 @@ void sandbox_log_add(struct sandbox_log *l, enum log_level level, enum fault fau
     va_list ap;
 
     va_start(ap, fmt);
-    int n = vsnprintf(text, sizeof text, fmt, ap);
+    int n = vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     if (n > 0)
-        add(l, &head, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+        add(l, &head, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
 void sandbox_log_output(struct sandbox_log *l, uint32_t pid, const char *stream, const void *data,

@@ -22,7 +22,7 @@ struct sample {
 static void keep(struct sandbox_metrics *m, const struct metric *s)
 {
     if (!m->ring)
-        m->ring = xcalloc(METRICS_KEPT, sizeof *m->ring);
+        m->ring = xcalloc(METRICS_KEPT, sizeof(*m->ring));
     if (m->n == METRICS_KEPT) {
         m->first = (m->first + 1) % METRICS_KEPT;
         m->n--;
@@ -124,12 +124,12 @@ static void on_stats(void *arg, const struct order_answer *a, int fd)
 void sandbox_metrics_sample(struct sandbox *b, void (*done)(void *arg, const struct metric *m),
                             void *arg)
 {
-    struct sample *s = xcalloc(1, sizeof *s);
+    struct sample *s = xcalloc(1, sizeof(*s));
     struct order o = {.op = ORDER_STATS};
 
     *s = (struct sample){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     b->metrics.sampling = true;
-    memcpy(o.id, b->id, sizeof o.id);
+    memcpy(o.id, b->id, sizeof(o.id));
     warden_order(b->front, &o, -1, on_stats, s);
 }
 

@@ -81,8 +81,8 @@ struct trace_ref operation_current(void)
 void operation_request(const char *id, char *ret_before)
 {
     if (ret_before)
-        memcpy(ret_before, request, sizeof request);
-    snprintf(request, sizeof request, "%s", id ? id : "");
+        memcpy(ret_before, request, sizeof(request));
+    snprintf(request, sizeof(request), "%s", id ? id : "");
 }
 
 void operation_place(const char *conversation, const char *path)
@@ -146,7 +146,7 @@ void operation_begin(struct operation *d, enum operation_kind kind)
         d->path = place_path;
         operation_place(NULL, NULL);
     }
-    memcpy(d->request, request, sizeof d->request);
+    memcpy(d->request, request, sizeof(d->request));
     d->span = span_begin(kinds[kind].span, &current);
     d->trace = d->span ? span_ref(d->span) : current;
     span_text(d->span, KEY_REQUEST, request[0] ? request : NULL);
@@ -213,7 +213,7 @@ static void tell_failure(const struct operation *d, const struct sandbox *b,
     enum fault fault = fault_of(e);
     char label[64], trace[TRACEPARENT_LEN + 1];
 
-    snprintf(label, sizeof label, "%s:%s", fault_name(fault), cause_of(e));
+    snprintf(label, sizeof(label), "%s:%s", fault_name(fault), cause_of(e));
     figure_add(FIG_FAILURES, label, 1);
     span_text(d->span, KEY_FAULT, fault_name(fault));
     span_fail(d->span, cause_of(e), e->message);

@@ -10,7 +10,7 @@ static struct rate_place *place_of(struct rate_table *t, const char *key, double
     struct rate_place *p = &t->places[hash_text(0, key) % RATE_PLACES];
 
     if (strncmp(p->key, key, RATE_KEY_MAX) != 0) {
-        snprintf(p->key, sizeof p->key, "%s", key);
+        snprintf(p->key, sizeof(p->key), "%s", key);
         p->tokens = burst;
         p->last_ns = clock_ns();
     }

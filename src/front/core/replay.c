@@ -28,7 +28,7 @@ struct replay {
 static struct replay *replay_make(struct sandbox *b)
 {
     if (!b->replay) {
-        b->replay = xcalloc(1, sizeof *b->replay);
+        b->replay = xcalloc(1, sizeof(*b->replay));
         b->replay->cells = json_array();
         b->replay->languages = json_object();
         b->replay->broken = json_object();
@@ -124,7 +124,7 @@ struct cell_history *cell_history_new(struct sandbox *b, const char *context, co
 
     if (strcmp(name, "python") == 0)
         return NULL;
-    t = xcalloc(1, sizeof *t);
+    t = xcalloc(1, sizeof(*t));
     t->sandbox = sandbox_ref(b);
     /* Code beyond the limit of the whole record is not kept: the cell cannot be recorded. */
     t->cell = json_pack("{s:s, s:s, s:o*, s:O*}", "context", context, "language", name, "code",

@@ -171,7 +171,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
     }
     if (status != 0 || !wire_done(&w)) {
         char shown[REPLAY_SHOWN_MAX + 1];
-        snprintf(shown, sizeof shown, "(%.190s)", status != 0 ? message : "no answer");
+        snprintf(shown, sizeof(shown), "(%.190s)", status != 0 ? message : "no answer");
         skip_context(r, shown);
     } else if (timed_out) {
         skip_context(r, NOTE_LATE);
@@ -256,7 +256,7 @@ static void say_unrecorded(const json_t *contexts, json_t *report)
 void replay_run(struct sandbox *b, struct checkpoint *c, json_t *report,
                 void (*done)(void *arg, int r, const struct sg_error *e), void *arg)
 {
-    struct running *r = xcalloc(1, sizeof *r);
+    struct running *r = xcalloc(1, sizeof(*r));
 
     *r = (struct running){.sandbox = sandbox_ref(b),
                           .from = checkpoint_ref(c),

@@ -41,7 +41,7 @@ void reply_error(struct http_req *req, int status, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(message, sizeof message, fmt, ap);
+    vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
     strbuf_init(&out, ERROR_MAX);
     jw_init(&j, &out);
@@ -172,7 +172,7 @@ static void put_not_found(struct http_req *req, const char *id, const struct san
     char message[64 + SANDBOX_END_DETAIL];
     struct json j;
 
-    snprintf(message, sizeof message, "The sandbox was not found%s%s",
+    snprintf(message, sizeof(message), "The sandbox was not found%s%s",
              news ? ": it has ended: " : "", news ? sandbox_end_text(end) : "");
     strbuf_init(&out, ERROR_MAX);
     jw_init(&j, &out);

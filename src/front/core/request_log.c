@@ -57,8 +57,8 @@ static struct asking *asking_begin(const char *tenant)
         LIST_FIND(struct asking, at, &all_asking, link, strcmp(at->tenant, tenant) == 0);
 
     if (!a) {
-        a = xcalloc(1, sizeof *a);
-        snprintf(a->tenant, sizeof a->tenant, "%s", tenant);
+        a = xcalloc(1, sizeof(*a));
+        snprintf(a->tenant, sizeof(a->tenant), "%s", tenant);
         list_push(&all_asking, &a->link);
     }
     a->n++;

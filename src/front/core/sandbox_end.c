@@ -8,7 +8,7 @@
 void sandbox_end_told(struct sandbox_end *end, const struct order_answer *a)
 {
     end->why = a->end > 0 && a->end < END_MAX_ ? a->end : END_FAILED;
-    snprintf(end->detail, sizeof end->detail, "%.*s", SANDBOX_END_DETAIL - 1, a->message);
+    snprintf(end->detail, sizeof(end->detail), "%.*s", SANDBOX_END_DETAIL - 1, a->message);
 }
 
 bool sandbox_end_is_news(const struct sandbox_end *end)

@@ -140,7 +140,7 @@ int sandboxes_check_held(struct front *f, const char *tenant, struct sg_error *e
 
 struct sandbox *sandbox_new(struct front *f, const char *id, struct sandbox_spec *spec)
 {
-    struct sandbox *b = xcalloc(1, sizeof *b);
+    struct sandbox *b = xcalloc(1, sizeof(*b));
 
     b->front = f;
     b->refs = 1;

@@ -22,8 +22,8 @@ void sandbox_spec_done(struct sandbox_spec *s)
     json_decref(s->network);
     json_decref(s->secrets);
     json_decref(s->agents);
-    OPENSSL_cleanse(s->envd_token, sizeof s->envd_token);
-    OPENSSL_cleanse(s->traffic_token, sizeof s->traffic_token);
+    OPENSSL_cleanse(s->envd_token, sizeof(s->envd_token));
+    OPENSSL_cleanse(s->traffic_token, sizeof(s->traffic_token));
     sandbox_spec_init(s);
 }
 
@@ -88,13 +88,13 @@ static json_t *field_save(const struct field *f, const struct sandbox_spec *s)
     case FLAG:
         return json_boolean(*(const bool *)(const void *)at);
     case NUMBER32:
-        memcpy(&narrow, at, sizeof narrow);
+        memcpy(&narrow, at, sizeof(narrow));
         return json_integer(narrow);
     case NUMBER64:
-        memcpy(&wide, at, sizeof wide);
+        memcpy(&wide, at, sizeof(wide));
         return json_integer(wide);
     case OBJECT:
-        memcpy(&object, at, sizeof object);
+        memcpy(&object, at, sizeof(object));
         return object ? json_incref(object) : json_null();
     }
     return NULL;
@@ -118,15 +118,15 @@ static int field_load(const struct field *f, const json_t *v, struct sandbox_spe
         *(bool *)(void *)at = json_is_true(v);
         return 0;
     case NUMBER32:
-        memcpy(at, &narrow, sizeof narrow);
+        memcpy(at, &narrow, sizeof(narrow));
         return 0;
     case NUMBER64:
-        memcpy(at, &wide, sizeof wide);
+        memcpy(at, &wide, sizeof(wide));
         return 0;
     case OBJECT:
         if (json_is_object(v) || json_is_array(v)) {
             json_t *own = json_deep_copy(v);
-            memcpy(at, &own, sizeof own);
+            memcpy(at, &own, sizeof(own));
         }
         return 0;
     }
@@ -196,9 +196,9 @@ void token_random(char ret[SPEC_TOKEN_LEN + 1])
     unsigned char bytes[SPEC_TOKEN_LEN / 2];
 
     /* getrandom never returns less for this size. A guessable token would be worse than none. */
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
         abort();
-    for (size_t i = 0; i < sizeof bytes; i++)
+    for (size_t i = 0; i < sizeof(bytes); i++)
         snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 

@@ -44,7 +44,7 @@ static void ledger_add(const char *tenant, const char *context, const struct ctx
         n = find(tenant, context);
     }
     if (!n) {
-        n = xcalloc(1, sizeof *n);
+        n = xcalloc(1, sizeof(*n));
         memcpy(n->add.tenant, tenant, strlen(tenant));
         memcpy(n->add.context, context, strlen(context));
         map_add(&ledger, &n->node, hash_of(tenant, context));
@@ -80,7 +80,7 @@ static void enter(struct sandbox *b)
 #define DIFFERENCE(name) more.name = all->name - told->name;
     CTX_USAGE(DIFFERENCE)
 #undef DIFFERENCE
-    if (memcmp(&more, &(struct ctx_usage){0}, sizeof more) == 0)
+    if (memcmp(&more, &(struct ctx_usage){0}, sizeof(more)) == 0)
         return;
     ledger_add(b->spec.tenant, b->spec.context, &more);
     b->usage.told = *all;
@@ -164,9 +164,9 @@ static void note_end(const struct sandbox *b)
 {
     struct ended *last = &ended[next_ended++ % ENDED_KEPT];
 
-    memcpy(last->id, b->id, sizeof last->id);
-    memcpy(last->tenant, b->spec.tenant, sizeof last->tenant);
-    memcpy(last->context, b->spec.context, sizeof last->context);
+    memcpy(last->id, b->id, sizeof(last->id));
+    memcpy(last->tenant, b->spec.tenant, sizeof(last->tenant));
+    memcpy(last->context, b->spec.context, sizeof(last->context));
 }
 
 void usage_kill_answered(struct sandbox *b)

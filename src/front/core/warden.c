@@ -17,7 +17,7 @@ static struct warden *warden_of(struct ipc_link *l)
 
 static struct order_answer *terminate_texts(struct order_answer *a)
 {
-    a->message[sizeof a->message - 1] = '\0';
+    a->message[sizeof(a->message) - 1] = '\0';
     a->id[ID_LEN] = a->tenant[ORDER_TENANT_LEN] = a->snapshot[ID_LEN] = '\0';
     return a;
 }
@@ -73,7 +73,7 @@ void warden_order_two(struct front *f, struct order *o, int fd, int second, ward
     struct ipc_link *l = &f->warden->ipc.link;
     int fds[] = {fd, second};
     struct ipc_out out = {.head = o,
-                          .len = sizeof *o,
+                          .len = sizeof(*o),
                           .fds = fds,
                           .n_fds = (fd >= 0 ? 1 : 0) + (second >= 0 ? 1 : 0)};
 
@@ -87,7 +87,7 @@ void warden_order_two(struct front *f, struct order *o, int fd, int second, ward
 
 void warden_open(struct front *f, int sock, const struct warden_handlers *h)
 {
-    struct warden *w = xcalloc(1, sizeof *w);
+    struct warden *w = xcalloc(1, sizeof(*w));
 
     w->front = f;
     w->handlers = *h;

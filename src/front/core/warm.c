@@ -16,7 +16,7 @@ static void on_warm(struct call *c, int status, const char *message, const void 
 
 void sandbox_warm_kernel(struct sandbox *b)
 {
-    struct call *c = xcalloc(1, sizeof *c);
+    struct call *c = xcalloc(1, sizeof(*c));
     AUTO(strbuf_done) struct strbuf q = {0};
 
     strbuf_init(&q, OPS_OPEN_MAX);

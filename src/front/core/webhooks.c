@@ -114,7 +114,7 @@ static void end_slot(struct slot *s, bool taken, int status)
     figure_add(FIG_WEBHOOKS, taken ? "delivered" : "given up", 1);
     *s = (struct slot){0};
     if (!taken)
-        feel(MOOD_GIVING_UP, event, why_not(status, why, sizeof why));
+        feel(MOOD_GIVING_UP, event, why_not(status, why, sizeof(why)));
     else if (!some_fail())
         feel(MOOD_GOOD, event, NULL);
     changed();
@@ -156,11 +156,11 @@ static void on_posted(void *arg, int status, uint64_t retry_after_ms)
     } else if (is_final(status) || ++s->tries >= WEBHOOK_TRIES) {
         end_slot(s, false, status);
     } else {
-        if (getrandom(&random, sizeof random, 0) < 0)
+        if (getrandom(&random, sizeof(random), 0) < 0)
             random = 0;
         s->due_ms = uv_now(hooks.front->loop) + webhook_delay_ms(s->tries, random, retry_after_ms);
         figure_add(FIG_WEBHOOKS, "retried", 1);
-        feel(MOOD_FAILING, s->event, why_not(status, why, sizeof why));
+        feel(MOOD_FAILING, s->event, why_not(status, why, sizeof(why)));
         changed();
     }
     go_on();
@@ -207,7 +207,7 @@ static int post(struct slot *s, enum event_kind kind, const char *json)
                               .done = on_posted,
                               .arg = s};
 
-    snprintf(number, sizeof number, "%" PRIu64, s->event);
+    snprintf(number, sizeof(number), "%" PRIu64, s->event);
     set_header(&p.headers[0], "Sandglass-Event", &values[0], event_kind_text(kind));
     set_header(&p.headers[1], "Sandglass-Delivery", &values[1], number);
     if (!hidden_empty(secret)) {
@@ -275,7 +275,7 @@ static uint64_t next_event(void)
 
     if (hooks.begun < gone) {
         figure_add(FIG_WEBHOOKS, "given up", (double)(gone - hooks.begun));
-        feel(MOOD_GIVING_UP, gone, why_not(-ENOENT, why, sizeof why));
+        feel(MOOD_GIVING_UP, gone, why_not(-ENOENT, why, sizeof(why)));
         hooks.begun = gone;
     }
     if (hooks.begun > last)
@@ -407,7 +407,7 @@ void webhooks_configure(struct front *f)
     if (strcmp(hooks.url, s->webhook_url) != 0) {
         if (hooks.url[0])
             try_anew();
-        memcpy(hooks.url, s->webhook_url, sizeof hooks.url);
+        memcpy(hooks.url, s->webhook_url, sizeof(hooks.url));
     }
     go_on();
 }
@@ -427,7 +427,7 @@ void webhooks_start(struct front *f, struct exporter *h)
     hooks.on = false;
     hooks.begun = 0;
     hooks.mood = MOOD_GOOD;
-    memset(hooks.slots, 0, sizeof hooks.slots);
+    memset(hooks.slots, 0, sizeof(hooks.slots));
     events_unwatch(&hooks.watch);
     hooks.watch.on_event = on_event;
     events_watch(f, &hooks.watch);

@@ -19,7 +19,7 @@ char *escape_unit(char *out, uint32_t unit)
 
     digits += 0x30303030 + letters * ('a' - '0' - 10);
     memcpy(out, "\\u", 2);
-    memcpy(out + 2, &digits, sizeof digits);
+    memcpy(out + 2, &digits, sizeof(digits));
     return out + 6;
 }
 
@@ -80,11 +80,11 @@ static const unsigned char *put_ascii(char **out, const unsigned char *p, const 
     char *o = *out;
     uint64_t v;
 
-    while (end - p >= (ptrdiff_t)sizeof v) {
-        memcpy(&v, p, sizeof v);
-        memcpy(o, &v, sizeof v);
+    while (end - p >= (ptrdiff_t)sizeof(v)) {
+        memcpy(&v, p, sizeof(v));
+        memcpy(o, &v, sizeof(v));
         uint64_t special = special_bytes(v);
-        size_t n = special ? first_byte(special) : sizeof v;
+        size_t n = special ? first_byte(special) : sizeof(v);
         p += n;
         o += n;
         if (!special)

@@ -8,7 +8,7 @@
 
 static void own_url(const struct settings *s, int listener, char *ret, size_t cap)
 {
-    struct address a = {.len = sizeof a.addr};
+    struct address a = {.len = sizeof(a.addr)};
     char text[ADDRESS_TEXT_MAX] = "?";
 
     if (s->domain[0] && s->tls_cert[0]) {
@@ -35,7 +35,7 @@ int banner_print(struct front *f, int listener, struct sg_error *e)
     uint32_t tenants = 0;
     int r = store_tenants_count(f->store, &tenants, e);
 
-    own_url(&f->settings, listener, url, sizeof url);
+    own_url(&f->settings, listener, url, sizeof(url));
     if (r < 0 || tenants > 0) {
         if (r == 0)
             printf("Serving on %s\n", url);
@@ -54,7 +54,7 @@ int banner_print(struct front *f, int listener, struct sg_error *e)
            "  export E2B_API_KEY=%s\n\n"
            "More keys: sandglass key create\n",
            url, url, url, key);
-    explicit_bzero(key, sizeof key);
+    explicit_bzero(key, sizeof(key));
     fflush(stdout);
     return 0;
 }

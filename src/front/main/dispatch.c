@@ -31,7 +31,7 @@ static int parse_port(const char *text, size_t len, unsigned *ret)
     char digits[8];
     uint64_t v;
 
-    if (len == 0 || len >= sizeof digits)
+    if (len == 0 || len >= sizeof(digits))
         return -EINVAL;
     memcpy(digits, text, len);
     digits[len] = '\0';
@@ -141,7 +141,7 @@ static void to_sandbox(struct http_req *req, const char *id, unsigned port)
     }
     if (!may_wake(req, b, port))
         return;
-    struct arrival *a = xcalloc(1, sizeof *a);
+    struct arrival *a = xcalloc(1, sizeof(*a));
     *a = (struct arrival){.req = req, .sandbox = sandbox_ref(b), .port = port};
     req->owner = a;
     req->on_close = on_client_gone;
@@ -170,7 +170,7 @@ static void route(struct http_req *req)
 
     if (named) {
         size_t len = strcspn(named, "-");
-        memset(id, 0, sizeof id);
+        memset(id, 0, sizeof(id));
         memcpy(id, named, len < ID_LEN ? len : ID_LEN);
         if (port_text && parse_port(port_text, strlen(port_text), &port) < 0) {
             reply_error(req, 400, "E2b-Sandbox-Port must be between 1 and 65535");

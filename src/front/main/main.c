@@ -76,8 +76,8 @@ static _Noreturn void give_up(const struct sg_error *e)
     struct order o = {.magic = ORDER_MAGIC, .op = ORDER_FAILED};
 
     log_line(LEVEL_ERROR, "front: %s", e->message);
-    snprintf(o.message, sizeof o.message, "%.255s", e->message);
-    ipc_send(ORDER_FD, &o, sizeof o, NULL, 0);
+    snprintf(o.message, sizeof(o.message), "%.255s", e->message);
+    ipc_send(ORDER_FD, &o, sizeof(o), NULL, 0);
     exit(1);
 }
 

@@ -38,7 +38,7 @@ static void on_rows(void *arg, const struct dbworker_rows *rows)
 
 static struct pg_call *call_new(ctx_done done, void *arg)
 {
-    struct pg_call *call = xcalloc(1, sizeof *call);
+    struct pg_call *call = xcalloc(1, sizeof(*call));
 
     *call = (struct pg_call){.done = done, .arg = arg, .read = pg_read_rows};
     return call;
@@ -48,7 +48,7 @@ static struct pg_call *call_about(const char *id, ctx_done done, void *arg)
 {
     struct pg_call *call = call_new(done, arg);
 
-    snprintf(call->id, sizeof call->id, "%s", id);
+    snprintf(call->id, sizeof(call->id), "%s", id);
     return call;
 }
 
@@ -107,7 +107,7 @@ static void pg_settle(struct ctx_store *s, const char *tenant, const char *id, c
 {
     char clean[CTX_ERROR_MAX + 1];
 
-    ctx_clean_text(clean, sizeof clean, error ? error : "");
+    ctx_clean_text(clean, sizeof(clean), error ? error : "");
     SEND(s, call_about(id, done, arg),
          "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.settle_context($1, $2, $3, $4, "
                                                  "$5, $6) f",
@@ -189,7 +189,7 @@ static void pg_list(struct ctx_store *s, const struct ctx_list *q, ctx_done done
     struct pg_call *call = call_new(done, arg);
     char statuses[64];
 
-    status_array(q->statuses, statuses, sizeof statuses);
+    status_array(q->statuses, statuses, sizeof(statuses));
     call->limit = q->limit < CTX_LIST_MAX ? q->limit : CTX_LIST_MAX;
     /* Picks the rows of the page first, with an index alone, then joins the details of each. */
     SEND(s, call,
@@ -215,7 +215,7 @@ static void pg_branch(struct ctx_store *s, const char *tenant, const char *conve
 {
     struct pg_call *call = call_new(done, arg);
 
-    snprintf(call->path, sizeof call->path, "%s", to);
+    snprintf(call->path, sizeof(call->path), "%s", to);
     SEND(s, call, "SELECT sandglass.branch_path($1, $2, $3, $4)", tenant, tenant, conversation,
          from, to);
 }
@@ -415,7 +415,7 @@ static const struct ctx_store_ops ops = {
 
 struct ctx_store *ctx_store_postgres(uv_loop_t *loop, struct dbworker *c)
 {
-    struct postgres *p = xcalloc(1, sizeof *p);
+    struct postgres *p = xcalloc(1, sizeof(*p));
 
     *p = (struct postgres){.base = {.ops = &ops, .loop = loop}, .dbworker = c};
     return &p->base;

@@ -157,7 +157,7 @@ void pg_read_rows(const struct pg_call *call, const struct dbworker_rows *rows,
         refuse(ret);
         return;
     }
-    struct ctx_row *read = xcalloc(n + 1, sizeof *read);
+    struct ctx_row *read = xcalloc(n + 1, sizeof(*read));
     ret->rows = read;
     for (size_t i = 0; i < n; i++) {
         struct cells c = row_of(rows, i);
@@ -222,7 +222,7 @@ void pg_read_paths(const struct pg_call *call, const struct dbworker_rows *rows,
         refuse(ret);
         return;
     }
-    struct ctx_path *read = xcalloc(rows->n + 1, sizeof *read);
+    struct ctx_path *read = xcalloc(rows->n + 1, sizeof(*read));
     ret->paths = read;
     for (size_t i = 0; i < rows->n; i++) {
         struct cells c = row_of(rows, i);
@@ -249,7 +249,7 @@ void pg_read_usage(const struct pg_call *call, const struct dbworker_rows *rows,
         refuse(ret);
         return;
     }
-    struct ctx_usage_row *read = xcalloc(rows->n + 1, sizeof *read);
+    struct ctx_usage_row *read = xcalloc(rows->n + 1, sizeof(*read));
     ret->used = read;
     for (size_t i = 0; i < rows->n; i++) {
         struct cells c = row_of(rows, i);

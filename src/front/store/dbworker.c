@@ -103,7 +103,7 @@ static void send_queued(struct dbworker *c)
 
 static struct outgoing *outgoing_new(enum wire_kind kind, uint64_t seq)
 {
-    struct outgoing *o = xcalloc(1, sizeof *o);
+    struct outgoing *o = xcalloc(1, sizeof(*o));
 
     *o = (struct outgoing){.kind = kind, .seq = seq};
     strbuf_init(&o->message, WIRE_MESSAGE_MAX);
@@ -121,7 +121,7 @@ static void enqueue(struct dbworker *c, struct outgoing *o)
 
 static void refuse(struct dbworker *c, dbworker_done done, void *arg, const char *why)
 {
-    struct refusal *f = xcalloc(1, sizeof *f);
+    struct refusal *f = xcalloc(1, sizeof(*f));
 
     *f = (struct refusal){.done = done, .arg = arg, .why = why};
     *c->refused_last = f;
@@ -243,7 +243,7 @@ static void dbworker_gone(struct dbworker *c, const char *why)
 {
     char line[160];
 
-    snprintf(line, sizeof line, "store: the clerk, which speaks with the database, %s", why);
+    snprintf(line, sizeof(line), "store: the clerk, which speaks with the database, %s", why);
     c->log(true, line);
     hang_up(c);
     uv_timer_start(&c->away, on_away, DBWORKER_AWAY_MS, 0);
@@ -260,7 +260,7 @@ static bool read_cells(struct wire_reader *r, struct dbworker_rows *rows, const 
     /* A cell takes at least 4 bytes. */
     if (r->bad || (columns > 0 && n > (size_t)(r->end - r->at) / 4 / columns))
         return false;
-    const char **cells = xcalloc(n * columns + 1, sizeof *cells);
+    const char **cells = xcalloc(n * columns + 1, sizeof(*cells));
     for (size_t i = 0; i < n * columns; i++)
         cells[i] = wire_read_text(r);
     *ret = cells;
@@ -345,7 +345,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 
 struct dbworker *dbworker_new(uv_loop_t *loop, void (*log)(bool bad, const char *line))
 {
-    struct dbworker *c = xcalloc(1, sizeof *c);
+    struct dbworker *c = xcalloc(1, sizeof(*c));
 
     c->log = log;
     c->loop = loop;

@@ -16,7 +16,7 @@
 struct request *request_read(struct wire_in *in)
 {
     struct wire_reader r = {.at = in->buf, .end = in->buf + in->len};
-    struct request *q = xcalloc(1, sizeof *q);
+    struct request *q = xcalloc(1, sizeof(*q));
 
     q->seq = in->head.seq;
     q->statement = wire_read_text(&r);

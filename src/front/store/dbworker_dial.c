@@ -47,9 +47,9 @@ static void fail(const struct dial *d, struct attempt *a, PGconn *pg, const char
 {
     char why[256];
 
-    target_scrub(d->target, PQerrorMessage(pg), why, sizeof why);
-    snprintf(a->trouble, sizeof a->trouble, "%s", trouble);
-    snprintf(a->note, sizeof a->note, "store: %s%s%s", trouble, *why ? ": " : "", why);
+    target_scrub(d->target, PQerrorMessage(pg), why, sizeof(why));
+    snprintf(a->trouble, sizeof(a->trouble), "%s", trouble);
+    snprintf(a->note, sizeof(a->note), "store: %s%s%s", trouble, *why ? ": " : "", why);
     PQfinish(pg);
 }
 
@@ -81,10 +81,10 @@ static void attempt(const struct dial *d, struct attempt *a)
     }
     switch (migrate(pg, &version)) {
     case MIGRATE_NEWER:
-        snprintf(a->trouble, sizeof a->trouble,
+        snprintf(a->trouble, sizeof(a->trouble),
                  "the database's schema is of version %d, newer than this server knows (%d)",
                  version, migrate_version());
-        snprintf(a->note, sizeof a->note, "store: %s: update this server", a->trouble);
+        snprintf(a->note, sizeof(a->note), "store: %s: update this server", a->trouble);
         PQfinish(pg);
         return;
     case MIGRATE_FAILED:
@@ -94,7 +94,7 @@ static void attempt(const struct dial *d, struct attempt *a)
         break;
     }
     version = PQserverVersion(pg);
-    snprintf(a->note, sizeof a->note, "store: connected to PostgreSQL %d.%d", version / 10000,
+    snprintf(a->note, sizeof(a->note), "store: connected to PostgreSQL %d.%d", version / 10000,
              version % 10000);
     a->pg = pg;
 }
@@ -104,7 +104,7 @@ static void tell(struct dial *d)
     uint64_t one = 1;
 
     /* The write can only fail because the counter is full, and then the descriptor is readable. */
-    if (write(d->event, &one, sizeof one) < 0)
+    if (write(d->event, &one, sizeof(one)) < 0)
         return;
 }
 
@@ -117,10 +117,10 @@ static void report(struct dial *d, const struct attempt *a, char said[DIAL_NOTE_
         d->ready[d->n_ready++] = a->pg;
         d->wanted--;
     }
-    snprintf(d->trouble, sizeof d->trouble, "%s", a->trouble);
+    snprintf(d->trouble, sizeof(d->trouble), "%s", a->trouble);
     if (strcmp(said, a->note) != 0) {
         snprintf(said, DIAL_NOTE_MAX, "%s", a->note);
-        snprintf(d->note, sizeof d->note, "%s", a->note);
+        snprintf(d->note, sizeof(d->note), "%s", a->note);
         d->note_bad = !a->pg;
         d->noted = true;
     }
@@ -156,7 +156,7 @@ static void *dial_main(void *arg)
 
 int dial_start(const char *conninfo, struct dial **ret, struct sg_error *e)
 {
-    struct dial *d = xcalloc(1, sizeof *d);
+    struct dial *d = xcalloc(1, sizeof(*d));
     pthread_t thread;
     int r = target_new(conninfo, &d->target, e);
 
@@ -184,7 +184,7 @@ void dial_clear(struct dial *d)
 {
     uint64_t n;
 
-    if (read(d->event, &n, sizeof n) < 0)
+    if (read(d->event, &n, sizeof(n)) < 0)
         return;
 }
 

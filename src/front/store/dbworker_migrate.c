@@ -77,7 +77,7 @@ static bool step(PGconn *pg, int *version)
     if (*version >= migrate_version())
         return run(pg, "COMMIT");
     int next = *version + 1;
-    snprintf(note, sizeof note,
+    snprintf(note, sizeof(note),
              "INSERT INTO sandglass.schema_version (version, applied_at)"
              " VALUES (%d, clock_timestamp()); COMMIT",
              next);

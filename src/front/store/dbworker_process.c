@@ -141,9 +141,9 @@ static void note_failure(struct process *p, const char *state, const PGresult *f
 
     if (strcmp(p->sqlstate, state) == 0 && now - p->noted_ns < NOTE_EACH_MS * NS_PER_MS)
         return;
-    snprintf(p->sqlstate, sizeof p->sqlstate, "%s", state);
+    snprintf(p->sqlstate, sizeof(p->sqlstate), "%s", state);
     p->noted_ns = now;
-    snprintf(line, sizeof line, "store: a statement failed: %.300s (SQLSTATE %.5s)",
+    snprintf(line, sizeof(line), "store: a statement failed: %.300s (SQLSTATE %.5s)",
              said ? said : "no reason given", state);
     note(p, true, line);
 }
@@ -276,7 +276,7 @@ static void take_address(struct process *p)
     if (!conninfo || (p->conninfo && strcmp(p->conninfo, conninfo) != 0))
         give_up(p, "store: the front sent the clerk a malformed address");
     if (!p->dial && dial_start(conninfo, &p->dial, &e) < 0) {
-        snprintf(line, sizeof line, "store: %s", e.message);
+        snprintf(line, sizeof(line), "store: %s", e.message);
         give_up(p, line);
     }
     if (!p->conninfo)

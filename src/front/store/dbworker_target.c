@@ -39,7 +39,7 @@ static void add(struct target *t, const char *keyword, const char *value)
 int target_new(const char *conninfo, struct target **ret, struct sg_error *e)
 {
     char *why = NULL;
-    struct target *t = xcalloc(1, sizeof *t);
+    struct target *t = xcalloc(1, sizeof(*t));
 
     /* libpq's message is dropped: it quotes the text, and the text may have a password. */
     t->options = PQconninfoParse(conninfo, &why);

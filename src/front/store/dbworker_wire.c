@@ -32,12 +32,12 @@ int wire_receive(int sock, struct wire_in *in)
 {
     static _Thread_local char packet[WIRE_PACKET_MAX];
     struct wire_header h;
-    ssize_t got = ipc_take(sock, MAGIC, packet, sizeof h, sizeof packet, NULL);
+    ssize_t got = ipc_take(sock, MAGIC, packet, sizeof(h), sizeof(packet), NULL);
 
     if (got < 0)
         return (int)got;
-    memcpy(&h, packet, sizeof h);
-    size_t piece = (size_t)got - sizeof h;
+    memcpy(&h, packet, sizeof(h));
+    size_t piece = (size_t)got - sizeof(h);
     if (!fits(in, &h, piece))
         return -EPROTO;
     if (!in->buf) {
@@ -46,7 +46,7 @@ int wire_receive(int sock, struct wire_in *in)
             return -ENOMEM;
         in->head = h;
     }
-    memcpy(in->buf + in->len, packet + sizeof h, piece);
+    memcpy(in->buf + in->len, packet + sizeof(h), piece);
     in->len += piece;
     in->buf[in->len] = '\0';
     return in->len == h.total;
@@ -61,9 +61,9 @@ int wire_send_next(int sock, enum wire_kind kind, uint64_t seq, const struct str
                             .total = (uint32_t)message->len,
                             .offset = (uint32_t)*offset};
     size_t piece = message->len - *offset;
-    if (piece > WIRE_PACKET_MAX - sizeof h)
-        piece = WIRE_PACKET_MAX - sizeof h;
-    struct iovec parts[] = {{&h, sizeof h}, {message->buf + *offset, piece}};
+    if (piece > WIRE_PACKET_MAX - sizeof(h))
+        piece = WIRE_PACKET_MAX - sizeof(h);
+    struct iovec parts[] = {{&h, sizeof(h)}, {message->buf + *offset, piece}};
     int r = ipc_send_parts(sock, parts, NULL, 0);
 
     if (r < 0)
@@ -74,7 +74,7 @@ int wire_send_next(int sock, enum wire_kind kind, uint64_t seq, const struct str
 
 void wire_add_u32(struct strbuf *out, uint32_t value)
 {
-    strbuf_add(out, &value, sizeof value);
+    strbuf_add(out, &value, sizeof(value));
 }
 
 void wire_add_text(struct strbuf *out, const char *text)
@@ -93,12 +93,12 @@ uint32_t wire_read_u32(struct wire_reader *r)
 {
     uint32_t value;
 
-    if (r->bad || (size_t)(r->end - r->at) < sizeof value) {
+    if (r->bad || (size_t)(r->end - r->at) < sizeof(value)) {
         r->bad = true;
         return 0;
     }
-    memcpy(&value, r->at, sizeof value);
-    r->at += sizeof value;
+    memcpy(&value, r->at, sizeof(value));
+    r->at += sizeof(value);
     return value;
 }
 

@@ -156,7 +156,7 @@ int store_events_gone(struct store *s, const char *tenant, uint64_t *ret, struct
 {
     char name[64];
 
-    gone_name(tenant, name, sizeof name);
+    gone_name(tenant, name, sizeof(name));
     return get_mark(s, name, ret, e);
 }
 
@@ -165,7 +165,7 @@ int store_events_set_gone(struct store *s, const char *tenant, uint64_t upto, st
     char name[64];
     int r = begin(s, false, e);
 
-    gone_name(tenant, name, sizeof name);
+    gone_name(tenant, name, sizeof(name));
     if (r == 0)
         r = set_mark(s, name, upto, e);
     return end(s, r, e);
@@ -207,7 +207,7 @@ static int trim(struct store *s, const char *tenant, uint32_t keep, struct store
     db_bind(st, 1, tenant);
     sqlite3_bind_int64(st, 2, bounded(t.gone));
     r = db_run(s, st, e);
-    gone_name(tenant, name, sizeof name);
+    gone_name(tenant, name, sizeof(name));
     if (r == 0)
         r = set_mark(s, name, t.gone, e);
     if (r == 0)

@@ -29,14 +29,14 @@ int key_copies_each(struct store *s, void (*fn)(const struct key_copy *, void *)
     while ((r = db_step(s, st, e)) > 0) {
         struct key_copy c = {0};
 
-        db_column(st, 0, c.key.id, sizeof c.key.id);
-        db_column(st, 1, c.key.tenant, sizeof c.key.tenant);
-        db_column(st, 2, c.key.tenant_name, sizeof c.key.tenant_name);
-        db_column(st, 3, c.key.name, sizeof c.key.name);
-        db_column(st, 4, c.key.hint, sizeof c.key.hint);
+        db_column(st, 0, c.key.id, sizeof(c.key.id));
+        db_column(st, 1, c.key.tenant, sizeof(c.key.tenant));
+        db_column(st, 2, c.key.tenant_name, sizeof(c.key.tenant_name));
+        db_column(st, 3, c.key.name, sizeof(c.key.name));
+        db_column(st, 4, c.key.hint, sizeof(c.key.hint));
         c.key.created_ms = sqlite3_column_int64(st, 5);
         c.key.revoked_ms = sqlite3_column_int64(st, 6);
-        db_column(st, 7, c.hash, sizeof c.hash);
+        db_column(st, 7, c.hash, sizeof(c.hash));
         fn(&c, arg);
     }
     sqlite3_reset(st);
@@ -67,7 +67,7 @@ static int run_take(struct store *s, const struct key_copy *c, const char *tenan
     db_bind(st, 1, c->key.id);
     db_bind(st, 2, tenant);
     db_bind(st, 3, c->key.name);
-    sqlite3_bind_blob(st, 4, hash, sizeof hash, SQLITE_STATIC);
+    sqlite3_bind_blob(st, 4, hash, sizeof(hash), SQLITE_STATIC);
     db_bind(st, 5, c->key.hint);
     sqlite3_bind_int64(st, 6, c->key.created_ms);
     sqlite3_bind_int64(st, 7, c->key.revoked_ms);

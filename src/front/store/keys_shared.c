@@ -62,12 +62,12 @@ static bool read_copy(const char *const *cells, struct key_copy *ret, int64_t *r
     if (!cells[1])
         return false;
     *ret_change = number(cells[1]);
-    copy_text(ret->key.id, sizeof ret->key.id, cells[2]);
-    copy_text(ret->key.tenant, sizeof ret->key.tenant, cells[3]);
-    copy_text(ret->key.tenant_name, sizeof ret->key.tenant_name, cells[4]);
-    copy_text(ret->key.name, sizeof ret->key.name, cells[5]);
-    copy_text(ret->hash, sizeof ret->hash, cells[6]);
-    copy_text(ret->key.hint, sizeof ret->key.hint, cells[7]);
+    copy_text(ret->key.id, sizeof(ret->key.id), cells[2]);
+    copy_text(ret->key.tenant, sizeof(ret->key.tenant), cells[3]);
+    copy_text(ret->key.tenant_name, sizeof(ret->key.tenant_name), cells[4]);
+    copy_text(ret->key.name, sizeof(ret->key.name), cells[5]);
+    copy_text(ret->hash, sizeof(ret->hash), cells[6]);
+    copy_text(ret->key.hint, sizeof(ret->key.hint), cells[7]);
     ret->key.created_ms = number(cells[8]);
     ret->key.revoked_ms = number(cells[9]);
     return true;
@@ -84,7 +84,7 @@ static void on_taken(void *arg, const struct dbworker_rows *rows)
         k->told[0] = '\0';
         return;
     }
-    AUTO(free_p) struct key_copy *copies = xcalloc(rows->n, sizeof *copies);
+    AUTO(free_p) struct key_copy *copies = xcalloc(rows->n, sizeof(*copies));
     int64_t change = k->seen;
     size_t n = 0;
     while (n < rows->n && read_copy(rows->cells + n * COLUMNS, &copies[n], &change))
@@ -103,7 +103,7 @@ static void take(struct keys_shared *k)
     char seen[24];
     const char *const params[] = {seen};
 
-    snprintf(seen, sizeof seen, "%lld", (long long)k->seen);
+    snprintf(seen, sizeof(seen), "%lld", (long long)k->seen);
     k->asked = true;
     dbworker_call(k->dbworker,
                   "SELECT newest.change, k.* FROM"
@@ -175,7 +175,7 @@ static void tell_next(struct keys_shared *k)
     if (r < 0 || text.truncated)
         return;
     if (p.n == 0) {
-        memcpy(k->told, k->telling, sizeof k->told);
+        memcpy(k->told, k->telling, sizeof(k->told));
         return;
     }
     const char *const params[] = {text.buf};
@@ -205,7 +205,7 @@ static void on_tick(uv_timer_t *timer)
 
 struct keys_shared *keys_shared_start(uv_loop_t *loop, struct store *s, struct dbworker *c)
 {
-    struct keys_shared *k = xcalloc(1, sizeof *k);
+    struct keys_shared *k = xcalloc(1, sizeof(*k));
 
     k->store = s;
     k->dbworker = c;

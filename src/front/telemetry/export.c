@@ -146,9 +146,9 @@ static void tell(struct target *t, enum state state, int status)
         return;
     t->state = state;
     if (status < 0)
-        snprintf(why, sizeof why, "%s", strerror(-status));
+        snprintf(why, sizeof(why), "%s", strerror(-status));
     else
-        snprintf(why, sizeof why, "status %d", status);
+        snprintf(why, sizeof(why), "status %d", status);
     switch (state) {
     case FINE:
         log_line(LEVEL_INFO, "traces: %s accepts them again", t->name);
@@ -344,14 +344,14 @@ static void name_ourselves(void)
     uint8_t id[16];
     char hex[33] = "";
 
-    trace_random_bytes(id, sizeof id);
+    trace_random_bytes(id, sizeof(id));
     id[6] = (uint8_t)((id[6] & 0x0f) | 0x40); /* makes it a UUID of version 4 */
     id[8] = (uint8_t)((id[8] & 0x3f) | 0x80);
-    trace_hex(id, sizeof id, hex);
-    snprintf(export.instance, sizeof export.instance, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
+    trace_hex(id, sizeof(id), hex);
+    snprintf(export.instance, sizeof(export.instance), "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
              hex + 12, hex + 16, hex + 20);
-    if (gethostname(export.host, sizeof export.host - 1) < 0)
-        snprintf(export.host, sizeof export.host, "unknown");
+    if (gethostname(export.host, sizeof(export.host) - 1) < 0)
+        snprintf(export.host, sizeof(export.host), "unknown");
     export.who = (struct otlp_who){{{"service.name", "sandglass"},
                                     {"service.version", SG_VERSION},
                                     {"service.instance.id", export.instance},

@@ -42,7 +42,7 @@ static const struct ipc_kind link_kind = {
 
 struct exporter *exporter_new(uv_loop_t *loop)
 {
-    struct exporter *h = xcalloc(1, sizeof *h);
+    struct exporter *h = xcalloc(1, sizeof(*h));
 
     ipc_uv_init(&h->ipc, loop, &link_kind);
     return h;
@@ -85,7 +85,7 @@ static bool write_packet(struct strbuf *out, const struct exporter_post *post)
     while (n < EXPORTER_HEADERS && post->headers[n].name)
         n++;
     ask.n_texts += (uint32_t)(2 * n);
-    strbuf_add(out, &ask, sizeof ask);
+    strbuf_add(out, &ask, sizeof(ask));
     add_text(out, post->url);
     add_text(out, post->content_type);
     for (size_t i = 0; i < n; i++) {

@@ -57,7 +57,7 @@ static void tell(const struct process *p, uint64_t seq, int status, uint64_t ret
         .magic = EXPORTER_MAGIC, .status = status, .seq = seq, .retry_after_ms = retry_after_ms};
 
     /* If the front is gone, reading will find out. */
-    while (send(p->sock, &told, sizeof told, MSG_NOSIGNAL) < 0 &&
+    while (send(p->sock, &told, sizeof(told), MSG_NOSIGNAL) < 0 &&
            (errno == EAGAIN || errno == EINTR)) {
         struct pollfd front = {.fd = p->sock, .events = POLLOUT};
 
@@ -164,10 +164,10 @@ static uint64_t retry_after_ms(const char *text)
 static size_t on_header(char *line, size_t one, size_t n, void *arg)
 {
     struct job *j = arg;
-    const size_t prefix = sizeof RETRY_AFTER - 1;
+    const size_t prefix = sizeof(RETRY_AFTER) - 1;
     char value[64];
 
-    if (n > prefix && n - prefix < sizeof value && strncasecmp(line, RETRY_AFTER, prefix) == 0) {
+    if (n > prefix && n - prefix < sizeof(value) && strncasecmp(line, RETRY_AFTER, prefix) == 0) {
         size_t from = prefix, to = n;
 
         while (from < to && (line[from] == ' ' || line[from] == '\t'))
@@ -186,12 +186,12 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
 static bool add_header(struct job *j, const char *name, const char *value)
 {
     char line[HEADER_MAX];
-    int n = snprintf(line, sizeof line, "%s: %s", name, value);
-    struct curl_slist *longer = n < (int)sizeof line ? curl_slist_append(j->headers, line) : NULL;
+    int n = snprintf(line, sizeof(line), "%s: %s", name, value);
+    struct curl_slist *longer = n < (int)sizeof(line) ? curl_slist_append(j->headers, line) : NULL;
 
     if (longer)
         j->headers = longer;
-    explicit_bzero(line, sizeof line);
+    explicit_bzero(line, sizeof(line));
     return longer != NULL;
 }
 
@@ -305,12 +305,12 @@ static void take_packet(struct process *p, const char *packet, size_t len, int f
     struct exporter_ask ask;
     void *body = NULL;
 
-    if (len < sizeof ask)
+    if (len < sizeof(ask))
         _exit(1);
-    memcpy(&ask, packet, sizeof ask);
+    memcpy(&ask, packet, sizeof(ask));
     if (ask.magic != EXPORTER_MAGIC || ask.n_texts < EXPORTER_TEXTS_MIN ||
         ask.n_texts > ARRAY_SIZE(texts) || ask.n_texts % 2 ||
-        !split(packet + sizeof ask, packet + len, texts, ask.n_texts) ||
+        !split(packet + sizeof(ask), packet + len, texts, ask.n_texts) ||
         !map_body(fd, ask.len, &body))
         _exit(1);
     begin(p, &ask, texts, body);
@@ -347,7 +347,7 @@ static bool take_post(struct process *p)
 {
     static char packet[EXPORTER_PACKET_MAX];
     AUTO(ipc_fds_close) struct ipc_fds body = {.max = 1};
-    ssize_t got = ipc_recv(p->sock, packet, sizeof packet, &body);
+    ssize_t got = ipc_recv(p->sock, packet, sizeof(packet), &body);
 
     if (got == -EAGAIN)
         return false;

@@ -18,7 +18,7 @@ static void put_big(struct json *j, const char *key, int64_t v)
 {
     char text[24];
 
-    snprintf(text, sizeof text, "%" PRId64, v);
+    snprintf(text, sizeof(text), "%" PRId64, v);
     jw_string(jw_key(j, key), text);
 }
 
@@ -102,10 +102,10 @@ static void add_span(struct strbuf *out, const struct span *s, const char *obser
 
     jw_init(&j, out);
     jw_object_begin(&j);
-    put_id(&j, "traceId", s->ref.trace, sizeof s->ref.trace);
-    put_id(&j, "spanId", s->ref.span, sizeof s->ref.span);
+    put_id(&j, "traceId", s->ref.trace, sizeof(s->ref.trace));
+    put_id(&j, "spanId", s->ref.span, sizeof(s->ref.span));
     if (s->parent.set)
-        put_id(&j, "parentSpanId", s->parent.span, sizeof s->parent.span);
+        put_id(&j, "parentSpanId", s->parent.span, sizeof(s->parent.span));
     jw_u64(jw_key(&j, "flags"), otlp_flags(s));
     jw_string(jw_key(&j, "name"), span_name_text(s->name));
     jw_u64(jw_key(&j, "kind"), (uint64_t)otlp_kind(s));

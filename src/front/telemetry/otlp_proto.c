@@ -162,10 +162,10 @@ static void add_span(struct strbuf *out, const struct span *s, const char *obser
 {
     const char *name = span_name_text(s->name);
 
-    put_bytes(out, FIELD_TRACE_ID, s->ref.trace, sizeof s->ref.trace);
-    put_bytes(out, FIELD_SPAN_ID, s->ref.span, sizeof s->ref.span);
+    put_bytes(out, FIELD_TRACE_ID, s->ref.trace, sizeof(s->ref.trace));
+    put_bytes(out, FIELD_SPAN_ID, s->ref.span, sizeof(s->ref.span));
     if (s->parent.set)
-        put_bytes(out, FIELD_PARENT, s->parent.span, sizeof s->parent.span);
+        put_bytes(out, FIELD_PARENT, s->parent.span, sizeof(s->parent.span));
     put_bytes(out, FIELD_NAME, name, strlen(name));
     put_number(out, FIELD_KIND, (uint64_t)otlp_kind(s));
     put_fixed(out, FIELD_START, s->begin_ns + (uint64_t)s->wall_ns, FIXED64);

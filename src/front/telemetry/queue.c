@@ -40,7 +40,7 @@ void queue_release(uint64_t number)
 
 void queue_push(const struct otlp_form *form, const char *bytes, size_t len, uint64_t now_ns)
 {
-    struct queue_record *r = xcalloc(1, sizeof *r + len);
+    struct queue_record *r = xcalloc(1, sizeof(*r) + len);
 
     r->came_ns = now_ns;
     r->before = queue.bytes;

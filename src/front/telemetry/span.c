@@ -76,7 +76,7 @@ static size_t count_bad(const char *text, size_t len)
 static char *copy_clean(const char *text, size_t len, uint32_t *ret_len)
 {
     size_t bad = count_bad(text, len);
-    size_t room = len + bad * (sizeof REPLACEMENT - 2);
+    size_t room = len + bad * (sizeof(REPLACEMENT) - 2);
     char *copy = xcalloc(1, room + 1), *out = copy;
 
     for (size_t i = 0; bad > 0 && i < len;) {
@@ -85,8 +85,8 @@ static char *copy_clean(const char *text, size_t len, uint32_t *ret_len)
         if (n > 0)
             memcpy(out, text + i, n);
         else
-            memcpy(out, REPLACEMENT, sizeof REPLACEMENT - 1);
-        out += n > 0 ? n : sizeof REPLACEMENT - 1;
+            memcpy(out, REPLACEMENT, sizeof(REPLACEMENT) - 1);
+        out += n > 0 ? n : sizeof(REPLACEMENT) - 1;
         i += n > 0 ? n : 1;
     }
     if (bad == 0)
@@ -167,7 +167,7 @@ void span_event(struct span *s, const char *name, const struct span_detail *deta
         s->lost_events++;
         return;
     }
-    struct span_happening *h = xcalloc(1, sizeof *h);
+    struct span_happening *h = xcalloc(1, sizeof(*h));
     h->ns = clock_ns();
     h->name = name;
     for (size_t i = 0; i < n && i < SPAN_DETAILS_MAX; i++) {
@@ -221,18 +221,18 @@ struct span *span_begin(enum span_name name, const struct trace_ref *parent)
     if (!trace_wanted() || !sampled(parent))
         return NULL;
 
-    struct span *s = xcalloc(1, sizeof *s);
+    struct span *s = xcalloc(1, sizeof(*s));
     s->name = name;
     s->last_event = &s->events;
     s->ref = (struct trace_ref){.flags = SAMPLED, .set = true, .ours = true};
     if (parent && parent->set) {
         s->parent = *parent;
         s->ref.flags = parent->flags;
-        memcpy(s->ref.trace, parent->trace, sizeof s->ref.trace);
+        memcpy(s->ref.trace, parent->trace, sizeof(s->ref.trace));
     } else {
-        trace_random_bytes(s->ref.trace, sizeof s->ref.trace);
+        trace_random_bytes(s->ref.trace, sizeof(s->ref.trace));
     }
-    trace_random_bytes(s->ref.span, sizeof s->ref.span);
+    trace_random_bytes(s->ref.span, sizeof(s->ref.span));
     s->begin_ns = clock_ns();
     return s;
 }
@@ -285,7 +285,7 @@ static void queue_step(const struct span *s, const struct span_lap *lap)
     step.begin_ns = within(s, lap->begin_ns);
     step.end_ns = within(s, lap->end_ns);
     step.ref = step.parent = s->ref;
-    trace_random_bytes(step.ref.span, sizeof step.ref.span);
+    trace_random_bytes(step.ref.span, sizeof(step.ref.span));
     for (size_t i = 0; i < s->n_values; i++)
         if (is_inherited(&s->values[i]))
             step.values[step.n_values++] = s->values[i];

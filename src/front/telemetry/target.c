@@ -102,7 +102,7 @@ static bool take_header(struct target_headers *h, const char *p, size_t len)
     int n = decode(from, value_len, value);
     if (n >= 0)
         good = add_header(h, p, name_len, value, (size_t)n);
-    explicit_bzero(value, sizeof value);
+    explicit_bzero(value, sizeof(value));
     return good;
 }
 
@@ -144,8 +144,8 @@ bool target_langfuse(const struct settings *s, char url[TARGET_URL_MAX], struct 
     if (!s->langfuse_host[0])
         return false;
     make_url(s->langfuse_host, LANGFUSE_PATH, url);
-    strbuf_init(&plain, sizeof s->langfuse_public_key + HIDDEN_MAX);
-    strbuf_init(&header, 2 * (sizeof s->langfuse_public_key + HIDDEN_MAX));
+    strbuf_init(&plain, sizeof(s->langfuse_public_key) + HIDDEN_MAX);
+    strbuf_init(&header, 2 * (sizeof(s->langfuse_public_key) + HIDDEN_MAX));
     strbuf_reserve(&plain);
     strbuf_reserve(&header);
     strbuf_addstr(&plain, s->langfuse_public_key);

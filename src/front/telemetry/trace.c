@@ -28,9 +28,9 @@ uint64_t trace_random(void)
     uint64_t *s = numbers.state, out, old;
 
     if (!numbers.seeded) {
-        ssize_t got = getrandom(s, sizeof numbers.state, 0);
+        ssize_t got = getrandom(s, sizeof(numbers.state), 0);
 
-        assert(got == (ssize_t)sizeof numbers.state);
+        assert(got == (ssize_t)sizeof(numbers.state));
         numbers.seeded = true;
     }
     out = rotate(s[1] * 5, 7) * 9;
@@ -52,7 +52,7 @@ void trace_random_bytes(uint8_t *out, size_t n)
         /* An id may not be all zeros. */
         while (v == 0)
             v = trace_random();
-        memcpy(out + i, &v, n - i < sizeof v ? n - i : sizeof v);
+        memcpy(out + i, &v, n - i < sizeof(v) ? n - i : sizeof(v));
     }
 }
 
@@ -100,13 +100,13 @@ bool trace_parse(const char *traceparent, struct trace_ref *ret)
 
     *ret = (struct trace_ref){0};
     if (!read_hex(&at, &version, 1) || version == 0xff || !read_dash(&at) ||
-        !read_hex(&at, r.trace, sizeof r.trace) || !read_dash(&at) ||
-        !read_hex(&at, r.span, sizeof r.span) || !read_dash(&at) || !read_hex(&at, &r.flags, 1))
+        !read_hex(&at, r.trace, sizeof(r.trace)) || !read_dash(&at) ||
+        !read_hex(&at, r.span, sizeof(r.span)) || !read_dash(&at) || !read_hex(&at, &r.flags, 1))
         return false;
     /* A later version of traceparent may have more fields, after another dash. */
     if (*at != '\0' && (version == 0 || *at != '-'))
         return false;
-    if (all_zero(r.trace, sizeof r.trace) || all_zero(r.span, sizeof r.span))
+    if (all_zero(r.trace, sizeof(r.trace)) || all_zero(r.span, sizeof(r.span)))
         return false;
     r.flags &= FLAGS_KNOWN;
     *ret = r;
@@ -129,9 +129,9 @@ void trace_format(const struct trace_ref *r, char ret[TRACEPARENT_LEN + 1])
     if (!r->set)
         return;
     memcpy(ret, "00-", 3);
-    trace_hex(r->trace, sizeof r->trace, ret + 3);
+    trace_hex(r->trace, sizeof(r->trace), ret + 3);
     ret[35] = '-';
-    trace_hex(r->span, sizeof r->span, ret + 36);
+    trace_hex(r->span, sizeof(r->span), ret + 36);
     ret[52] = '-';
     trace_hex(&r->flags, 1, ret + 53);
     ret[TRACEPARENT_LEN] = '\0';

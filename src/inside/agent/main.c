@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     if (argc == 1 && strcmp(argv[0], "sandglass-spawner") == 0) {
         /* `ps` shows this name for agents, which are copies of the spawner. */
         memset(argv[0], 0, strlen(argv[0]));
-        memcpy(argv[0], "sandglass-agent", sizeof "sandglass-agent");
+        memcpy(argv[0], "sandglass-agent", sizeof("sandglass-agent"));
         return spawner_main();
     }
     if (argc == 1 && strcmp(argv[0], "sandglass-broker") == 0)

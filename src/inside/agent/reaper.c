@@ -73,7 +73,7 @@ static void default_signals(void)
     } action = {.handler = SIG_DFL};
 
     for (int s = 1; s <= SIGNALS; s++)
-        syscall(SYS_rt_sigaction, s, &action, NULL, sizeof action.mask);
+        syscall(SYS_rt_sigaction, s, &action, NULL, sizeof(action.mask));
 }
 
 int reaper_init(struct reaper *r, struct loop *loop)

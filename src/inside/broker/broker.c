@@ -37,8 +37,8 @@ void broker_answer(const struct twin_request *q, int r, const struct sg_error *e
     reply->code = r;
     reply->kind = (int32_t)e->kind;
     if (r < 0)
-        snprintf(reply->message, sizeof reply->message, "%.255s", e->message);
-    ipc_send(CONTROL_FD, reply, sizeof *reply, fds, n);
+        snprintf(reply->message, sizeof(reply->message), "%.255s", e->message);
+    ipc_send(CONTROL_FD, reply, sizeof(*reply), fds, n);
 }
 
 static void answer(const struct twin_request *q, int r, const struct sg_error *e, pid_t pid,
@@ -109,7 +109,7 @@ static void make_kernel(struct broker *b, const struct twin_request *q, int *fds
     if (r == 0)
         r = open_pidfds(&k, pidfds, &e);
     if (r == 0 && k.h != k.k) {
-        struct pair *p = xcalloc(1, sizeof *p);
+        struct pair *p = xcalloc(1, sizeof(*p));
         *p = (struct pair){
             .h = k.h, .k = k.k, .k_inside = k.k_inside, .owner = q->owner, .tid = tid};
         list_push(&b->pairs, &p->link);
@@ -135,7 +135,7 @@ static bool is_proper(const struct twin_request *q, ssize_t len, size_t n_fds)
     bool grouped = q->op == TWIN_ZYGOTE || q->op == TWIN_KERNEL;
     size_t expected;
 
-    if (len != sizeof *q || q->magic != TWIN_MAGIC || q->imports[TWIN_IMPORTS_MAX - 1] != '\0' ||
+    if (len != sizeof(*q) || q->magic != TWIN_MAGIC || q->imports[TWIN_IMPORTS_MAX - 1] != '\0' ||
         q->n_kernels > TWIN_KERNELS_MAX)
         return false;
     if (grouped && (q->n_doors < 1 || q->n_doors > TWIN_DOORS_MAX))
@@ -240,7 +240,7 @@ static void reap(struct broker *b)
     int status;
     pid_t pid;
 
-    while (read(b->children, &info, sizeof info) > 0)
+    while (read(b->children, &info, sizeof(info)) > 0)
         ;
     while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
         if (WIFSTOPPED(status))
@@ -275,7 +275,7 @@ static bool take_request(struct broker *b)
 {
     struct twin_request q;
     AUTO(ipc_fds_close) struct ipc_fds fds = {.max = TWIN_FDS_MAX};
-    ssize_t got = ipc_recv(CONTROL_FD, &q, sizeof q, &fds);
+    ssize_t got = ipc_recv(CONTROL_FD, &q, sizeof(q), &fds);
 
     if (got <= 0)
         return got == -EINTR || got == -EAGAIN;

@@ -50,12 +50,12 @@ const uint8_t cpu_code[] = {
     0xeb, 0xd3,             /* jmp to the start      */
     0xcc,                   /* the trap: int3        */
 };
-const size_t cpu_code_len = sizeof cpu_code;
+const size_t cpu_code_len = sizeof(cpu_code);
 _Static_assert(sizeof(struct cpu_call) == 64, "the code steps by 64 bytes");
 
 static int get_regs(pid_t pid, struct user_regs_struct *ret)
 {
-    struct iovec v = {.iov_base = ret, .iov_len = sizeof *ret};
+    struct iovec v = {.iov_base = ret, .iov_len = sizeof(*ret)};
 
     return ptrace(PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &v) < 0 ? -errno : 0;
 }
@@ -63,20 +63,20 @@ static int get_regs(pid_t pid, struct user_regs_struct *ret)
 static int set_regs(pid_t pid, const struct user_regs_struct *r)
 {
     struct user_regs_struct copy = *r;
-    struct iovec v = {.iov_base = &copy, .iov_len = sizeof copy};
+    struct iovec v = {.iov_base = &copy, .iov_len = sizeof(copy)};
 
     return ptrace(PTRACE_SETREGSET, pid, (void *)NT_PRSTATUS, &v) < 0 ? -errno : 0;
 }
 
 int cpu_save(pid_t pid, struct cpu_state *ret)
 {
-    struct iovec v = {.iov_base = ret->extended, .iov_len = sizeof ret->extended};
+    struct iovec v = {.iov_base = ret->extended, .iov_len = sizeof(ret->extended)};
     int r = get_regs(pid, &ret->regs);
 
     if (r < 0)
         return r;
     if (ptrace(PTRACE_GETREGSET, pid, (void *)NT_X86_XSTATE, &v) < 0 ||
-        ptrace(PTRACE_GETSIGMASK, pid, (void *)sizeof ret->sigmask, &ret->sigmask) < 0)
+        ptrace(PTRACE_GETSIGMASK, pid, (void *)sizeof(ret->sigmask), &ret->sigmask) < 0)
         return -errno;
     ret->extended_len = v.iov_len;
     return 0;
@@ -88,7 +88,7 @@ int cpu_load(pid_t pid, const struct cpu_state *s)
     struct iovec v = {.iov_base = copy.extended, .iov_len = copy.extended_len};
 
     if (ptrace(PTRACE_SETREGSET, pid, (void *)NT_X86_XSTATE, &v) < 0 ||
-        ptrace(PTRACE_SETSIGMASK, pid, (void *)sizeof copy.sigmask, &copy.sigmask) < 0)
+        ptrace(PTRACE_SETSIGMASK, pid, (void *)sizeof(copy.sigmask), &copy.sigmask) < 0)
         return -errno;
     return set_regs(pid, &copy.regs);
 }
@@ -97,7 +97,7 @@ bool cpu_is_call(pid_t pid, uint64_t at)
 {
     uint8_t code[SYSCALL_LEN];
 
-    return tracee_read(pid, at, code, sizeof code) == 0 && code[0] == 0x0f && code[1] == 0x05;
+    return tracee_read(pid, at, code, sizeof(code)) == 0 && code[0] == 0x0f && code[1] == 0x05;
 }
 
 uint64_t cpu_reading_from(pid_t pid, const struct cpu_state *s, int fd)
@@ -157,7 +157,7 @@ bool cpu_enters(pid_t pid, uint64_t at, const struct cpu_call *c)
 {
     struct call_info info = {0};
 
-    if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof info, &info) < (long)sizeof info)
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(info), &info) < (long)sizeof(info))
         return false;
     for (int i = 0; i < 6; i++)
         if (info.args[i] != (uint64_t)c->args[i])

@@ -15,7 +15,7 @@
 
 struct frozen_kernels *frozen_kernels_new(uint64_t number, uint64_t owner)
 {
-    struct frozen_kernels *m = xcalloc(1, sizeof *m);
+    struct frozen_kernels *m = xcalloc(1, sizeof(*m));
 
     *m = (struct frozen_kernels){.number = number, .owner = owner};
     return m;
@@ -41,7 +41,7 @@ void frozen_kernels_end(struct frozen_kernels *m)
 static int join_group(pid_t pid, int door, struct sg_error *e)
 {
     char text[16];
-    int n = snprintf(text, sizeof text, "%d", pid);
+    int n = snprintf(text, sizeof(text), "%d", pid);
 
     if (write(door, text, (size_t)n) != n)
         return err_errno(e, "put a frozen kernel into its memory group");
@@ -127,7 +127,7 @@ int frozen_kernels_add(struct frozen_kernels *m, const struct frozen_kernels_spe
 
     if (r < 0)
         return r;
-    k = xcalloc(1, sizeof *k);
+    k = xcalloc(1, sizeof(*k));
     k->was = spec->k->inside;
     k->source = (struct source){.pid = pid,
                                 .state = *spec->state,
@@ -139,7 +139,7 @@ int frozen_kernels_add(struct frozen_kernels *m, const struct frozen_kernels_spe
     open_files_calls_copy(spec->open_files, &k->remote_calls);
     k->source.remote_calls = &k->remote_calls;
     if (spec->shared->n > 0) {
-        k->shared = xcalloc(1, sizeof *k->shared);
+        k->shared = xcalloc(1, sizeof(*k->shared));
         *k->shared = *spec->shared;
     }
     list_push(&m->kernels, &k->link);

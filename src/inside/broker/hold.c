@@ -56,7 +56,7 @@ static void held_free(struct held *p)
 /* Appends to the list: kernels come first, and so go on first. */
 static struct held *held_new(struct hold *h, const struct inspected *who)
 {
-    struct held *p = xcalloc(1, sizeof *p);
+    struct held *p = xcalloc(1, sizeof(*p));
 
     p->inspected = *who;
     remote_calls_init(&p->remote_calls);
@@ -71,10 +71,10 @@ static struct held *held_find(const struct hold *h, pid_t pid)
 
 static void add_pid(pid_t **list, size_t *n, pid_t pid)
 {
-    pid_t *more = xcalloc(*n + 1, sizeof *more);
+    pid_t *more = xcalloc(*n + 1, sizeof(*more));
 
     if (*n > 0)
-        memcpy(more, *list, *n * sizeof *more);
+        memcpy(more, *list, *n * sizeof(*more));
     free(*list);
     *list = more;
     more[(*n)++] = pid;
@@ -92,7 +92,7 @@ static void drop_thread(struct held *p, size_t i)
 {
     p->n_stopped -= i < p->n_stopped;
     p->n_threads--;
-    memmove(p->threads + i, p->threads + i + 1, (p->n_threads - i) * sizeof p->threads[0]);
+    memmove(p->threads + i, p->threads + i + 1, (p->n_threads - i) * sizeof(p->threads[0]));
 }
 
 bool hold_has(const struct hold *h, pid_t tid)
@@ -325,7 +325,7 @@ static int stop_kernels(struct hold *h, const struct twin_request *q, const stru
         if (procfs_open(pair->k, &who.dir) < 0)
             return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", q->kernels[i]);
         p = held_new(h, &who);
-        p->kernel = xcalloc(1, sizeof *p->kernel);
+        p->kernel = xcalloc(1, sizeof(*p->kernel));
         p->kernel->pair = pair;
         r = stop_kernel(p, f, e);
         if (r == 0 && procfs_status(who.dir, &p->inspected.status) < 0)
@@ -343,7 +343,7 @@ static void judge_kernel(const struct held *p, struct findings *f)
     char text[48];
 
     if (p->n_threads != 1) {
-        snprintf(text, sizeof text, "%zu threads", p->n_threads);
+        snprintf(text, sizeof(text), "%zu threads", p->n_threads);
         blame(p, f, "thread", text,
               "end its threads (thread.join, pool.shutdown): only those of OpenBLAS, OpenMP, "
               "numexpr and joblib rest by themselves");
@@ -436,7 +436,7 @@ int hold_copy(struct hold *h, int door, struct frozen_kernels *m, uint64_t *ret_
 static int hold_new(const struct twin_request *q, const int *fds, struct hold **ret,
                     struct sg_error *e)
 {
-    struct hold *h = xcalloc(1, sizeof *h);
+    struct hold *h = xcalloc(1, sizeof(*h));
     int root = fcntl(fds[TWIN_H_ROOT], F_DUPFD_CLOEXEC, 0), r;
 
     *h = (struct hold){.owner = q->owner,

@@ -118,7 +118,7 @@ static void look_at_itself(const struct view *s, const struct inspected *who, st
 static bool is_deleted(const struct procfs_process *at, const char *path)
 {
     static const char mark[] = " (deleted)";
-    size_t len = strlen(path), n = sizeof mark - 1;
+    size_t len = strlen(path), n = sizeof(mark) - 1;
 
     return at->nlink == 0 || (len > n && strcmp(path + len - n, mark) == 0);
 }
@@ -148,7 +148,7 @@ static int open_find(const struct inspected *who, struct opening *ret)
 {
     char which[24];
 
-    snprintf(which, sizeof which, "fd/%d", ret->fd);
+    snprintf(which, sizeof(which), "fd/%d", ret->fd);
     ret->path[0] = '\0';
     return procfs_process(who->dir, which, 0, &ret->at);
 }
@@ -157,7 +157,7 @@ static int open_look(const struct inspected *who, struct opening *ret)
 {
     char which[24];
 
-    snprintf(which, sizeof which, "fd/%d", ret->fd);
+    snprintf(which, sizeof(which), "fd/%d", ret->fd);
     if (procfs_link(who->dir, which, ret->path) < 0)
         ret->path[0] = '\0';
     return procfs_fd(who->dir, ret->fd, &ret->info);
@@ -324,7 +324,7 @@ static void drop(struct findings *f, const struct opening *o)
         kind = name + 11;
     else if (strncmp(name, "/memfd:", 7) == 0)
         kind = "memory file";
-    snprintf(text, sizeof text, "%s%s",
+    snprintf(text, sizeof(text), "%s%s",
              kind                  ? kind
              : S_ISCHR(o->at.mode) ? "device "
              : o->at.nlink == 0    ? "deleted file "

@@ -74,7 +74,7 @@ static bool may_become_writable(int dir, const char *range)
  * finds the mistake. */
 static void judge(int dir, dev_t device, struct mapping *m)
 {
-    char path[64], *range = path + sizeof "map_files";
+    char path[64], *range = path + sizeof("map_files");
     struct stat st;
 
     m->anonymous = device == memory_device() && strcmp(m->name, nameless) == 0;
@@ -82,7 +82,7 @@ static void judge(int dir, dev_t device, struct mapping *m)
     m->writable = (m->prot & PROT_WRITE) != 0;
     if (m->writable || m->anonymous || m->memory || !m->shared)
         return;
-    snprintf(path, sizeof path, "map_files/%llx-%llx", (unsigned long long)m->start,
+    snprintf(path, sizeof(path), "map_files/%llx-%llx", (unsigned long long)m->start,
              (unsigned long long)m->end);
     if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && !(st.st_mode & S_IWUSR))
         return;
@@ -93,14 +93,14 @@ static void judge(int dir, dev_t device, struct mapping *m)
 /* Asks for the name only where it matters: it takes longer than everything else. */
 static int ask_name(int maps, struct mapping *m)
 {
-    struct map_query q = {.size = sizeof q,
+    struct map_query q = {.size = sizeof(q),
                           .at = m->start,
                           .name = (uint64_t)(uintptr_t)m->name,
-                          .name_size = sizeof m->name};
+                          .name_size = sizeof(m->name)};
 
     if (ioctl(maps, MAP_QUERY, &q) < 0)
         return -errno;
-    m->name[q.name_size ? sizeof m->name - 1 : 0] = '\0';
+    m->name[q.name_size ? sizeof(m->name) - 1 : 0] = '\0';
     return 0;
 }
 
@@ -111,7 +111,7 @@ static int ask_each(int dir, int maps, int (*fn)(const struct mapping *m, void *
     int r = 0;
 
     while (r == 0) {
-        struct map_query q = {.size = sizeof q, .flags = OF_FILES | COVER_OR_NEXT, .at = at};
+        struct map_query q = {.size = sizeof(q), .flags = OF_FILES | COVER_OR_NEXT, .at = at};
         dev_t device;
 
         if (ioctl(maps, MAP_QUERY, &q) < 0)
@@ -153,7 +153,7 @@ static bool parse(const char *line, struct mapping *ret, dev_t *ret_device)
     ret->end = end;
     ret->prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) |
                 (perms[2] == 'x' ? PROT_EXEC : 0);
-    snprintf(ret->name, sizeof ret->name, "%s", line + at);
+    snprintf(ret->name, sizeof(ret->name), "%s", line + at);
     return true;
 }
 

@@ -22,7 +22,7 @@ bool open_files_add(struct open_files *l, const struct open_file *item)
     if (l->n == OPEN_FILES_MAX)
         return false;
     if (!l->items)
-        l->items = xcalloc(OPEN_FILES_MAX, sizeof *l->items);
+        l->items = xcalloc(OPEN_FILES_MAX, sizeof(*l->items));
     l->items[l->n++] = *item;
     return true;
 }
@@ -85,7 +85,7 @@ void open_files_calls_own(const struct open_files *l, struct remote_calls *v)
 
     if (l->cwd)
         open_files_calls_cwd(l->cwd, v);
-    files.items = xcalloc(l->n + 1, sizeof *files.items);
+    files.items = xcalloc(l->n + 1, sizeof(*files.items));
     files.n = 0;
     for (size_t i = 0; i < l->n; i++)
         if (l->items[i].same < 0 || l->items[i].same >= OPEN_FILES_FIRST)
@@ -99,7 +99,7 @@ void open_files_calls_copy(const struct open_files *l, struct remote_calls *v)
     struct cpu_call limit = {.nr = SYS_prlimit64, .args = {0, RLIMIT_NOFILE}};
 
     if (l->n > 0 && l->items[l->n - 1].fd >= FILES_USUAL)
-        remote_calls_add_data(v, 0, &limit, 2, &l->files, sizeof l->files);
+        remote_calls_add_data(v, 0, &limit, 2, &l->files, sizeof(l->files));
     add_files(l, OPEN_FILES_FIRST, v);
     if (l->cwd)
         add_path(v, REMOTE_CALLS_ANY, SYS_chdir, l->cwd, 0);

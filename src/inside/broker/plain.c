@@ -47,7 +47,7 @@ static int fill(const struct zygote *z, const struct twin_request *q, struct pla
         ret->limits[i].soft = limits[i].value.rlim_cur;
         ret->limits[i].hard = limits[i].value.rlim_max;
     }
-    memcpy(ret->filter, z->filter->insns, z->filter->len * sizeof z->filter->insns[0]);
+    memcpy(ret->filter, z->filter->insns, z->filter->len * sizeof(z->filter->insns[0]));
     return 0;
 }
 
@@ -58,7 +58,7 @@ static pid_t pid_inside(pid_t pid)
     char path[32];
     int n = 0;
 
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
     if (file_read(AT_FDCWD, path, 16384, &text, NULL) < 0)
         return 0;
     const char *line = strstr(text, "\nNSpid:");
@@ -76,7 +76,7 @@ static int take_answer(struct zygote *z, pid_t *ret, struct sg_error *e)
     ssize_t n = -1;
 
     if (poll(&p, 1, clock_poll_ms(deadline)) == 1)
-        n = recv(z->control, text, sizeof text - 1, MSG_DONTWAIT);
+        n = recv(z->control, text, sizeof(text) - 1, MSG_DONTWAIT);
     z->broken = n <= 0;
     if (n <= 0)
         return err_set(e, SG_ERR_INTERNAL, -EIO, "the zygote did not answer");
@@ -94,7 +94,7 @@ int kernel_make_plain(struct zygote *z, const struct twin_request *q, const int 
     int r = fill(z, q, &p);
 
     if (r == 0)
-        r = ipc_send(z->control, &p, sizeof p, fds, n);
+        r = ipc_send(z->control, &p, sizeof(p), fds, n);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "ask the zygote: %s", strerror(-r));
     r = take_answer(z, &ret->k, e);

@@ -33,7 +33,7 @@ int procfs_open(pid_t pid, int *ret_dir)
 {
     char path[24];
 
-    snprintf(path, sizeof path, "/proc/%d", pid);
+    snprintf(path, sizeof(path), "/proc/%d", pid);
     *ret_dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return *ret_dir < 0 ? -errno : 0;
 }
@@ -106,9 +106,9 @@ static int append(int **list, size_t *n, size_t *room, int value)
         return -E2BIG;
     if (*n == *room) {
         size_t more = *room ? *room * 2 : 64;
-        int *bigger = xcalloc(more, sizeof *bigger);
+        int *bigger = xcalloc(more, sizeof(*bigger));
         if (*n > 0)
-            memcpy(bigger, *list, *n * sizeof *bigger);
+            memcpy(bigger, *list, *n * sizeof(*bigger));
         free(*list);
         *list = bigger;
         *room = more;
@@ -126,7 +126,7 @@ int procfs_members(int file, pid_t **ret, size_t *ret_n)
     char path[40];
     int r;
 
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
     r = file_read(AT_FDCWD, path, MEMBERS_MAX, &text, NULL);
     for (char *p = text, *end; r == 0 && *p; p = *end ? end + 1 : end) {
         long pid = strtol(p, &end, 10);
@@ -244,7 +244,7 @@ int procfs_fds(int dir, int **ret, size_t *ret_n)
     int r = list_numbers(dir, "fd", ret, ret_n);
 
     if (r == 0 && *ret_n > 0)
-        qsort(*ret, *ret_n, sizeof **ret, compare_ints);
+        qsort(*ret, *ret_n, sizeof(**ret), compare_ints);
     return r;
 }
 
@@ -254,7 +254,7 @@ int procfs_fd(int dir, int fd, struct procfs_fd *ret)
     char path[32];
     int r;
 
-    snprintf(path, sizeof path, "fdinfo/%d", fd);
+    snprintf(path, sizeof(path), "fdinfo/%d", fd);
     r = file_read(dir, path, INFO_MAX, &text, NULL);
     if (r < 0)
         return r;

@@ -33,9 +33,9 @@ static struct remote_call *next_step(struct remote_calls *v)
     }
     if (v->n == v->room) {
         size_t room = v->room ? v->room * 2 : 16;
-        struct remote_call *more = xcalloc(room, sizeof *more);
+        struct remote_call *more = xcalloc(room, sizeof(*more));
         if (v->n > 0)
-            memcpy(more, v->steps, v->n * sizeof *more);
+            memcpy(more, v->steps, v->n * sizeof(*more));
         free(v->steps);
         v->steps = more;
         v->room = room;
@@ -117,7 +117,7 @@ static int keep_signals_out(pid_t tid)
 {
     uint64_t all = ~(UINT64_C(1) << (SIGTRAP - 1));
 
-    return ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof all, &all) < 0 ? -errno : 0;
+    return ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof(all), &all) < 0 ? -errno : 0;
 }
 
 static int arrive(struct stay *s)
@@ -156,7 +156,7 @@ static int work(const struct stay *s, const struct remote_calls *v, uint64_t pag
 {
     AUTO(free_p) char *bytes = xcalloc(1, len);
     struct cpu_call *calls = (struct cpu_call *)(void *)(bytes + CODE_ROOM);
-    uint64_t data_at = page + CODE_ROOM + remote_calls_len(v) + sizeof *calls;
+    uint64_t data_at = page + CODE_ROOM + remote_calls_len(v) + sizeof(*calls);
     int r;
 
     memcpy(bytes, cpu_code, cpu_code_len);

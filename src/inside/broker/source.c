@@ -30,7 +30,7 @@ void source_learn_thread(pid_t pid, struct source_thread *ret)
     void *robust = NULL;
     size_t robust_len = 0;
 
-    if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, pid, (void *)sizeof rseq, &rseq) > 0) {
+    if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, pid, (void *)sizeof(rseq), &rseq) > 0) {
         ret->rseq = rseq.pointer;
         ret->rseq_len = rseq.size;
         ret->rseq_signature = rseq.signature;
@@ -78,8 +78,8 @@ int source_be_victim(pid_t pid, int score, struct sg_error *e)
     char path[40], text[8];
     int r;
 
-    snprintf(path, sizeof path, "/proc/%d/oom_score_adj", pid);
-    snprintf(text, sizeof text, "%d", score);
+    snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
+    snprintf(text, sizeof(text), "%d", score);
     r = file_write(AT_FDCWD, path, text);
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "write '%s': %s", path, strerror(-r)) : 0;
 }

@@ -180,12 +180,12 @@ static void fill_data(const struct source *s, const struct seccomp_prog *filter,
 {
     memcpy(p->code, cpu_code, cpu_code_len);
     p->zero[0] = '0';
-    memcpy(p->home, "/home/user", sizeof "/home/user");
+    memcpy(p->home, "/home/user", sizeof("/home/user"));
     p->iov = (struct iovec){.iov_base = (void *)(uintptr_t)AT(s, byte), .iov_len = 1};
     p->message = (struct msghdr){.msg_iov = (void *)(uintptr_t)AT(s, iov),
                                  .msg_iovlen = 1,
                                  .msg_control = (void *)(uintptr_t)AT(s, control),
-                                 .msg_controllen = sizeof p->control};
+                                 .msg_controllen = sizeof(p->control)};
     p->clone = (struct clone_args){.flags = CLONE_VM | CLONE_PARENT};
     if (s->thread.tid) {
         p->clone.flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
@@ -193,7 +193,7 @@ static void fill_data(const struct source *s, const struct seccomp_prog *filter,
     }
     p->cap_head.version = _LINUX_CAPABILITY_VERSION_3;
     p->filter = (struct sock_fprog){.len = filter->len, .filter = (void *)(uintptr_t)AT(s, insns)};
-    memcpy(p->insns, filter->insns, filter->len * sizeof filter->insns[0]);
+    memcpy(p->insns, filter->insns, filter->len * sizeof(filter->insns[0]));
 }
 
 int tables_install(struct source *s, const struct seccomp_prog *filter, struct sg_error *e)
@@ -207,7 +207,7 @@ int tables_install(struct source *s, const struct seccomp_prog *filter, struct s
     fill_data(s, filter, p);
     fill_h(s, &h);
     fill_k(s, &k);
-    if (h.n == h.max || k.n == k.max || cpu_code_len > sizeof p->code)
+    if (h.n == h.max || k.n == k.max || cpu_code_len > sizeof(p->code))
         return err_set(e, SG_ERR_INTERNAL, -ENOSPC, "the tables of a kernel are too long");
     if (s->remote_calls)
         memcpy((char *)p + data_offset(s->remote_calls), s->remote_calls->data.buf,
@@ -245,7 +245,7 @@ int tables_set_limits(const struct source *s, pid_t h, uint32_t pids, uint64_t d
     int r = confine_limits(&config, limits);
 
     if (r == 0)
-        r = tracee_write(h, (uint64_t)AT(s, limits), limits, sizeof limits);
+        r = tracee_write(h, (uint64_t)AT(s, limits), limits, sizeof(limits));
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set a kernel's limits: %s", strerror(-r)) : 0;
 }
 
@@ -272,8 +272,8 @@ static int check_k(const struct source *s, const struct cpu_call *k, struct sg_e
 int tables_check(const struct source *s, pid_t h, pid_t *ret_pid, struct sg_error *e)
 {
     size_t n = H_CALLS + calls_room(s->remote_calls);
-    AUTO(free_p) struct cpu_call *seen = xcalloc(n, sizeof *seen);
-    int r = tracee_read(h, (uint64_t)AT(s, h), seen, n * sizeof *seen);
+    AUTO(free_p) struct cpu_call *seen = xcalloc(n, sizeof(*seen));
+    int r = tracee_read(h, (uint64_t)AT(s, h), seen, n * sizeof(*seen));
 
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "read the results of making a kernel: %s",

@@ -129,7 +129,7 @@ static _Noreturn void run_zygote(const struct chute *c, const struct twin_reques
 
     if (!q->imports[0])
         argv[3] = NULL;
-    snprintf(cpus, sizeof cpus, "OMP_NUM_THREADS=%u", q->cpus > 0 ? q->cpus : 1);
+    snprintf(cpus, sizeof(cpus), "OMP_NUM_THREADS=%u", q->cpus > 0 ? q->cpus : 1);
     signal(SIGCHLD, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -138,7 +138,7 @@ static _Noreturn void run_zygote(const struct chute *c, const struct twin_reques
         execve(python, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)envp);
         r = -errno;
     }
-    int n = snprintf(text, sizeof text, "!%s", strerror(-r));
+    int n = snprintf(text, sizeof(text), "!%s", strerror(-r));
     send(say, text, (size_t)n, MSG_NOSIGNAL);
     _exit(127);
 }
@@ -170,7 +170,7 @@ int zygote_begin(struct zygote *z, const struct chute *c, const struct twin_requ
 static int take_word(struct zygote *z, struct sg_error *e)
 {
     char text[256];
-    ssize_t n = recv(z->control, text, sizeof text - 1, MSG_DONTWAIT);
+    ssize_t n = recv(z->control, text, sizeof(text) - 1, MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return clock_ns() < z->deadline_ns
@@ -245,7 +245,7 @@ static void own_the_code(const struct zygote *z)
     AUTO(free_p) char *maps = NULL;
     char path[32];
 
-    snprintf(path, sizeof path, "/proc/%d/maps", z->source.pid);
+    snprintf(path, sizeof(path), "/proc/%d/maps", z->source.pid);
     if (file_read(AT_FDCWD, path, MAPS_MAX, &maps, NULL) < 0)
         return;
     for (char *line = maps, *next; line && *line; line = next) {
@@ -273,7 +273,7 @@ static void learn_thread(struct zygote *z)
 
     source_learn_thread(s->pid, &s->thread);
     if (inject(z, SYS_prctl, PR_GET_TID_ADDRESS, (int64_t)s->page, 0, NULL) == 0 &&
-        tracee_read(s->pid, s->page, &tid, sizeof tid) == 0)
+        tracee_read(s->pid, s->page, &tid, sizeof(tid)) == 0)
         s->thread.tid = tid;
 }
 

@@ -25,7 +25,7 @@ static int make_uuid(char ret[40])
 {
     uint8_t b[16];
 
-    if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
+    if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
         return -EIO;
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);

@@ -52,7 +52,7 @@ static int put_aside(int dir, const char *name)
     char aside[NAME_MAX + 1];
 
     for (int i = 1; i < ASIDE_MAX; i++) {
-        snprintf(aside, sizeof aside, "%s.%d", name, i);
+        snprintf(aside, sizeof(aside), "%s.%d", name, i);
         if (syscall(SYS_renameat2, dir, name, dir, aside, RENAME_FRESH) == 0)
             return 0;
         if (errno != EEXIST)

@@ -137,9 +137,9 @@ static int mask(const char *names[], size_t n, const char *with, struct sg_error
     for (size_t i = 0; i < n; i++) {
         if (!names[i])
             continue;
-        snprintf(path, sizeof path, ASIDE "/proc/%s", names[i]);
+        snprintf(path, sizeof(path), ASIDE "/proc/%s", names[i]);
         if (mount(with, path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
-            return err_errno(e, "mask %s", path + sizeof ASIDE - 1);
+            return err_errno(e, "mask %s", path + sizeof(ASIDE) - 1);
     }
     return 0;
 }
@@ -149,7 +149,7 @@ static void strike_absent(const char *names[], size_t n)
     char path[64];
 
     for (size_t i = 0; i < n; i++) {
-        snprintf(path, sizeof path, "/proc/%s", names[i] ? names[i] : "");
+        snprintf(path, sizeof(path), "/proc/%s", names[i] ? names[i] : "");
         if (access(path, F_OK) < 0)
             names[i] = NULL;
     }
@@ -169,11 +169,11 @@ static int make_readonly(struct sg_error *e)
     for (size_t i = 0; i < ARRAY_SIZE(readonly_dirs); i++) {
         if (!readonly_dirs[i])
             continue;
-        snprintf(path, sizeof path, ASIDE "/proc/%s", readonly_dirs[i]);
+        snprintf(path, sizeof(path), ASIDE "/proc/%s", readonly_dirs[i]);
         if (mount(path, path, NULL, MS_BIND, NULL) < 0 && errno == ENOENT)
             continue;
         if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL) < 0)
-            return err_errno(e, "make %s read-only", path + sizeof ASIDE - 1);
+            return err_errno(e, "make %s read-only", path + sizeof(ASIDE) - 1);
     }
     return 0;
 }
@@ -183,10 +183,10 @@ static int set_user_limit(const char *name, const char *value, struct sg_error *
     char path[64];
     int r;
 
-    snprintf(path, sizeof path, ASIDE "/proc/sys/user/max_%s", name);
+    snprintf(path, sizeof(path), ASIDE "/proc/sys/user/max_%s", name);
     r = file_write(AT_FDCWD, path, value);
     if (r < 0 && r != -ENOENT)
-        return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", path + sizeof ASIDE - 1,
+        return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", path + sizeof(ASIDE) - 1,
                        strerror(-r));
     return 0;
 }
@@ -339,7 +339,7 @@ static int cover_unlisted(struct sg_error *e)
 {
     AUTO(closedir_p) DIR *d = opendir("/new/usr");
     struct dirent *entry;
-    char path[sizeof "/new/usr/" + NAME_MAX];
+    char path[sizeof("/new/usr/") + NAME_MAX];
 
     if (!d)
         return err_errno(e, "list /usr");
@@ -349,7 +349,7 @@ static int cover_unlisted(struct sg_error *e)
         if (entry->d_type == DT_LNK || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
             strcmp(name, "local") == 0 || is_shown(name))
             continue;
-        snprintf(path, sizeof path, "/new/usr/%s", name);
+        snprintf(path, sizeof(path), "/new/usr/%s", name);
         if (mount(cover, path, NULL, MS_BIND, NULL) < 0)
             return err_errno(e, "cover %s", path + 4);
     }

@@ -39,8 +39,8 @@ static _Noreturn void make_first_netns(void)
         ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     if (reply.code == 0 && ns < 0)
         reply.code = err_errno(&e, "open the first network namespace");
-    snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
-    ipc_send(STAGE_NETNS_FD, &reply, sizeof reply, &ns, reply.code < 0 ? 0 : 1);
+    snprintf(reply.message, sizeof(reply.message), "%.255s", e.message);
+    ipc_send(STAGE_NETNS_FD, &reply, sizeof(reply), &ns, reply.code < 0 ? 0 : 1);
     _exit(0);
 }
 
@@ -64,9 +64,9 @@ static int enter_first_netns(struct sg_error *e)
 {
     AUTO(ipc_fds_close) struct ipc_fds ns = {.max = 1};
     struct spawn_reply reply;
-    ssize_t got = ipc_recv(STAGE_NETNS_FD, &reply, sizeof reply, &ns);
+    ssize_t got = ipc_recv(STAGE_NETNS_FD, &reply, sizeof(reply), &ns);
 
-    if (got != (ssize_t)sizeof reply)
+    if (got != (ssize_t)sizeof(reply))
         return err_set(e, SG_ERR_INTERNAL, -EPIPE,
                        "the holder ended while the domain was being made");
     if (reply.code < 0)
@@ -97,8 +97,8 @@ static int write_map(int procfd, pid_t pid, const char *which, uint32_t first_id
     char path[48], text[48];
     int r;
 
-    snprintf(path, sizeof path, "%d/%s", pid, which);
-    snprintf(text, sizeof text, "0 %u 65536", first_id);
+    snprintf(path, sizeof(path), "%d/%s", pid, which);
+    snprintf(text, sizeof(text), "0 %u 65536", first_id);
     r = file_write(procfd, path, text);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", which, strerror(-r));
@@ -162,7 +162,7 @@ static int spawn(int procfd, const struct spawn_request *q, const int *fds, int 
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
         return r;
     }
-    snprintf(path, sizeof path, "%d/ns/user", pid);
+    snprintf(path, sizeof(path), "%d/ns/user", pid);
     userns = openat(procfd, path, O_RDONLY | O_CLOEXEC);
     if (userns < 0)
         return err_errno(e, "open the sandbox's user namespace");
@@ -181,21 +181,21 @@ static bool serve_one(int procfd)
     struct sg_error e = {0};
     AUTO(ipc_fds_close) struct ipc_fds in = {.max = 1 + STAGE_CGROUPS_MAX};
     int out[2] = {-1, -1};
-    ssize_t got = ipc_recv(STAGE_CONTROL_FD, &q, sizeof q, &in);
+    ssize_t got = ipc_recv(STAGE_CONTROL_FD, &q, sizeof(q), &in);
 
     if (got <= 0)
         return got == -EINTR;
-    if (got == sizeof q && q.magic == STAGE_BEAT && in.n == 0) {
+    if (got == sizeof(q) && q.magic == STAGE_BEAT && in.n == 0) {
         reply.code = STAGE_BEATS;
-        return ipc_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0) == 0;
+        return ipc_send(STAGE_CONTROL_FD, &reply, sizeof(reply), NULL, 0) == 0;
     }
-    if (got != sizeof q || q.magic != STAGE_MAGIC || in.n != 1 + (size_t)q.n_cgroups)
+    if (got != sizeof(q) || q.magic != STAGE_MAGIC || in.n != 1 + (size_t)q.n_cgroups)
         return false;
     reply.code = confine(q.omit, &e);
     if (reply.code == 0)
         reply.code = spawn(procfd, &q, in.at, out, &e);
-    snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
-    ipc_send(STAGE_CONTROL_FD, &reply, sizeof reply, out, reply.code < 0 ? 0 : 2);
+    snprintf(reply.message, sizeof(reply.message), "%.255s", e.message);
+    ipc_send(STAGE_CONTROL_FD, &reply, sizeof(reply), out, reply.code < 0 ? 0 : 2);
     ipc_fds_close(&in);
     for (size_t i = 0; i < 2; i++)
         close_p(&out[i]);
@@ -231,8 +231,8 @@ int spawner_main(void)
     reply.code = prepare(&procfd, &e);
     if (reply.code < 0) {
         /* The error becomes the answer to the first request, so that the reason is not lost. */
-        snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
-        ipc_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0);
+        snprintf(reply.message, sizeof(reply.message), "%.255s", e.message);
+        ipc_send(STAGE_CONTROL_FD, &reply, sizeof(reply), NULL, 0);
         return 1;
     }
     while (serve_one(procfd))

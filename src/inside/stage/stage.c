@@ -32,11 +32,11 @@ int stage_prepare(struct sg_error *e)
 
 static int receive_setup(struct stage_setup *ret, struct ipc_fds *fds, struct sg_error *e)
 {
-    ssize_t got = ipc_recv(CHANNEL_FD, ret, sizeof *ret, fds);
+    ssize_t got = ipc_recv(CHANNEL_FD, ret, sizeof(*ret), fds);
 
     if (got == 0)
         _exit(0); /* the warden no longer needs this sandbox */
-    if (got != (ssize_t)sizeof *ret || ret->magic != STAGE_MAGIC ||
+    if (got != (ssize_t)sizeof(*ret) || ret->magic != STAGE_MAGIC ||
         ret->n_mounts > STAGE_MOUNTS_MAX || fds->n != STAGE_FIXED_FDS + ret->n_mounts)
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the stage received a malformed setup");
     return 0;
@@ -93,7 +93,7 @@ static int finish(unsigned omit, struct agent_config *config, struct sg_error *e
     r = root_enter(&setup, fds.at, omit, e);
     if (r < 0)
         return r;
-    if (sethostname(setup.hostname, strnlen(setup.hostname, sizeof setup.hostname)) < 0)
+    if (sethostname(setup.hostname, strnlen(setup.hostname, sizeof(setup.hostname))) < 0)
         return err_errno(e, "set the host name");
     sys_close_range(CHANNEL_FD + 1, ~0U, 0);
     *config = (struct agent_config){.filter = &filter,
@@ -121,8 +121,8 @@ void stage_main(int channel_fd, const int *cgroup_fds, const struct spawn_reques
         r = finish(q->omit, &config, &e);
     reply.code = r;
     reply.kind = (int32_t)e.kind;
-    snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
-    if (fd_write_all(CHANNEL_FD, &reply, sizeof reply) < 0 || r < 0)
+    snprintf(reply.message, sizeof(reply.message), "%.255s", e.message);
+    if (fd_write_all(CHANNEL_FD, &reply, sizeof(reply)) < 0 || r < 0)
         _exit(1);
     agent_serve(CHANNEL_FD, &config);
     _exit(0);

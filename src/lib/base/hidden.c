@@ -4,7 +4,7 @@
 
 bool hidden_set(struct hidden *s, const char *bytes, size_t len)
 {
-    if (len >= sizeof s->bytes)
+    if (len >= sizeof(s->bytes))
         return false;
     hidden_wipe(s);
     memcpy(s->bytes, bytes, len);
@@ -18,9 +18,9 @@ bool hidden_empty(const struct hidden *s)
 
 bool hidden_equals(const struct hidden *s, const char *bytes, size_t len)
 {
-    unsigned char differ = len >= sizeof s->bytes;
+    unsigned char differ = len >= sizeof(s->bytes);
 
-    for (size_t i = 0; i < sizeof s->bytes; i++)
+    for (size_t i = 0; i < sizeof(s->bytes); i++)
         differ |= (unsigned char)(s->bytes[i] ^ (i < len ? bytes[i] : 0));
     return differ == 0;
 }
@@ -32,5 +32,5 @@ const char *hidden_reveal(const struct hidden *s)
 
 void hidden_wipe(struct hidden *s)
 {
-    explicit_bzero(s->bytes, sizeof s->bytes);
+    explicit_bzero(s->bytes, sizeof(s->bytes));
 }

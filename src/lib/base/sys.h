@@ -44,7 +44,7 @@
 /* fork() with namespaces: parent and child share no memory, so the child returns here as well. */
 static inline pid_t sys_clone3(struct clone_args *args)
 {
-    return (pid_t)syscall(SYS_clone3, args, sizeof *args);
+    return (pid_t)syscall(SYS_clone3, args, sizeof(*args));
 }
 
 static inline int sys_open_tree(int dirfd, const char *path, unsigned flags)
@@ -94,12 +94,12 @@ static inline int sys_fsconfig_reconfigure(int fs)
 
 static inline int sys_mount_setattr(int fd, unsigned flags, struct mount_attr *attr)
 {
-    return (int)syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | flags, attr, sizeof *attr);
+    return (int)syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | flags, attr, sizeof(*attr));
 }
 
 static inline int sys_openat2(int dirfd, const char *path, const struct open_how *how)
 {
-    return (int)syscall(SYS_openat2, dirfd, path, how, sizeof *how);
+    return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
 }
 
 static inline int sys_close_range(unsigned first, unsigned last, unsigned flags)

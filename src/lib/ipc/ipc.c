@@ -133,7 +133,7 @@ ssize_t ipc_take(int sock, uint32_t magic, void *data, size_t min, size_t max, s
         return -EAGAIN;
     if (n == 0 || n == -ECONNRESET)
         return -EPIPE;
-    if (n >= (ssize_t)min && memcmp(data, &magic, sizeof magic) == 0)
+    if (n >= (ssize_t)min && memcmp(data, &magic, sizeof(magic)) == 0)
         return n;
     if (fds)
         ipc_fds_close(fds);

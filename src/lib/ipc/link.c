@@ -75,7 +75,7 @@ static void keep_fds(struct ipc_unsent *u, const int *fds, size_t n)
 static void enqueue(struct ipc_link *l, const struct ipc_out *out, uint64_t call)
 {
     size_t len = out->len + out->more_len, aligned = (len + 7) & ~(size_t)7;
-    struct ipc_unsent *u = xcalloc(1, sizeof *u + aligned + out->n_fds * sizeof(int));
+    struct ipc_unsent *u = xcalloc(1, sizeof(*u) + aligned + out->n_fds * sizeof(int));
 
     u->call = call;
     u->len = len;
@@ -127,10 +127,10 @@ static struct ipc_call *find_call(const struct ipc_link *l, uint64_t seq)
 static void grow(struct ipc_link *l)
 {
     uint32_t n = l->n_calls ? l->n_calls * 2 : CALLS_FIRST;
-    struct ipc_call *calls = xcalloc(n, sizeof *calls);
+    struct ipc_call *calls = xcalloc(n, sizeof(*calls));
 
     if (l->n_calls > 0)
-        memcpy(calls, l->calls, l->n_calls * sizeof *calls);
+        memcpy(calls, l->calls, l->n_calls * sizeof(*calls));
     free(l->calls);
     l->calls = calls;
     l->n_calls = n;
@@ -187,7 +187,7 @@ static void give_up(struct ipc_link *l, uint64_t due_ns, int r)
 {
     struct ipc_in none = {.link = l, .r = r};
 
-    memset(none.fds.at, -1, sizeof none.fds.at);
+    memset(none.fds.at, -1, sizeof(none.fds.at));
     for (uint32_t i = 0; i < l->n_calls && l->n_open > 0; i++)
         if (l->calls[i].seq != 0 && l->calls[i].due_ns <= due_ns)
             settle(&l->calls[i], &none);

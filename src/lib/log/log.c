@@ -95,7 +95,7 @@ static void tell_suppressed(uint64_t n)
 {
     char text[96];
 
-    snprintf(text, sizeof text, "%llu line%s suppressed: more than log_rate allows",
+    snprintf(text, sizeof(text), "%llu line%s suppressed: more than log_rate allows",
              (unsigned long long)n, n == 1 ? "" : "s");
     write_record(&(struct log_record){.ms = clock_wall_ms(),
                                       .level = LEVEL_WARN,
@@ -115,7 +115,7 @@ static void write_line(enum settings_level level, const struct log_about *about,
     if (level < state.least)
         return;
     if (log_rate_take(&state.rate, state.a_second, level == LEVEL_ERROR, now)) {
-        vsnprintf(message, sizeof message, fmt, ap);
+        vsnprintf(message, sizeof(message), fmt, ap);
         write_record(&(struct log_record){
             .ms = clock_wall_ms(), .level = level, .about = *about, .message = message});
     } else {

@@ -20,8 +20,8 @@ static bool set_ipv4(struct address *a, const char *host, uint16_t port)
 
     if (inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &in.sin_addr) != 1)
         return false;
-    *a = (struct address){.len = sizeof in, .loopback = ntohl(in.sin_addr.s_addr) >> 24 == 127};
-    memcpy(&a->addr, &in, sizeof in);
+    *a = (struct address){.len = sizeof(in), .loopback = ntohl(in.sin_addr.s_addr) >> 24 == 127};
+    memcpy(&a->addr, &in, sizeof(in));
     return true;
 }
 
@@ -31,8 +31,8 @@ static bool set_ipv6(struct address *a, const char *host, uint16_t port)
 
     if (inet_pton(AF_INET6, host, &in.sin6_addr) != 1)
         return false;
-    *a = (struct address){.len = sizeof in, .loopback = IN6_IS_ADDR_LOOPBACK(&in.sin6_addr)};
-    memcpy(&a->addr, &in, sizeof in);
+    *a = (struct address){.len = sizeof(in), .loopback = IN6_IS_ADDR_LOOPBACK(&in.sin6_addr)};
+    memcpy(&a->addr, &in, sizeof(in));
     return true;
 }
 
@@ -45,9 +45,9 @@ int address_parse(const char *what, const char *text, struct address *ret, struc
     struct address a;
     uint64_t port;
 
-    if (n == 0 || n >= sizeof host)
+    if (n == 0 || n >= sizeof(host))
         return refuse(what, text, e);
-    snprintf(host, sizeof host, "%.*s", (int)(bracket ? n - 2 : n), bracket ? text + 1 : text);
+    snprintf(host, sizeof(host), "%.*s", (int)(bracket ? n - 2 : n), bracket ? text + 1 : text);
     if (parse_u64(what, colon + 1, 0, 65535, &port, NULL) < 0 ||
         !(bracket ? set_ipv6(&a, host, (uint16_t)port) : set_ipv4(&a, host, (uint16_t)port)))
         return refuse(what, text, e);
@@ -64,7 +64,7 @@ int address_next(const char *what, const char **cursor, struct address *ret, str
 
     if (n == 0)
         return 0;
-    if (n >= sizeof one)
+    if (n >= sizeof(one))
         return refuse(what, p, e);
     memcpy(one, p, n);
     one[n] = '\0';
@@ -81,13 +81,13 @@ void address_format(const struct address *a, char ret[ADDRESS_TEXT_MAX])
 
     if (a->addr.ss_family == AF_INET6) {
         struct sockaddr_in6 in;
-        memcpy(&in, &a->addr, sizeof in);
-        inet_ntop(AF_INET6, &in.sin6_addr, host, sizeof host);
+        memcpy(&in, &a->addr, sizeof(in));
+        inet_ntop(AF_INET6, &in.sin6_addr, host, sizeof(host));
         snprintf(ret, ADDRESS_TEXT_MAX, "[%s]:%u", host, ntohs(in.sin6_port));
     } else {
         struct sockaddr_in in;
-        memcpy(&in, &a->addr, sizeof in);
-        inet_ntop(AF_INET, &in.sin_addr, host, sizeof host);
+        memcpy(&in, &a->addr, sizeof(in));
+        inet_ntop(AF_INET, &in.sin_addr, host, sizeof(host));
         snprintf(ret, ADDRESS_TEXT_MAX, "%s:%u", host, ntohs(in.sin_port));
     }
 }

@@ -117,11 +117,11 @@ static int parse_currency(const char *entry, const char *value, struct prices *r
 {
     size_t len = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
-    if (len == 0 || value[len] || len >= sizeof ret->currency)
+    if (len == 0 || value[len] || len >= sizeof(ret->currency))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "prices: '%.64s' is not a currency: write up to %zu letters, like "
                        "currency=USD",
-                       entry, sizeof ret->currency - 1);
+                       entry, sizeof(ret->currency) - 1);
     memcpy(ret->currency, value, len + 1);
     return 0;
 }
@@ -133,7 +133,7 @@ static int parse_entry(char *entry, struct prices *ret, unsigned *seen, struct s
     char copy[80];
     unsigned which = 0;
 
-    snprintf(copy, sizeof copy, "%s", entry);
+    snprintf(copy, sizeof(copy), "%s", entry);
     char *value = strchr(entry, '=');
     if (value)
         *value++ = '\0';
@@ -167,9 +167,9 @@ int prices_parse(const char *text, struct prices *ret, struct sg_error *e)
     char copy[512], *rest = copy, *entry;
     unsigned seen = 0;
 
-    if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy)
+    if ((size_t)snprintf(copy, sizeof(copy), "%s", text) >= sizeof(copy))
         return err_set(e, SG_ERR_INVALID, -E2BIG, "prices: the list is longer than %zu characters",
-                       sizeof copy - 1);
+                       sizeof(copy) - 1);
     if (*without_blanks(copy) == '\0') {
         *ret = (struct prices){0};
         return 0;

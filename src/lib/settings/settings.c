@@ -73,7 +73,7 @@ static void put_number(void *at, size_t size, uint64_t v)
 {
     uint32_t small = (uint32_t)v;
 
-    if (size == sizeof small)
+    if (size == sizeof(small))
         memcpy(at, &small, size);
     else
         memcpy(at, &v, size);
@@ -84,7 +84,7 @@ static uint64_t get_number(const void *at, size_t size)
     uint32_t small;
     uint64_t v;
 
-    if (size == sizeof small)
+    if (size == sizeof(small))
         return memcpy(&small, at, size), small;
     return memcpy(&v, at, size), v;
 }
@@ -203,7 +203,7 @@ static int set_choice(const struct row *row, void *at, const char *what, const c
             put_number(at, row->size, i);
             return 0;
         }
-        snprintf(list + n, sizeof list - n, "%s%.*s", i ? ", " : "", (int)len, word);
+        snprintf(list + n, sizeof(list) - n, "%s%.*s", i ? ", " : "", (int)len, word);
     }
     return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is none of %s", what, value, list);
 }
@@ -253,8 +253,8 @@ static int set_number(const struct row *row, void *at, const char *what, const c
     }
     if (r < 0)
         return r;
-    format_number(row, row->min, false, min, sizeof min);
-    format_number(row, row->max, false, max, sizeof max);
+    format_number(row, row->min, false, min, sizeof(min));
+    format_number(row, row->max, false, max, sizeof(max));
     if (v < row->min || v > row->max)
         return err_set(e, SG_ERR_INVALID, -ERANGE, "%s '%.64s' is out of range: use %s to %s", what,
                        value, min, max);
@@ -341,7 +341,7 @@ static int parse_line(struct settings *s, const char *where, char *line, struct 
     join_dotted(key);
     for (enum setting k = 0; k < SETTING_MAX_; k++)
         if (strcmp(key, rows[k].info.key) == 0) {
-            snprintf(what, sizeof what, "%s: %s", where, key);
+            snprintf(what, sizeof(what), "%s: %s", where, key);
             return settings_set(s, k, what, value, e);
         }
     return err_set(e, SG_ERR_INVALID, -EINVAL,
@@ -356,7 +356,7 @@ int settings_parse_text(struct settings *s, const char *name, char *text, struct
         line = trim(line);
         if (*line == '\0' || *line == '#')
             continue;
-        snprintf(where, sizeof where, "%.160s:%u", name, number);
+        snprintf(where, sizeof(where), "%.160s:%u", name, number);
         int r = parse_line(s, where, line, e);
         if (r < 0)
             return r;
@@ -421,7 +421,7 @@ void settings_print(const struct settings *s, struct strbuf *out)
         } else if (row->kind == CHOICE) {
             print_choice(row, get_number(at, row->size), out);
         } else {
-            format_number(row, get_number(at, row->size), true, number, sizeof number);
+            format_number(row, get_number(at, row->size), true, number, sizeof(number));
             strbuf_addstr(out, number);
         }
         strbuf_addch(out, '\n');

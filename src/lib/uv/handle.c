@@ -20,7 +20,7 @@ static void free_alarm(uv_handle_t *h)
 
 uv_poll_t *watch_new(uv_loop_t *loop, int fd, void *data)
 {
-    struct watch *w = xcalloc(1, sizeof *w);
+    struct watch *w = xcalloc(1, sizeof(*w));
     int r = uv_poll_init(loop, &w->poll, fd);
 
     assert(r == 0); /* fd is a socket, or an anonymous file that epoll takes */
@@ -64,7 +64,7 @@ void watch_drop(uv_poll_t **w)
 
 uv_timer_t *alarm_new(uv_loop_t *loop, void *data)
 {
-    uv_timer_t *t = xcalloc(1, sizeof *t);
+    uv_timer_t *t = xcalloc(1, sizeof(*t));
 
     uv_timer_init(loop, t);
     t->data = data;

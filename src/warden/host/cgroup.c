@@ -53,7 +53,7 @@ int cgroup_find_mount(const char *controller, struct cgroup_mount *ret)
         int n = sscanf(line, "%*s %255s %31s %255s", path, type, options);
         if (n == 3 && (controller ? strcmp(type, "cgroup") == 0 && has_word(options, controller)
                                   : strcmp(type, "cgroup2") == 0)) {
-            snprintf(ret->path, sizeof ret->path, "%s", path);
+            snprintf(ret->path, sizeof(ret->path), "%s", path);
             return 0;
         }
         line = strchrnul(line, '\n');
@@ -130,7 +130,7 @@ void cgroup_read_keys(int dirfd, const char *file, size_t n, const char *const k
 {
     AUTO(free_p) char *text = NULL;
 
-    memset(ret, 0, n * sizeof ret[0]);
+    memset(ret, 0, n * sizeof(ret[0]));
     if (file_read(dirfd, file, 64u << 10, &text, NULL) < 0)
         return;
     for (const char *p = text; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
@@ -153,7 +153,7 @@ uint64_t cgroup_read_u64(int dirfd, const char *file)
 int cgroup_open_top(const char *controller, bool make, struct sg_error *e)
 {
     struct cgroup_mount m;
-    char path[sizeof m.path + sizeof "/sandglass"];
+    char path[sizeof(m.path) + sizeof("/sandglass")];
     int fd;
 
     if (cgroup_find_mount(controller, &m) < 0)
@@ -163,7 +163,7 @@ int cgroup_open_top(const char *controller, bool make, struct sg_error *e)
                              "cgroup v2",
                              controller)
                    : err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS, "cgroup v2 is not mounted");
-    snprintf(path, sizeof path, "%s/sandglass", m.path);
+    snprintf(path, sizeof(path), "%s/sandglass", m.path);
     if (make && mkdir(path, 0755) < 0 && errno != EEXIST)
         return err_errno(e, "make the control group '%s'", path);
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -196,7 +196,7 @@ int cgroup_mkdir(int top, const char *path)
     char *end;
     int r = mkdirat(top, path, 0755) < 0 ? -errno : 0;
 
-    snprintf(above, sizeof above, "%s", path);
+    snprintf(above, sizeof(above), "%s", path);
     end = strrchr(above, '/');
     if (r != -ENOENT || !end)
         return r == -EEXIST ? 0 : r;

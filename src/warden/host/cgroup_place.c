@@ -78,9 +78,9 @@ int cgroup_place_open(const char *server, const char *tenant, struct cgroup_plac
     dir = hold_dir(ops, tops[0], path, e);
     if (dir < 0)
         return dir;
-    *ret = xcalloc(1, sizeof **ret);
+    *ret = xcalloc(1, sizeof(**ret));
     **ret = (struct cgroup_place){.ops = ops, .dir = dir, .oom_watch = -1};
-    memcpy((*ret)->path, path, sizeof path);
+    memcpy((*ret)->path, path, sizeof(path));
     return 0;
 }
 
@@ -153,7 +153,7 @@ static bool own_path(const char *text, bool v1, char *ret, size_t cap)
 
         if (!path)
             return false;
-        snprintf(list, sizeof list, "%.*s", (int)(path - names - 1), names + 1);
+        snprintf(list, sizeof(list), "%.*s", (int)(path - names - 1), names + 1);
         if (v1 ? strcmp(list, "memory") == 0 : list[0] == '\0') {
             snprintf(ret, cap, "%.*s", (int)strcspn(path + 1, "\n"), path + 1);
             return true;
@@ -174,10 +174,10 @@ uint64_t cgroup_own_memory(void)
 
     if (!ops || cgroup_find_mount(v1 ? "memory" : NULL, &m) < 0 ||
         file_read(AT_FDCWD, "/proc/self/cgroup", 16384, &text, NULL) < 0 ||
-        !own_path(text, v1, path, sizeof path))
+        !own_path(text, v1, path, sizeof(path)))
         return 0;
     for (;;) {
-        snprintf(file, sizeof file, "%s%s/%s", m.path, path, ops->limit_file);
+        snprintf(file, sizeof(file), "%s%s/%s", m.path, path, ops->limit_file);
         uint64_t limit = cgroup_read_u64(AT_FDCWD, file);
         if (limit && (least == 0 || limit < least))
             least = limit;

@@ -94,7 +94,7 @@ static char *list_places(const struct tops *t)
             FOR_EACH_NAME(tenant, tenants)
             {
                 char path[CGROUP_PATH_MAX];
-                if ((size_t)snprintf(path, sizeof path, "%s/%s", s, tenant) < sizeof path)
+                if ((size_t)snprintf(path, sizeof(path), "%s/%s", s, tenant) < sizeof(path))
                     add_name(&out, path);
             }
             add_name(&out, s);
@@ -114,7 +114,7 @@ static int visit_each_path(const struct tops *t, const char *place, uint32_t slo
     char path[CGROUP_PATH_MAX];
     int sum = 0;
 
-    snprintf(path, sizeof path, place[0] ? "%s/%u" : "%s%u", place, slot);
+    snprintf(path, sizeof(path), place[0] ? "%s/%u" : "%s%u", place, slot);
     for (int k = 0; k < CGROUP_TOPS_MAX; k++) {
         int r = t->fds[k] < 0 ? 0 : fn(t->ops, t->fds[k], path);
         sum = sum < 0 ? sum : r < 0 ? r : sum + r;

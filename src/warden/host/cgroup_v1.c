@@ -135,9 +135,9 @@ static int v1_create(const char *place, uint32_t slot, struct cgroup **ret, stru
 
     if (r < 0)
         return r;
-    c = xcalloc(1, sizeof *c);
+    c = xcalloc(1, sizeof(*c));
     *c = (struct v1){.base.ops = &cgroup_v1, .dir = {-1, -1, -1, -1, -1}};
-    snprintf(c->path, sizeof c->path, "%s/%u", place, slot);
+    snprintf(c->path, sizeof(c->path), "%s/%u", place, slot);
     for (int k = 0; k < CPUACCT && r == 0; k++)
         r = open_group(c, k, e);
     if (r < 0) {
@@ -165,7 +165,7 @@ static int put_u64(int dirfd, const char *file, uint64_t v)
 {
     char text[24];
 
-    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
     return file_write(dirfd, file, text);
 }
 
@@ -275,10 +275,10 @@ static uint64_t v1_ooms(int dir, int *watch, uint64_t so_far)
     if (*watch < 0) {
         control = openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC);
         *watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        snprintf(text, sizeof text, "%d %d", *watch, control);
+        snprintf(text, sizeof(text), "%d %d", *watch, control);
         file_write(dir, "cgroup.event_control", text);
     }
-    return so_far + (read(*watch, &n, sizeof n) == (ssize_t)sizeof n ? n : 0);
+    return so_far + (read(*watch, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0);
 }
 
 static void v1_usage(struct cgroup *base, struct cgroup_usage *ret)

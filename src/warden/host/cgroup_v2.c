@@ -96,9 +96,9 @@ static int v2_create(const char *place, uint32_t slot, struct cgroup **ret, stru
 
     if (r < 0)
         return r;
-    c = xcalloc(1, sizeof *c);
+    c = xcalloc(1, sizeof(*c));
     *c = (struct v2){.base.ops = &cgroup_v2, .dir = -1};
-    snprintf(c->path, sizeof c->path, "%s/%u", place, slot);
+    snprintf(c->path, sizeof(c->path), "%s/%u", place, slot);
     r = v2_fill(c, e);
     if (r < 0) {
         v2_free(c);
@@ -112,7 +112,7 @@ static int put_u64(int dirfd, const char *file, uint64_t v, const char *suffix)
 {
     char text[48];
 
-    snprintf(text, sizeof text, "%llu%s", (unsigned long long)v, suffix);
+    snprintf(text, sizeof(text), "%llu%s", (unsigned long long)v, suffix);
     return file_write(dirfd, file, text);
 }
 

@@ -71,7 +71,7 @@ int child_pid(int pidfd)
     char path[48];
     int pid = 0;
 
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
     if (pidfd < 0 || file_read(AT_FDCWD, path, 4096, &text, NULL) < 0)
         return 0;
     const char *line = strstr(text, "\nPid:");
@@ -114,7 +114,7 @@ static bool is_in(const int *pids, size_t n, int pid)
 
 void child_reap_strays(void)
 {
-    AUTO(free_p) int *known = xcalloc(STRAYS_MAX, sizeof *known);
+    AUTO(free_p) int *known = xcalloc(STRAYS_MAX, sizeof(*known));
     AUTO(free_p) char *list = NULL;
     size_t n = list_known(known, STRAYS_MAX);
     siginfo_t info;

@@ -51,7 +51,7 @@ static const struct bpf_insn program[] = {
 
 static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
 {
-    return (int)syscall(SYS_bpf, cmd, attr, sizeof *attr);
+    return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
 
 /* One program serves all groups; it stays loaded as long as this process runs. */

@@ -151,7 +151,7 @@ static int open_ns(pid_t pid, const char *which, struct sg_error *e)
     char path[48];
     int fd;
 
-    snprintf(path, sizeof path, "/proc/%d/ns/%s", pid, which);
+    snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, which);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? err_errno(e, "open '%s'", path) : fd;
 }
@@ -205,7 +205,7 @@ static int start_holder(struct domain *d, int image, int netns_sock, struct sg_e
                        strerror(-pid));
     if (pid < 0)
         return pid;
-    snprintf(map, sizeof map, "0 %u %u", slot_first_id(d->slots.first), d->slots.count * SLOT_IDS);
+    snprintf(map, sizeof(map), "0 %u %u", slot_first_id(d->slots.first), d->slots.count * SLOT_IDS);
     r = idmap_write(pid, map, map, e);
     return r < 0 ? r : pid;
 }
@@ -350,9 +350,9 @@ void domain_beat(struct domain *d, enum process h)
     if (h == PROCESS_HOLDER)
         send(d->holder_sock, "b", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     else if (h == PROCESS_SPAWNER)
-        send(d->spawner_sock, &to_spawner, sizeof to_spawner, MSG_NOSIGNAL | MSG_DONTWAIT);
+        send(d->spawner_sock, &to_spawner, sizeof(to_spawner), MSG_NOSIGNAL | MSG_DONTWAIT);
     else
-        send(d->broker_sock, &to_broker, sizeof to_broker, MSG_NOSIGNAL | MSG_DONTWAIT);
+        send(d->broker_sock, &to_broker, sizeof(to_broker), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 bool domain_beat_answered(struct domain *d, enum process h)
@@ -366,9 +366,9 @@ bool domain_beat_answered(struct domain *d, enum process h)
             any = true;
         return any;
     }
-    while (recv(d->spawner_sock, &reply, sizeof reply, MSG_DONTWAIT | MSG_PEEK) == sizeof reply &&
+    while (recv(d->spawner_sock, &reply, sizeof(reply), MSG_DONTWAIT | MSG_PEEK) == sizeof(reply) &&
            reply.code == STAGE_BEATS) {
-        recv(d->spawner_sock, &reply, sizeof reply, MSG_DONTWAIT);
+        recv(d->spawner_sock, &reply, sizeof(reply), MSG_DONTWAIT);
         any = true;
     }
     return any;
@@ -412,8 +412,8 @@ int domain_spawn_begin(struct domain *d, const struct domain_order *order, struc
                               .n_cgroups = (uint32_t)order->n_cgroups};
     int fds[1 + STAGE_CGROUPS_MAX] = {order->channel_fd}, r;
 
-    memcpy(fds + 1, order->cgroup_fds, order->n_cgroups * sizeof fds[0]);
-    r = ipc_send(d->spawner_sock, &q, sizeof q, fds, 1 + order->n_cgroups);
+    memcpy(fds + 1, order->cgroup_fds, order->n_cgroups * sizeof(fds[0]));
+    r = ipc_send(d->spawner_sock, &q, sizeof(q), fds, 1 + order->n_cgroups);
     /* A spawner that has failed left its reason in the socket: domain_spawn_finish reads it. */
     if (r < 0 && r != -EPIPE)
         return err_set(e, SG_ERR_INTERNAL, r, "ask the spawner: %s", strerror(-r));
@@ -432,9 +432,9 @@ int domain_spawn_finish(struct domain *d, struct domain_child *ret, struct sg_er
 {
     struct spawn_reply reply;
     AUTO(ipc_fds_close) struct ipc_fds fds = {.max = 2};
-    ssize_t got = ipc_recv(d->spawner_sock, &reply, sizeof reply, &fds);
+    ssize_t got = ipc_recv(d->spawner_sock, &reply, sizeof(reply), &fds);
 
-    if (got != (ssize_t)sizeof reply)
+    if (got != (ssize_t)sizeof(reply))
         return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the spawner has ended unexpectedly");
     if (reply.code < 0)
         return err_set(e, err_kind_of(-reply.code), reply.code, "%.255s", reply.message);

@@ -33,7 +33,7 @@ static int real_path(int fd, char ret[PATH_MAX])
     char link[40];
     ssize_t n;
 
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     n = readlink(link, ret, PATH_MAX - 1);
     if (n < 0)
         return -errno;

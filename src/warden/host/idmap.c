@@ -14,10 +14,10 @@ int idmap_write(int pid, const char *uid_map, const char *gid_map, struct sg_err
     char path[48];
     int r;
 
-    snprintf(path, sizeof path, "/proc/%d/uid_map", pid);
+    snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
     r = file_write(AT_FDCWD, path, uid_map);
     if (r == 0) {
-        snprintf(path, sizeof path, "/proc/%d/gid_map", pid);
+        snprintf(path, sizeof(path), "/proc/%d/gid_map", pid);
         r = file_write(AT_FDCWD, path, gid_map);
     }
     if (r < 0)
@@ -37,11 +37,11 @@ int idmap_open(const struct idmap_one *map, int *ret_userns, struct sg_error *e)
     if (pid == 0)
         for (;;)
             pause();
-    snprintf(uids, sizeof uids, "%u %u 1", map->disk_uid, map->host_uid);
-    snprintf(gids, sizeof gids, "%u %u 1", map->disk_gid, map->host_gid);
+    snprintf(uids, sizeof(uids), "%u %u 1", map->disk_uid, map->host_uid);
+    snprintf(gids, sizeof(gids), "%u %u 1", map->disk_gid, map->host_gid);
     r = idmap_write(pid, uids, gids, e);
     if (r == 0) {
-        snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
         *ret_userns = open(path, O_RDONLY | O_CLOEXEC);
         if (*ret_userns < 0)
             r = err_errno(e, "open '%s'", path);

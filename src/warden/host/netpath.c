@@ -68,7 +68,7 @@ union address {
 static bool has_ipv6(int sock)
 {
     int family = AF_UNSPEC;
-    socklen_t len = sizeof family;
+    socklen_t len = sizeof(family);
 
     return getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 && family == AF_INET6;
 }
@@ -80,7 +80,7 @@ static int open_socket(int type)
     if (sock < 0 && errno == EAFNOSUPPORT)
         return socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (sock >= 0)
-        setsockopt(sock, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+        setsockopt(sock, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     return sock;
 }
 
@@ -89,7 +89,7 @@ static int open_socket(int type)
 static int bind_socket(int sock, enum egress_path path, uint16_t port)
 {
     union address a = {.ip6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)}};
-    socklen_t len = sizeof a.ip6;
+    socklen_t len = sizeof(a.ip6);
 
     if (path != PATH_REDIRECT)
         a.ip6.sin6_addr = netpath_guard6;
@@ -97,7 +97,7 @@ static int bind_socket(int sock, enum egress_path path, uint16_t port)
         a.ip4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
         if (path != PATH_REDIRECT)
             a.ip4.sin_addr.s_addr = htonl(NETPATH_GUARD4);
-        len = sizeof a.ip4;
+        len = sizeof(a.ip4);
     }
     return bind(sock, &a.any, len);
 }
@@ -109,7 +109,7 @@ static int make_socket(int type, enum egress_path path, struct sg_error *e)
     uint16_t port = type == SOCK_DGRAM ? NETPATH_DNS_PORT : NETPATH_PORT;
     int on = 1;
 
-    if (sock < 0 || setsockopt(sock, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof on) < 0 ||
+    if (sock < 0 || setsockopt(sock, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on)) < 0 ||
         bind_socket(sock, path, port) < 0)
         return err_errno(e, "make the guard's socket in the sandbox");
     return steal_fd(&sock);
@@ -134,11 +134,11 @@ static int make_datagram_socket(enum egress_path path, struct sg_error *e)
 
     if (sock < 0)
         return sock;
-    if (setsockopt(sock, IPPROTO_IP, IP_RECVORIGDSTADDR, &on, sizeof on) < 0 ||
-        setsockopt(sock, IPPROTO_IP, IP_PKTINFO, &on, sizeof on) < 0 ||
+    if (setsockopt(sock, IPPROTO_IP, IP_RECVORIGDSTADDR, &on, sizeof(on)) < 0 ||
+        setsockopt(sock, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) < 0 ||
         (has_ipv6(sock) &&
-         (setsockopt(sock, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, &on, sizeof on) < 0 ||
-          setsockopt(sock, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on) < 0)))
+         (setsockopt(sock, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, &on, sizeof(on)) < 0 ||
+          setsockopt(sock, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on)) < 0)))
         return err_errno(e, "make the guard's datagram socket in the sandbox");
     return steal_fd(&sock);
 }
@@ -216,7 +216,7 @@ static void refuse_waiting(int listener)
         AUTO(close_p) int sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (sock < 0)
             return;
-        setsockopt(sock, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        setsockopt(sock, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
     }
 }
 
@@ -249,17 +249,17 @@ void netpath_done(struct netpath *np)
  * IPv6. */
 static socklen_t normalise(const struct sockaddr_storage *from, union address *ret)
 {
-    memcpy(ret, from, sizeof *ret);
+    memcpy(ret, from, sizeof(*ret));
     if (ret->any.sa_family == AF_INET)
-        return sizeof ret->ip4;
+        return sizeof(ret->ip4);
     if (ret->any.sa_family != AF_INET6)
         return 0;
     if (!IN6_IS_ADDR_V4MAPPED(&ret->ip6.sin6_addr))
-        return sizeof ret->ip6;
+        return sizeof(ret->ip6);
     struct sockaddr_in ip4 = {.sin_family = AF_INET, .sin_port = ret->ip6.sin6_port};
-    memcpy(&ip4.sin_addr, ret->ip6.sin6_addr.s6_addr + 12, sizeof ip4.sin_addr);
+    memcpy(&ip4.sin_addr, ret->ip6.sin6_addr.s6_addr + 12, sizeof(ip4.sin_addr));
     ret->ip4 = ip4;
-    return sizeof ret->ip4;
+    return sizeof(ret->ip4);
 }
 
 /* Whether the address is not the sandbox's own, and is that of a single machine. */
@@ -292,8 +292,8 @@ int netpath_udp(int pidfd, const struct sockaddr_storage *local,
     /* SO_REUSEADDR: several sockets may stand for one remote address, each towards another port
      * inside. */
     sock = socket(from.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (sock < 0 || setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
-        setsockopt(sock, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof on) < 0 ||
+    if (sock < 0 || setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+        setsockopt(sock, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on)) < 0 ||
         bind(sock, &from.any, len) < 0 || connect(sock, &to.any, len) < 0)
         return err_errno(e, "make a datagram socket in the sandbox");
     return steal_fd(&sock);

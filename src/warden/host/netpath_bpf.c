@@ -34,7 +34,7 @@ enum key { KEY_TCP, KEY_UDP, KEY_MAX_ };
 
 static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
 {
-    return (int)syscall(SYS_bpf, cmd, attr, sizeof *attr);
+    return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
 
 static bool is_jump(const struct bpf_insn *i)

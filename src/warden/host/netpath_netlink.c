@@ -24,7 +24,7 @@ static void *take(struct netlink *n, size_t len)
 {
     void *p = n->buf + n->len;
 
-    assert(len <= sizeof n->buf - n->len - NLMSG_ALIGNTO);
+    assert(len <= sizeof(n->buf) - n->len - NLMSG_ALIGNTO);
     memset(p, 0, NLMSG_ALIGN(len));
     n->len += NLMSG_ALIGN(len);
     return p;
@@ -40,7 +40,7 @@ void netlink_begin(struct netlink *n, uint16_t type, uint16_t flags, const void 
     struct nlmsghdr *h;
 
     n->message = n->len;
-    h = take(n, sizeof *h);
+    h = take(n, sizeof(*h));
     *h = (struct nlmsghdr){
         .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | flags, .nlmsg_seq = ++n->seq};
     if (flags & NLM_F_ACK)
@@ -51,9 +51,9 @@ void netlink_begin(struct netlink *n, uint16_t type, uint16_t flags, const void 
 
 void netlink_attr(struct netlink *n, uint16_t type, const void *data, size_t len)
 {
-    struct nlattr *a = take(n, sizeof *a);
+    struct nlattr *a = take(n, sizeof(*a));
 
-    *a = (struct nlattr){.nla_type = type, .nla_len = (uint16_t)(sizeof *a + len)};
+    *a = (struct nlattr){.nla_type = type, .nla_len = (uint16_t)(sizeof(*a) + len)};
     if (len > 0)
         memcpy(take(n, len), data, len);
     current(n)->nlmsg_len = (uint32_t)(n->len - n->message);
@@ -67,7 +67,7 @@ void netlink_attr_text(struct netlink *n, uint16_t type, const char *text)
 void netlink_attr_be32(struct netlink *n, uint16_t type, uint32_t value)
 {
     value = htonl(value);
-    netlink_attr(n, type, &value, sizeof value);
+    netlink_attr(n, type, &value, sizeof(value));
 }
 
 size_t netlink_nest(struct netlink *n, uint16_t type)
@@ -93,12 +93,12 @@ int netlink_commit(struct netlink *n)
             struct nlmsghdr head;
             char bytes[4096];
         } answer;
-        ssize_t got = recv(n->sock, &answer, sizeof answer, MSG_DONTWAIT);
+        ssize_t got = recv(n->sock, &answer, sizeof(answer), MSG_DONTWAIT);
         const struct nlmsgerr *result = NLMSG_DATA(&answer.head);
 
         if (got < 0)
             return -errno;
-        if ((size_t)got < NLMSG_LENGTH(sizeof *result) || answer.head.nlmsg_type != NLMSG_ERROR)
+        if ((size_t)got < NLMSG_LENGTH(sizeof(*result)) || answer.head.nlmsg_type != NLMSG_ERROR)
             return -EPROTO;
         if (result->error < 0)
             return result->error;

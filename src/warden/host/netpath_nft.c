@@ -29,14 +29,14 @@ static void begin(struct netlink *n, uint16_t message, uint16_t flags)
 {
     struct nfgenmsg head = {.nfgen_family = FAMILY_INET, .version = NFNETLINK_V0};
 
-    netlink_begin(n, (uint16_t)(NFNL_SUBSYS_NFTABLES << 8 | message), flags, &head, sizeof head);
+    netlink_begin(n, (uint16_t)(NFNL_SUBSYS_NFTABLES << 8 | message), flags, &head, sizeof(head));
 }
 
 static void batch(struct netlink *n, uint16_t type)
 {
     struct nfgenmsg head = {.version = NFNETLINK_V0, .res_id = htons(NFNL_SUBSYS_NFTABLES)};
 
-    netlink_begin(n, type, 0, &head, sizeof head);
+    netlink_begin(n, type, 0, &head, sizeof(head));
 }
 
 static void put_chain(struct netlink *n, const char *type, uint32_t hook, int32_t priority)
@@ -114,7 +114,7 @@ static void match_meta(struct rule *r, uint32_t key, uint8_t value)
     netlink_attr_be32(r->n, NFTA_META_DREG, NFT_REG_1);
     netlink_attr_be32(r->n, NFTA_META_KEY, key);
     expression_end(r);
-    compare(r, &value, sizeof value);
+    compare(r, &value, sizeof(value));
 }
 
 static void match_payload(struct rule *r, uint32_t base, uint32_t offset, const void *data,
@@ -171,10 +171,10 @@ static void leave_own_alone(struct netlink *n)
     static const uint8_t loopback4[] = {127};
     uint32_t own4 = htonl(NETPATH_OWN4);
 
-    leave_alone(n, FAMILY_IPV4, loopback4, sizeof loopback4);
-    leave_alone(n, FAMILY_IPV4, &own4, sizeof own4);
-    leave_alone(n, FAMILY_IPV6, &in6addr_loopback, sizeof in6addr_loopback);
-    leave_alone(n, FAMILY_IPV6, &netpath_own6, sizeof netpath_own6);
+    leave_alone(n, FAMILY_IPV4, loopback4, sizeof(loopback4));
+    leave_alone(n, FAMILY_IPV4, &own4, sizeof(own4));
+    leave_alone(n, FAMILY_IPV6, &in6addr_loopback, sizeof(in6addr_loopback));
+    leave_alone(n, FAMILY_IPV6, &netpath_own6, sizeof(netpath_own6));
 }
 
 static void put_tproxy(struct netlink *n, uint8_t family, uint8_t protocol, const void *address,
@@ -186,7 +186,7 @@ static void put_tproxy(struct netlink *n, uint8_t family, uint8_t protocol, cons
     match_meta(&r, NFT_META_NFPROTO, family);
     match_meta(&r, NFT_META_L4PROTO, protocol);
     set_register(&r, NFT_REG_1, address, len);
-    set_register(&r, NFT_REG_2, &port, sizeof port);
+    set_register(&r, NFT_REG_2, &port, sizeof(port));
     expression(&r, "tproxy");
     netlink_attr_be32(n, NFTA_TPROXY_FAMILY, family);
     netlink_attr_be32(n, NFTA_TPROXY_REG_ADDR, NFT_REG_1);
@@ -218,11 +218,11 @@ int netpath_add_tproxy(bool ipv6, struct sg_error *e)
     batch(&n, NFNL_MSG_BATCH_BEGIN);
     put_chain(&n, "filter", HOOK_PREROUTING, PRIORITY_MANGLE);
     leave_own_alone(&n);
-    put_tproxy(&n, FAMILY_IPV4, IPPROTO_TCP, &guard4, sizeof guard4);
-    put_tproxy(&n, FAMILY_IPV4, IPPROTO_UDP, &guard4, sizeof guard4);
+    put_tproxy(&n, FAMILY_IPV4, IPPROTO_TCP, &guard4, sizeof(guard4));
+    put_tproxy(&n, FAMILY_IPV4, IPPROTO_UDP, &guard4, sizeof(guard4));
     if (ipv6) {
-        put_tproxy(&n, FAMILY_IPV6, IPPROTO_TCP, &netpath_guard6, sizeof netpath_guard6);
-        put_tproxy(&n, FAMILY_IPV6, IPPROTO_UDP, &netpath_guard6, sizeof netpath_guard6);
+        put_tproxy(&n, FAMILY_IPV6, IPPROTO_TCP, &netpath_guard6, sizeof(netpath_guard6));
+        put_tproxy(&n, FAMILY_IPV6, IPPROTO_UDP, &netpath_guard6, sizeof(netpath_guard6));
     }
     return commit(&n, "tproxy", e);
 }
@@ -235,8 +235,8 @@ static void put_redirect(struct netlink *n, uint8_t protocol)
 
     match_meta(&r, NFT_META_L4PROTO, protocol);
     if (protocol == IPPROTO_UDP)
-        match_payload(&r, NFT_PAYLOAD_TRANSPORT_HEADER, PORT_DESTINATION, &dns, sizeof dns);
-    set_register(&r, NFT_REG_1, &to, sizeof to);
+        match_payload(&r, NFT_PAYLOAD_TRANSPORT_HEADER, PORT_DESTINATION, &dns, sizeof(dns));
+    set_register(&r, NFT_REG_1, &to, sizeof(to));
     expression(&r, "redir");
     netlink_attr_be32(n, NFTA_REDIR_REG_PROTO_MIN, NFT_REG_1);
     expression_end(&r);

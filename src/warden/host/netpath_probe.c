@@ -26,7 +26,7 @@ static int knock(int type, struct sg_error *e)
                              .sin_addr.s_addr = htonl(TARGET)};
 
     if (sock < 0 ||
-        (connect(sock, (struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS) ||
+        (connect(sock, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS) ||
         (type == SOCK_DGRAM && send(sock, "", 1, 0) < 0))
         return err_errno(e, "send a packet out");
     return steal_fd(&sock);
@@ -44,7 +44,7 @@ static bool tells_target(int sock, enum egress_path path)
 {
     struct sockaddr_in6 a = {0};
     struct sockaddr_in *v4 = (struct sockaddr_in *)&a;
-    socklen_t len = sizeof a;
+    socklen_t len = sizeof(a);
     uint32_t ip4;
 
     if (path == PATH_REDIRECT ? getsockopt(sock, IPPROTO_IP, SO_ORIGINAL_DST, &a, &len) < 0
@@ -52,7 +52,7 @@ static bool tells_target(int sock, enum egress_path path)
         return false;
     if (v4->sin_family == AF_INET)
         return v4->sin_addr.s_addr == htonl(TARGET);
-    memcpy(&ip4, a.sin6_addr.s6_addr + 12, sizeof ip4);
+    memcpy(&ip4, a.sin6_addr.s6_addr + 12, sizeof(ip4));
     return IN6_IS_ADDR_V4MAPPED(&a.sin6_addr) && ip4 == htonl(TARGET);
 }
 

@@ -30,7 +30,7 @@ static void put_address(struct netlink *n, int family, const void *address, size
                           .ifa_scope = RT_SCOPE_UNIVERSE,
                           .ifa_index = LO_INDEX};
 
-    netlink_begin(n, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE | NLM_F_ACK, &m, sizeof m);
+    netlink_begin(n, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE | NLM_F_ACK, &m, sizeof(m));
     netlink_attr(n, IFA_LOCAL, address, len);
     netlink_attr(n, IFA_ADDRESS, address, len);
 }
@@ -43,9 +43,9 @@ static int send_addresses(bool ipv6, struct sg_error *e)
 
     if (r < 0)
         return r;
-    put_address(&n, AF_INET, &own4, sizeof own4);
+    put_address(&n, AF_INET, &own4, sizeof(own4));
     if (ipv6)
-        put_address(&n, AF_INET6, &netpath_own6, sizeof netpath_own6);
+        put_address(&n, AF_INET6, &netpath_own6, sizeof(netpath_own6));
     r = netlink_commit(&n);
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "add the sandbox's addresses: %s", strerror(-r))
                  : 0;
@@ -73,10 +73,10 @@ static void put_route(struct netlink *n, int family, bool on)
     uint32_t own4 = htonl(NETPATH_OWN4), lo = LO_INDEX;
 
     netlink_begin(n, on ? RTM_NEWROUTE : RTM_DELROUTE,
-                  (on ? NLM_F_CREATE | NLM_F_REPLACE : 0) | NLM_F_ACK, &m, sizeof m);
-    netlink_attr(n, RTA_OIF, &lo, sizeof lo);
+                  (on ? NLM_F_CREATE | NLM_F_REPLACE : 0) | NLM_F_ACK, &m, sizeof(m));
+    netlink_attr(n, RTA_OIF, &lo, sizeof(lo));
     if (family == AF_INET)
-        netlink_attr(n, RTA_PREFSRC, &own4, sizeof own4);
+        netlink_attr(n, RTA_PREFSRC, &own4, sizeof(own4));
 }
 
 int netpath_set_routes(bool ipv6, bool on, struct sg_error *e)

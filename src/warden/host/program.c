@@ -184,7 +184,7 @@ int program_start(const struct program *p, struct program_ends *ret, struct sg_e
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0)
         return err_errno(e, "make a socket pair for the %s", p->name);
     for (size_t i = 0; i < 2; i++)
-        setsockopt(socks[i], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size);
+        setsockopt(socks[i], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
     pid = spawn(&(struct start){.program = p, .file = file, .sock = socks[1], .parent = getpid()},
                 &pidfd, e);
     close(socks[1]);

@@ -135,7 +135,7 @@ static uint32_t table_size(int fd)
  * closed. */
 static void lock_left(int fd, bool *ret)
 {
-    AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof *groups);
+    AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof(*groups));
     uint32_t n = table_size(fd);
 
     cgroup_find_slots(groups, SLOTS_MAX);
@@ -149,8 +149,8 @@ static void lock_left(int fd, bool *ret)
 int slots_sweep_all(struct sg_error *e)
 {
     AUTO(close_p) int fd = open_table(e);
-    AUTO(free_p) bool *ours = xcalloc(SLOTS_MAX, sizeof *ours);
-    AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof *groups);
+    AUTO(free_p) bool *ours = xcalloc(SLOTS_MAX, sizeof(*ours));
+    AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof(*groups));
     int swept = 0, failed = 0;
 
     if (fd < 0)
@@ -179,7 +179,7 @@ int slots_sweep_all(struct sg_error *e)
 int slots_count(uint32_t *ret_used, uint32_t *ret_stale, struct sg_error *e)
 {
     AUTO(close_p) int fd = open_table(e);
-    AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof *groups);
+    AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof(*groups));
     uint32_t used = 0, stale = 0, n;
 
     if (fd < 0)

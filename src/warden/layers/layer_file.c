@@ -59,14 +59,14 @@ static bool has_prefix(const char *name, const char *prefix)
 
 int layer_copy_xattrs(struct layer_xattrs *x, int from, int to, bool acls)
 {
-    ssize_t n = flistxattr(from, x->names, sizeof x->names);
+    ssize_t n = flistxattr(from, x->names, sizeof(x->names));
 
     if (n < 0)
         return errno == ENOTSUP ? 0 : -errno;
     for (const char *p = x->names; p < x->names + n; p += strlen(p) + 1) {
         if (!has_prefix(p, "user.") && !(acls && has_prefix(p, "system.posix_acl_")))
             continue;
-        ssize_t len = fgetxattr(from, p, x->value, sizeof x->value);
+        ssize_t len = fgetxattr(from, p, x->value, sizeof(x->value));
         if (len < 0)
             return -errno;
         if (fsetxattr(to, p, x->value, (size_t)len, 0) == 0)

@@ -98,7 +98,7 @@ static int copy_linked_file(struct work *w, int from, const char *name, const st
     char inode[24];
     int r;
 
-    snprintf(inode, sizeof inode, "%llu", (unsigned long long)st->st_ino);
+    snprintf(inode, sizeof(inode), "%llu", (unsigned long long)st->st_ino);
     if (linkat(w->links, inode, to, name, 0) == 0)
         return 0;
     if (errno != ENOENT && errno != EMLINK)
@@ -114,7 +114,7 @@ static int copy_symlink(struct work *w, int from, const char *name, const struct
 {
     struct timespec times[2] = {st->st_atim, st->st_mtim};
     char target[PATH_MAX];
-    ssize_t n = readlinkat(from, name, target, sizeof target - 1);
+    ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
 
     if (n < 0)
         return fail(w, "read the link", name);
@@ -377,7 +377,7 @@ static int put_in_place(const struct layer_save *l, int aside, struct sg_error *
 
 int layer_save_write(const struct layer_save *l, uint64_t *ret_bytes, struct sg_error *e)
 {
-    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof *xattrs);
+    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof(*xattrs));
     struct work w = {.save = l, .links = -1, .xattrs = xattrs, .e = e};
     AUTO(close_p) int aside = -1;
     int r;

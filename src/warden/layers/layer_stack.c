@@ -20,7 +20,7 @@ static int set_size(int fs, const char *key, uint64_t value)
 {
     char text[24];
 
-    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
     return sys_fsconfig_string(fs, key, text);
 }
 
@@ -36,7 +36,7 @@ int scratch_make(uint64_t bytes, uint64_t inodes, struct scratch **ret, struct s
     mount = sys_fsmount(fs, SCRATCH_FLAGS);
     if (mount < 0)
         return err_errno(e, "mount the scratch file system");
-    s = xcalloc(1, sizeof *s);
+    s = xcalloc(1, sizeof(*s));
     *s = (struct scratch){.mount = mount, .users = 1, .bytes = bytes, .inodes = inodes};
     *ret = s;
     return 0;
@@ -113,7 +113,7 @@ int scratch_upper(struct scratch *s, const struct layer *like, char ret[LAYER_NA
         return r;
     if (like && fstatat(like->scratch->mount, like->dir, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_errno(e, "stat a frozen layer");
-    snprintf(upper, sizeof upper, "u%u", ++s->n_uppers);
+    snprintf(upper, sizeof(upper), "u%u", ++s->n_uppers);
     scratch_work_name(upper, work);
     r = make_dir(s->mount, upper, like ? &st : NULL, e);
     if (r == 0)
@@ -161,10 +161,10 @@ int scratch_is_empty(const struct scratch *s, const char *upper, struct sg_error
 
 struct layer *layer_new(struct scratch *s, const char *dir)
 {
-    struct layer *t = xcalloc(1, sizeof *t);
+    struct layer *t = xcalloc(1, sizeof(*t));
 
     *t = (struct layer){.scratch = scratch_use(s), .users = 1};
-    snprintf(t->dir, sizeof t->dir, "%s", dir);
+    snprintf(t->dir, sizeof(t->dir), "%s", dir);
     return t;
 }
 
@@ -186,7 +186,7 @@ void layer_release(struct layer *t)
 
 struct stack *stack_copy(const struct stack *s)
 {
-    struct stack *copy = xcalloc(1, sizeof *copy);
+    struct stack *copy = xcalloc(1, sizeof(*copy));
 
     if (s)
         *copy = *s;

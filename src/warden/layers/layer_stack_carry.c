@@ -273,7 +273,7 @@ static int copy_path(struct carry *c, int *to, struct sg_error *e)
 static bool pay_looks(struct carry *c, int fd, struct carry_budget *left)
 {
     char *names = c->xattrs->names;
-    ssize_t n = flistxattr(fd, names, sizeof c->xattrs->names);
+    ssize_t n = flistxattr(fd, names, sizeof(c->xattrs->names));
 
     for (const char *p = names; n > 0 && p < names + n; p += strlen(p) + 1) {
         ssize_t len = fgetxattr(fd, p, NULL, 0);
@@ -343,14 +343,14 @@ int layer_stack_carry(const struct stack *from, const struct scratch *scratch, c
                       const char *path, struct carry_budget *left, struct sg_error *e)
 {
     AUTO(free_p) char *copy = xstrdup(path);
-    AUTO(carry_done) struct carry *c = xcalloc(1, sizeof *c);
+    AUTO(carry_done) struct carry *c = xcalloc(1, sizeof(*c));
     AUTO(close_p) int to = -1;
     int r;
 
     c->from = from;
     if (!from || left->files == 0 || !take_apart(c, copy) || !take(&left->steps, (uint32_t)from->n))
         return 0;
-    c->xattrs = xcalloc(1, sizeof *c->xattrs);
+    c->xattrs = xcalloc(1, sizeof(*c->xattrs));
     r = place_open_top(from, &c->last, e);
     if (r < 0 || !find_file(c, left))
         return r;

@@ -156,9 +156,9 @@ static int take_entries(struct work *w)
 
 static struct level *level_new(struct work *w)
 {
-    struct level *l = xcalloc(1, sizeof *l);
+    struct level *l = xcalloc(1, sizeof(*l));
 
-    l->who = xcalloc(w->m->n, sizeof *l->who);
+    l->who = xcalloc(w->m->n, sizeof(*l->who));
     l->up = w->level;
     return l;
 }
@@ -300,7 +300,7 @@ static int make_tree(struct work *w)
     while (r == 0 && w->level) {
         const char *next = take_up(w->level);
         if (next)
-            snprintf(name, sizeof name, "%s", next);
+            snprintf(name, sizeof(name), "%s", next);
         r = next ? enter_dir(w, name) : leave_dir(w);
     }
     return r < 0 ? r : look_again(w);
@@ -308,8 +308,8 @@ static int make_tree(struct work *w)
 
 int layer_stack_merge(const struct layer_stack_merge *m, struct sg_error *e)
 {
-    AUTO(free_p) int *src = xcalloc(m->n, sizeof *src);
-    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof *xattrs);
+    AUTO(free_p) int *src = xcalloc(m->n, sizeof(*src));
+    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof(*xattrs));
     struct work w = {.m = m, .src = src, .out = -1, .kept = -1, .xattrs = xattrs, .e = e};
     int r;
 

@@ -39,7 +39,7 @@ int origin_file_system(int fd, unsigned char ret[ORIGIN_UUID])
 
 int origin_get(int fd, struct origin *ret)
 {
-    ssize_t n = fgetxattr(fd, LAYER_ORIGIN, ret->v, sizeof ret->v);
+    ssize_t n = fgetxattr(fd, LAYER_ORIGIN, ret->v, sizeof(ret->v));
 
     if (n < 0)
         return errno == ERANGE ? -ENODATA : -errno;

@@ -50,7 +50,7 @@ static int move_to_top(struct removal *w, int dir, const char *name)
     long r;
 
     do {
-        snprintf(number, sizeof number, "%lu", w->moved++);
+        snprintf(number, sizeof(number), "%lu", w->moved++);
         r = syscall(SYS_renameat2, dir, name, w->top, number, RENAME_FRESH);
     } while (r < 0 && errno == EEXIST);
     return r < 0 ? fail(w, "move", name) : 0;

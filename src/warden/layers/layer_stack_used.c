@@ -18,7 +18,7 @@ int inodes_add(struct inode_set *s, ino_t number)
 {
     if (s->n == s->room) {
         size_t room = s->room ? 2 * s->room : 64;
-        ino_t *v = reallocarray(s->v, room, sizeof *v);
+        ino_t *v = reallocarray(s->v, room, sizeof(*v));
         if (!v)
             return -ENOMEM;
         s->v = v;
@@ -38,12 +38,12 @@ static int compare(const void *a, const void *b)
 void inodes_sort(struct inode_set *s)
 {
     if (s->n > 1)
-        qsort(s->v, s->n, sizeof *s->v, compare);
+        qsort(s->v, s->n, sizeof(*s->v), compare);
 }
 
 bool inodes_has(const struct inode_set *s, ino_t number)
 {
-    return s->n > 0 && bsearch(&number, s->v, s->n, sizeof *s->v, compare) != NULL;
+    return s->n > 0 && bsearch(&number, s->v, s->n, sizeof(*s->v), compare) != NULL;
 }
 
 /* ---- walking an upper layer ------------------------------------------------------------------ */

@@ -23,7 +23,7 @@ int mounts_mount_error(int fs, struct sg_error *e, const char *what)
 {
     char why[160];
     int saved = errno;
-    ssize_t n = fs < 0 ? -1 : read(fs, why, sizeof why - 1);
+    ssize_t n = fs < 0 ? -1 : read(fs, why, sizeof(why) - 1);
 
     errno = saved;
     if (n <= 0)
@@ -202,7 +202,7 @@ static int add_lower(int fs, int fd)
 {
     char path[32];
 
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     return sys_fsconfig_string(fs, "lowerdir+", path);
 }
 
@@ -214,8 +214,8 @@ static int configure_lower(int fs, const struct parts *p)
 
     if (p->n_layer_stack == 0) {
         if (p->layer >= 0)
-            n = snprintf(lower, sizeof lower, "/proc/self/fd/%d:", p->layer);
-        snprintf(lower + n, sizeof lower - (size_t)n, "/proc/self/fd/%d", p->lower);
+            n = snprintf(lower, sizeof(lower), "/proc/self/fd/%d:", p->layer);
+        snprintf(lower + n, sizeof(lower) - (size_t)n, "/proc/self/fd/%d", p->lower);
         return sys_fsconfig_string(fs, "lowerdir", lower);
     }
     for (size_t i = p->n_layer_stack; i > 0; i--)
@@ -231,8 +231,8 @@ static int configure_root(int fs, const struct parts *p, const char *upper_name)
     char upper[48 + LAYER_NAME], work[48 + LAYER_NAME], work_name[LAYER_NAME];
 
     scratch_work_name(upper_name, work_name);
-    snprintf(upper, sizeof upper, "/proc/self/fd/%d/%s", p->scratch, upper_name);
-    snprintf(work, sizeof work, "/proc/self/fd/%d/%s", p->scratch, work_name);
+    snprintf(upper, sizeof(upper), "/proc/self/fd/%d/%s", p->scratch, upper_name);
+    snprintf(work, sizeof(work), "/proc/self/fd/%d/%s", p->scratch, work_name);
     if (fs < 0 || configure_lower(fs, p) < 0 || sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
         sys_fsconfig_string(fs, "workdir", work) < 0 ||
         sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
@@ -368,7 +368,7 @@ static int make_usr(const struct mounts_spec *spec, int *ret, struct sg_error *e
     AUTO(close_p) int fs = sys_fsopen("overlay");
     char lower[80];
 
-    snprintf(lower, sizeof lower, "/proc/self/fd/%d/" TEMPLATE_EMPTY ":/proc/self/fd/%d",
+    snprintf(lower, sizeof(lower), "/proc/self/fd/%d/" TEMPLATE_EMPTY ":/proc/self/fd/%d",
              spec->template->dir, spec->template->host_usr);
     if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", lower) < 0 ||
         sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||

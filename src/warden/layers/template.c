@@ -103,11 +103,11 @@ static int unpack_kernels(int at, struct sg_error *e)
         struct kernels_entry entry;
         char path[256];
 
-        memcpy(&entry, p, sizeof entry);
-        p += sizeof entry;
+        memcpy(&entry, p, sizeof(entry));
+        p += sizeof(entry);
         entry.path_len = le32toh(entry.path_len);
         entry.len = le32toh(entry.len);
-        assert(entry.path_len > 0 && entry.path_len < sizeof path &&
+        assert(entry.path_len > 0 && entry.path_len < sizeof(path) &&
                (size_t)entry.path_len + entry.len <= (size_t)(sg_kernels_image_end - p));
         memcpy(path, p, entry.path_len);
         path[entry.path_len] = '\0';
@@ -140,11 +140,11 @@ static int add_fonts(int at, struct sg_error *e)
     for (size_t i = 0; i < ARRAY_SIZE(homes) && r == 0; i++) {
         struct template_dir dir = {path, 0755, homes[i].uid, homes[i].uid};
 
-        snprintf(path, sizeof path, "%s/.cache", homes[i].home);
+        snprintf(path, sizeof(path), "%s/.cache", homes[i].home);
         r = make_dir(at, &dir, e);
-        snprintf(path, sizeof path, "%s/.cache/matplotlib", homes[i].home);
+        snprintf(path, sizeof(path), "%s/.cache/matplotlib", homes[i].home);
         r = r < 0 ? r : make_dir(at, &dir, e);
-        snprintf(path, sizeof path, "%s/.cache/matplotlib/%s", homes[i].home, name);
+        snprintf(path, sizeof(path), "%s/.cache/matplotlib/%s", homes[i].home, name);
         r = r < 0 ? r : make_file(at, path, list.buf, list.len, 0644, e);
         if (r == 0 && fchownat(at, path, homes[i].uid, homes[i].uid, 0) < 0)
             r = err_errno(e, "set the owner of '%s' in the template", path);
@@ -194,7 +194,7 @@ static int build_aside(int top, const char *name, struct sg_error *e)
     int r;
 
     id_random(id);
-    snprintf(aside, sizeof aside, "template-new-%s", id);
+    snprintf(aside, sizeof(aside), "template-new-%s", id);
     at = make_sub(top, aside, e);
     if (at >= 0)
         flock(at, LOCK_SH);
@@ -220,7 +220,7 @@ static uint64_t hash_times(uint64_t h, const char *const *paths, size_t n)
         struct stat st;
         h = hash_str(h, paths[i]);
         if (stat(paths[i], &st) == 0)
-            h = hash_stable(h, &st.st_mtim, sizeof st.st_mtim);
+            h = hash_stable(h, &st.st_mtim, sizeof(st.st_mtim));
     }
     return h;
 }
@@ -233,7 +233,7 @@ static uint64_t content_hash(void)
     size_t sudo_len = (size_t)(sg_sudo_image_end - sg_sudo_image);
     uint64_t h = hash_stable(0, sg_sudo_image, sudo_len < 4096 ? sudo_len : 4096);
 
-    h = hash_stable(h, &sudo_len, sizeof sudo_len);
+    h = hash_stable(h, &sudo_len, sizeof(sudo_len));
     h = hash_stable(h, sg_kernels_image, KERNELS_HASH_LEN);
     for (size_t i = 0; i < template_n_dirs; i++)
         h = hash_str(h, template_dirs[i].path) ^ template_dirs[i].mode;
@@ -269,7 +269,7 @@ int template_open(struct template *ret, struct sg_error *e)
     top = open(TEMPLATE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     t.host_usr = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     r = top < 0 || t.host_usr < 0 ? err_errno(e, "open '" TEMPLATE_DIR "' and /usr") : 0;
-    snprintf(name, sizeof name, "template-" SG_VERSION "-%016llx",
+    snprintf(name, sizeof(name), "template-" SG_VERSION "-%016llx",
              (unsigned long long)content_hash());
     if (r == 0 && open_template(top, name, &t) < 0) {
         r = build_aside(top, name, e);

@@ -52,7 +52,7 @@ static int copy_file(const char *from, const struct stat *st, int to_dir, const 
 static int copy_link(const char *from, int to_dir, const char *to, struct sg_error *e)
 {
     char target[PATH_MAX];
-    ssize_t n = readlink(from, target, sizeof target - 1);
+    ssize_t n = readlink(from, target, sizeof(target) - 1);
 
     if (n < 0)
         return err_errno(e, "read link '%s'", from);
@@ -76,8 +76,8 @@ static int copy_dir(const char *from, int to_dir, const char *to, struct sg_erro
         int r;
         if (is_dot(entry->d_name))
             continue;
-        if (snprintf(a, sizeof a, "%s/%s", from, entry->d_name) >= (int)sizeof a ||
-            snprintf(b, sizeof b, "%s/%s", to, entry->d_name) >= (int)sizeof b)
+        if (snprintf(a, sizeof(a), "%s/%s", from, entry->d_name) >= (int)sizeof(a) ||
+            snprintf(b, sizeof(b), "%s/%s", to, entry->d_name) >= (int)sizeof(b))
             return err_set(e, SG_ERR_INTERNAL, -ENAMETOOLONG, "path below '%s' is too long", from);
         r = tree_copy(a, to_dir, b, e);
         if (r < 0)

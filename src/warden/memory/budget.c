@@ -67,10 +67,10 @@ static struct budget_class *class_get(struct budget *b, const char *tenant, cons
         return c;
     if (b->classes.n >= BUDGET_CLASSES)
         forget_oldest(b);
-    c = xcalloc(1, sizeof *c);
+    c = xcalloc(1, sizeof(*c));
     c->expected = BUDGET_NEW;
-    snprintf(c->tenant, sizeof c->tenant, "%s", tenant);
-    snprintf(c->template, sizeof c->template, "%s", template);
+    snprintf(c->tenant, sizeof(c->tenant), "%s", tenant);
+    snprintf(c->template, sizeof(c->template), "%s", template);
     map_add(&b->classes, &c->node, class_hash(tenant, template));
     return c;
 }
@@ -91,8 +91,8 @@ static void learn(struct budget_class *c, uint64_t peak)
     c->n += c->n < BUDGET_SAMPLES;
     if (c->n < BUDGET_KNOWN)
         return;
-    memcpy(sorted, c->samples, c->n * sizeof sorted[0]);
-    qsort(sorted, c->n, sizeof sorted[0], by_size);
+    memcpy(sorted, c->samples, c->n * sizeof(sorted[0]));
+    qsort(sorted, c->n, sizeof(sorted[0]), by_size);
     c->expected = sorted[(c->n * 95 + 99) / 100 - 1];
     if (c->expected < MIB)
         c->expected = MIB;
@@ -111,8 +111,8 @@ static struct budget_tenant *tenant_get(struct budget *b, const char *name)
     struct budget_tenant *t = tenant_find(b, name);
 
     if (!t) {
-        t = xcalloc(1, sizeof *t);
-        snprintf(t->name, sizeof t->name, "%s", name);
+        t = xcalloc(1, sizeof(*t));
+        snprintf(t->name, sizeof(t->name), "%s", name);
         map_add(&b->tenants, &t->node, hash_text(0, t->name));
     }
     return t;

@@ -135,7 +135,7 @@ bool child_program_ready(struct child_program *v)
 /* `why` comes from a process without rights: it is used as text only. */
 void child_program_failing(struct child_program *v, const char *why)
 {
-    snprintf(v->why, sizeof v->why, "%s", why);
+    snprintf(v->why, sizeof(v->why), "%s", why);
     for (char *c = v->why; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = ' ';

@@ -70,7 +70,7 @@ bool ticket_valid(const struct server *s, const struct ticket *t)
 
 void front_tell(struct server *s, struct order_answer *a, const int *fds, size_t n_fds)
 {
-    child_program_tell(&s->front, a, sizeof *a, fds, n_fds);
+    child_program_tell(&s->front, a, sizeof(*a), fds, n_fds);
 }
 
 void front_answer(struct server *s, const struct ticket *t, struct order_answer *a, int fd)
@@ -90,6 +90,6 @@ void front_answer_error(struct server *s, const struct ticket *t, int r, const s
 {
     struct order_answer a = {.code = r, .error_kind = (int32_t)e->kind};
 
-    snprintf(a.message, sizeof a.message, "%.255s", e->message);
+    snprintf(a.message, sizeof(a.message), "%.255s", e->message);
     front_answer(s, t, &a, -1);
 }

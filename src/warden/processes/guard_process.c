@@ -11,7 +11,7 @@
 
 void guard_tell(struct server *s, struct guard_message *m, const int *fds, size_t n_fds)
 {
-    child_program_tell(&s->guard, m, sizeof *m, fds, n_fds);
+    child_program_tell(&s->guard, m, sizeof(*m), fds, n_fds);
 }
 
 void guard_tell_settings(struct server *s)
@@ -66,7 +66,7 @@ static int take_message(struct server *s, struct child_program *v, void *message
     struct guard_message *m = message;
 
     (void)fds;
-    m->id[ID_LEN] = m->tenant[ID_LEN] = m->message[sizeof m->message - 1] = '\0';
+    m->id[ID_LEN] = m->tenant[ID_LEN] = m->message[sizeof(m->message) - 1] = '\0';
     switch (m->what) {
     case GUARD_APPLIED:
         sandboxes_policy_applied(s, m);

@@ -23,7 +23,7 @@ static bool is_stopped(int pid)
     const char *name_end;
     char path[32];
 
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     if (file_read(AT_FDCWD, path, 4096, &text, NULL) < 0)
         return false;
     name_end = strrchr(text, ')');

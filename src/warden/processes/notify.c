@@ -24,7 +24,7 @@ static bool read_address(const char *text)
 {
     size_t len = strlen(text);
 
-    if ((text[0] != '/' && text[0] != '@') || len < 2 || len >= sizeof notify.to.sun_path)
+    if ((text[0] != '/' && text[0] != '@') || len < 2 || len >= sizeof(notify.to.sun_path))
         return false;
     notify.to = (struct sockaddr_un){.sun_family = AF_UNIX};
     memcpy(notify.to.sun_path, text, len);

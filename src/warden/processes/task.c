@@ -91,12 +91,12 @@ static void on_ended(struct event_source *src, uint32_t events)
 void task_start(struct server *s, const int *fds, size_t n, task_work work, task_done done,
                 void *arg)
 {
-    struct task *t = xcalloc(1, sizeof *t);
+    struct task *t = xcalloc(1, sizeof(*t));
     int own[TASK_FDS_MAX];
 
     *t = (struct task){
         .server = s, .process = {.fd = -1, .fn = on_ended}, .pidfd = -1, .done = done, .arg = arg};
-    memcpy(own, fds, n * sizeof own[0]);
+    memcpy(own, fds, n * sizeof(own[0]));
     t->pid = task_fork(own, n, &t->pidfd);
     if (t->pid == 0)
         _exit(work(own, arg) != 0);
@@ -133,9 +133,9 @@ void task_discard(struct server *s, int mount, const char *dir)
 
     if (s->closing) /* files in memory go anyway */
         return;
-    d = xcalloc(1, sizeof *d);
+    d = xcalloc(1, sizeof(*d));
     d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);
-    snprintf(d->dir, sizeof d->dir, "%s", dir);
+    snprintf(d->dir, sizeof(d->dir), "%s", dir);
     if (list_empty(&s->discards)) {
         s->discards_due = false;
         s->discard_timer.fn = on_discard;

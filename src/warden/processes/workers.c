@@ -15,7 +15,7 @@ static void tell(struct child_program *v, enum worker_what what, const int *fds,
 {
     struct worker_message m = {.what = what};
 
-    child_program_tell(v, &m, sizeof m, fds, n_fds);
+    child_program_tell(v, &m, sizeof(m), fds, n_fds);
 }
 
 static void meet(struct server *s, struct child_program *v, enum order_tell kind)
@@ -58,7 +58,7 @@ static int take_message(struct server *s, struct child_program *v, void *message
 
     (void)s;
     (void)fds;
-    m->message[sizeof m->message - 1] = '\0';
+    m->message[sizeof(m->message) - 1] = '\0';
     if (m->what == WORKER_READY)
         child_program_ready(v);
     if (m->what == WORKER_FAILED)

@@ -14,18 +14,18 @@
 
 struct checkpoint *checkpoint_new(struct server *s, const char *tenant, const char *sandbox)
 {
-    struct checkpoint *m = xcalloc(1, sizeof *m);
+    struct checkpoint *m = xcalloc(1, sizeof(*m));
 
     *m = (struct checkpoint){.server = s, .users = 1, .written = -1, .note = -1};
-    snprintf(m->tenant, sizeof m->tenant, "%s", tenant);
-    snprintf(m->sandbox, sizeof m->sandbox, "%s", sandbox);
+    snprintf(m->tenant, sizeof(m->tenant), "%s", tenant);
+    snprintf(m->sandbox, sizeof(m->sandbox), "%s", sandbox);
     list_push(&s->checkpoints, &m->link);
     return m;
 }
 
 void checkpoint_name(struct checkpoint *m, const char *name)
 {
-    snprintf(m->name, sizeof m->name, "%s", name);
+    snprintf(m->name, sizeof(m->name), "%s", name);
     m->users++;
 }
 
@@ -120,7 +120,7 @@ void checkpoint_save(struct checkpoint *m, const struct ticket *t)
 {
     struct save_order o = {
         .name = m->name, .durable = true, .below = m->snapshot, .stack = m->stack};
-    struct saving *v = xcalloc(1, sizeof *v);
+    struct saving *v = xcalloc(1, sizeof(*v));
     struct sg_error e = {0};
 
     *v = (struct saving){.checkpoint = checkpoint_use(m), .ticket = *t};
@@ -134,9 +134,9 @@ static void tell(struct checkpoint *m, enum order_tell what)
 {
     struct order_answer a = {.tell = what};
 
-    memcpy(a.snapshot, m->name, sizeof a.snapshot);
-    memcpy(a.tenant, m->tenant, sizeof a.tenant);
-    memcpy(a.id, m->sandbox, sizeof a.id);
+    memcpy(a.snapshot, m->name, sizeof(a.snapshot));
+    memcpy(a.tenant, m->tenant, sizeof(a.tenant));
+    memcpy(a.id, m->sandbox, sizeof(a.id));
     front_tell(m->server, &a, NULL, 0);
 }
 
@@ -222,9 +222,9 @@ void checkpoints_introduce(struct server *s)
 
         if (!m->name[0])
             continue;
-        memcpy(a.snapshot, m->name, sizeof a.snapshot);
-        memcpy(a.tenant, m->tenant, sizeof a.tenant);
-        memcpy(a.id, m->sandbox, sizeof a.id);
+        memcpy(a.snapshot, m->name, sizeof(a.snapshot));
+        memcpy(a.tenant, m->tenant, sizeof(a.tenant));
+        memcpy(a.id, m->sandbox, sizeof(a.id));
         lseek(m->note, 0, SEEK_SET);
         front_tell(s, &a, &m->note, 1);
     }

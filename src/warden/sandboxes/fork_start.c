@@ -99,7 +99,7 @@ struct fork_start *fork_start_begin(struct checkpoint *m, struct tenant_pool *w,
 
     if (!i)
         return NULL;
-    u = xcalloc(1, sizeof *u);
+    u = xcalloc(1, sizeof(*u));
     *u = (struct fork_start){.checkpoint = m,
                              .tenant_pool = w,
                              .limits = *limits,
@@ -130,7 +130,7 @@ struct instance *fork_start_take(struct fork_start *u, const struct tenant_pool 
 {
     struct instance *i = NULL;
 
-    if (u->tenant_pool == w && memcmp(&u->limits, limits, sizeof *limits) == 0) {
+    if (u->tenant_pool == w && memcmp(&u->limits, limits, sizeof(*limits)) == 0) {
         i = steal_ptr(&u->instance);
         *ret_rooted = u->rooted;
     }

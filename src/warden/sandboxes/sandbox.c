@@ -258,16 +258,16 @@ void sandbox_drop_instance(struct sandbox *g, teardown_done done)
 static void sandbox_ended(const struct sandbox *g, struct sandbox_ended *ret)
 {
     *ret = (struct sandbox_ended){.why = g->ending, .text = g->ending_text};
-    snprintf(ret->id, sizeof ret->id, "%s", g->id);
-    snprintf(ret->tenant, sizeof ret->tenant, "%s", g->tenant);
+    snprintf(ret->id, sizeof(ret->id), "%s", g->id);
+    snprintf(ret->tenant, sizeof(ret->tenant), "%s", g->tenant);
 }
 
 static void describe_end(const struct sandbox_ended *end, struct order_answer *ret)
 {
     *ret = (struct order_answer){.tell = TELL_ENDED, .end = end->why};
-    snprintf(ret->id, sizeof ret->id, "%s", end->id);
-    snprintf(ret->tenant, sizeof ret->tenant, "%s", end->tenant);
-    snprintf(ret->message, sizeof ret->message, "%s", end->text ? end->text : "");
+    snprintf(ret->id, sizeof(ret->id), "%s", end->id);
+    snprintf(ret->tenant, sizeof(ret->tenant), "%s", end->tenant);
+    snprintf(ret->message, sizeof(ret->message), "%s", end->text ? end->text : "");
 }
 
 static void answer_kills(struct sandbox *g)
@@ -322,7 +322,7 @@ void sandbox_end(struct sandbox *g, enum order_end why)
 
 void sandbox_kill(struct sandbox *g, const struct ticket *t)
 {
-    struct waiter *w = xcalloc(1, sizeof *w);
+    struct waiter *w = xcalloc(1, sizeof(*w));
 
     w->ticket = *t;
     list_push(&g->kills, &w->link);
@@ -333,8 +333,8 @@ void sandbox_kill(struct sandbox *g, const struct ticket *t)
 
 void sandbox_describe(const struct sandbox *g, struct order_answer *ret)
 {
-    snprintf(ret->id, sizeof ret->id, "%s", g->id);
-    snprintf(ret->tenant, sizeof ret->tenant, "%s", g->tenant);
+    snprintf(ret->id, sizeof(ret->id), "%s", g->id);
+    snprintf(ret->tenant, sizeof(ret->tenant), "%s", g->tenant);
     ret->deadline_ns = g->deadline_ns;
     ret->started_ns = g->started_ns;
     ret->state = phase_rules[g->phase == SAVING ? g->job.from : g->phase].told;
@@ -431,7 +431,7 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
                     struct snapshot *snapshot, struct checkpoint *checkpoint, int note,
                     const struct policy_text *policy)
 {
-    struct sandbox *g = xcalloc(1, sizeof *g);
+    struct sandbox *g = xcalloc(1, sizeof(*g));
     struct sg_error e = {0};
     int r;
 
@@ -450,11 +450,11 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
         .step_ns = clock_ns(),
         .job = {.event = ON_STARTED, .ticket = *t, .order = *o}};
     sandbox_network_init(g, policy);
-    snprintf(g->id, sizeof g->id, "%s", o->id);
+    snprintf(g->id, sizeof(g->id), "%s", o->id);
     map_add(&s->sandboxes, &g->by_id, hash_text(0, g->id));
-    snprintf(g->tenant, sizeof g->tenant, "%s", o->tenant);
+    snprintf(g->tenant, sizeof(g->tenant), "%s", o->tenant);
     /* All checkpoints share one name in the budget: there are many, with few sandboxes of each. */
-    snprintf(g->template, sizeof g->template, "%s", checkpoint ? "checkpoint" : o->snapshot);
+    snprintf(g->template, sizeof(g->template), "%s", checkpoint ? "checkpoint" : o->snapshot);
     r = sandbox_take_share(g, &e);
     if (r == 0)
         r = tenant_pool_get(s, g->tenant, &g->tenant_pool, &e);

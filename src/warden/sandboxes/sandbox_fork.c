@@ -43,7 +43,7 @@ void action_not_kept(struct sandbox *g, const struct happening *h)
 
     log_sandbox(h->r == -EBUSY ? LEVEL_DEBUG : LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id,
                 "cannot make a checkpoint: %s", h->e->message);
-    snprintf(a.message, sizeof a.message, "%.255s", h->e->message);
+    snprintf(a.message, sizeof(a.message), "%.255s", h->e->message);
     front_answer(g->server, &g->job.ticket, &a, g->fork.report);
     forget_fork(g);
 }
@@ -242,7 +242,7 @@ void action_held(struct sandbox *g, const struct happening *h)
         g->fork.why = *h->e;
     else if (news->n_kernels > 0)
         checkpoint_has_frozen_kernels(m, g->tenant_pool, news->frozen_kernels);
-    memcpy(m->kernels, news->kernels, sizeof m->kernels);
+    memcpy(m->kernels, news->kernels, sizeof(m->kernels));
     m->n_kernels = news->n_kernels;
     go(g);
 }

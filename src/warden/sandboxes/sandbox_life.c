@@ -48,7 +48,7 @@ static void wait_turn(struct sandbox *g, const struct happening *h)
         answer(g, h, SG_ERR_GONE, -ENOENT, "the sandbox is ending");
         return;
     }
-    w = xcalloc(1, sizeof *w);
+    w = xcalloc(1, sizeof(*w));
     w->ticket = *h->ticket;
     w->order = *h->order;
     list_append(&g->waiting, &w->link);

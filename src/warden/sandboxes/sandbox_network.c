@@ -25,8 +25,8 @@ static void on_late(struct timer *timer);
 
 static void name_sandbox(const struct sandbox *g, struct guard_message *m)
 {
-    snprintf(m->id, sizeof m->id, "%s", g->id);
-    snprintf(m->tenant, sizeof m->tenant, "%s", g->tenant);
+    snprintf(m->id, sizeof(m->id), "%s", g->id);
+    snprintf(m->tenant, sizeof(m->tenant), "%s", g->tenant);
     m->life = g->network.life;
     m->epoch = g->network.epoch;
 }
@@ -267,7 +267,7 @@ void sandboxes_ask_udp(struct server *s, const struct guard_message *m)
         answer.code = sock = OPS(g->instance)->network->udp(g->instance, &m->local, &m->peer, &e);
     if (sock >= 0)
         answer.code = 0;
-    memcpy(answer.id, m->id, sizeof answer.id);
+    memcpy(answer.id, m->id, sizeof(answer.id));
     guard_tell(s, &answer, &sock, sock >= 0 ? 1 : 0);
 }
 

@@ -77,7 +77,7 @@ static void set_aside(struct server *s, int parent, const char *name)
     char aside[ID_LEN + 8], id[ID_LEN + 1];
 
     id_random(id);
-    snprintf(aside, sizeof aside, "old-%s", id);
+    snprintf(aside, sizeof(aside), "old-%s", id);
     if (renameat(parent, name, parent, aside) == 0)
         remove_dir(s, parent, aside);
 }
@@ -87,11 +87,11 @@ static void set_aside(struct server *s, int parent, const char *name)
 static struct snapshot *snapshot_new(struct server *s, const char *name, const char *file,
                                      bool durable)
 {
-    struct snapshot *l = xcalloc(1, sizeof *l);
+    struct snapshot *l = xcalloc(1, sizeof(*l));
 
     *l = (struct snapshot){.durable = durable, .dir = -1, .users = 1};
-    snprintf(l->name, sizeof l->name, "%s", name);
-    snprintf(l->file, sizeof l->file, "%s", file);
+    snprintf(l->name, sizeof(l->name), "%s", name);
+    snprintf(l->file, sizeof(l->file), "%s", file);
     list_push(&s->snapshots, &l->link);
     return l;
 }
@@ -154,7 +154,7 @@ void snapshot_forget(struct server *s, struct snapshot *l)
     id_random(file);
     if (l->durable && renameat(s->state.snapshots, l->file, s->state.work, file) == 0) {
         l->durable = false;
-        snprintf(l->file, sizeof l->file, "%s", file);
+        snprintf(l->file, sizeof(l->file), "%s", file);
     }
     snapshot_release(s, l);
 }
@@ -228,7 +228,7 @@ static int save_all(struct layer_save *l, const struct layer_stack_view *layer_s
         if (last)
             break;
         id_random(names[i % 2]);
-        snprintf(aside, sizeof aside, "new-%s", names[i % 2]);
+        snprintf(aside, sizeof(aside), "new-%s", names[i % 2]);
         between.aside = aside;
         between.name = names[i % 2];
         r = layer_save_write(&between, &bytes, e);
@@ -252,8 +252,8 @@ static _Noreturn void save_child(struct layer_save *l, const struct layer_stack_
 
     result.code = save_all(l, layer_stack, work, &result.bytes, &e);
     result.kind = (int32_t)e.kind;
-    snprintf(result.message, sizeof result.message, "%.255s", e.message);
-    _exit(fd_write_all(out, &result, sizeof result) < 0);
+    snprintf(result.message, sizeof(result.message), "%.255s", e.message);
+    _exit(fd_write_all(out, &result, sizeof(result)) < 0);
 }
 
 /* Removes what was written, however far the child had come: nobody wants it, or the child was
@@ -271,10 +271,10 @@ static int save_outcome(struct save *v, uint64_t *ret_bytes, struct sg_error *e)
 {
     struct save_result result;
 
-    if (read(v->pipe, &result, sizeof result) != sizeof result)
+    if (read(v->pipe, &result, sizeof(result)) != sizeof(result))
         return err_set(e, SG_ERR_LIMIT, -ECHILD,
                        "the process that wrote the snapshot was killed: try again");
-    result.message[sizeof result.message - 1] = '\0';
+    result.message[sizeof(result.message) - 1] = '\0';
     if (result.code < 0)
         return err_set(e, (enum sg_error_kind)result.kind, result.code, "%s", result.message);
     *ret_bytes = result.bytes;
@@ -373,7 +373,7 @@ struct save *snapshot_save(struct server *s, const struct save_order *o, save_do
         return NULL;
     }
     id_random(file);
-    v = xcalloc(1, sizeof *v);
+    v = xcalloc(1, sizeof(*v));
     *v = (struct save){.server = s,
                        .snapshot = snapshot_new(s, o->name ? o->name : "",
                                                 o->durable && o->name ? o->name : file, o->durable),
@@ -382,7 +382,7 @@ struct save *snapshot_save(struct server *s, const struct save_order *o, save_do
                        .process = {.fd = -1, .fn = on_saved},
                        .done = done,
                        .arg = arg};
-    snprintf(v->aside, sizeof v->aside, "new-%s", file);
+    snprintf(v->aside, sizeof(v->aside), "new-%s", file);
     if (save_start(s, v, o, e) < 0) {
         snapshot_free(v->snapshot);
         free(v);

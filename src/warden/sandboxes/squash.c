@@ -67,7 +67,7 @@ static int merge(const int *fds, void *arg)
 static long run_in(const struct stack *s, const struct squash *q)
 {
     for (size_t at = 0; s && at + q->n <= s->n; at++)
-        if (memcmp(&s->v[at], q->run, q->n * sizeof q->run[0]) == 0)
+        if (memcmp(&s->v[at], q->run, q->n * sizeof(q->run[0])) == 0)
             return (long)at;
     return -1;
 }
@@ -81,7 +81,7 @@ static struct stack *replaced(const struct stack *s, const struct squash *q, str
 
     if (at < 0)
         return NULL;
-    copy = xcalloc(1, sizeof *copy);
+    copy = xcalloc(1, sizeof(*copy));
     for (size_t i = 0; i < s->n; i++) {
         if (i > (size_t)at && i < (size_t)at + q->n)
             continue;
@@ -157,8 +157,8 @@ static void start(struct squash *q)
     int r = open_uppers(q, fds + 1, ARRAY_SIZE(fds) - 1);
     size_t n = q->n_uppers; /* task_start may end and free q */
 
-    snprintf(q->dir, sizeof q->dir, "m%u", ++scratch->n_uppers);
-    snprintf(q->aside, sizeof q->aside, "n%u", scratch->n_uppers);
+    snprintf(q->dir, sizeof(q->dir), "m%u", ++scratch->n_uppers);
+    snprintf(q->aside, sizeof(q->aside), "n%u", scratch->n_uppers);
     q->server->squashing = r == 0;
     if (r == 0)
         task_start(q->server, fds, 1 + n, merge, on_merged, q);
@@ -180,7 +180,7 @@ void squash_consider(struct server *s, struct sandbox *g)
     n = find_run(stack, &at);
     if (n < 2)
         return;
-    q = xcalloc(1, sizeof *q);
+    q = xcalloc(1, sizeof(*q));
     q->server = s;
     q->n = n;
     for (size_t i = 0; i < n; i++)

@@ -58,7 +58,7 @@ static void on_timer(struct timer *timer)
 void teardown_begin(struct tenant_pool *w, struct instance *i, teardown_done done, void *arg)
 {
     struct server *s = w->server;
-    struct teardown *g = xcalloc(1, sizeof *g);
+    struct teardown *g = xcalloc(1, sizeof(*g));
 
     *g = (struct teardown){.server = s,
                            .instance = i,

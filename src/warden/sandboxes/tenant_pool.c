@@ -366,7 +366,7 @@ static void on_spawner(struct event_source *src, uint32_t events)
 
 static int ask(struct tenant_pool *w, struct sg_error *e)
 {
-    struct start *b = xcalloc(1, sizeof *b);
+    struct start *b = xcalloc(1, sizeof(*b));
     int r;
 
     *b = (struct start){.tenant_pool = w, .line.fd = -1};
@@ -608,7 +608,7 @@ static void limit_tenant(struct tenant_pool *w)
 static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_pool **ret,
                             struct sg_error *e)
 {
-    struct tenant_pool *w = xcalloc(1, sizeof *w);
+    struct tenant_pool *w = xcalloc(1, sizeof(*w));
     int r;
 
     *w = (struct tenant_pool){.server = s,
@@ -616,7 +616,7 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
                               .tick.fn = on_tick,
                               .calm.fn = on_calm,
                               .idle_since_ns = clock_ns()};
-    snprintf(w->tenant, sizeof w->tenant, "%s", tenant);
+    snprintf(w->tenant, sizeof(w->tenant), "%s", tenant);
     struct provider_setup setup = {.max_instances =
                                        is_nobodys(w) ? PROBE_SLOTS : room(&s->settings),
                                    .server = s->state.name,

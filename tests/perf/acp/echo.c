@@ -29,7 +29,7 @@ static void flush(void)
 
 static void put(const char *data, size_t len)
 {
-    if (out_len + len > sizeof out)
+    if (out_len + len > sizeof(out))
         flush();
     memcpy(out + out_len, data, len);
     out_len += len;
@@ -39,11 +39,11 @@ static void source(unsigned long n)
 {
     char line[LINE + 1];
 
-    memset(line, 'x', sizeof line);
+    memset(line, 'x', sizeof(line));
     memcpy(line, "{\"text\":\"", 9);
     memcpy(line + LINE - 2, "\"}\n", 3);
     while (n--)
-        put(line, sizeof line);
+        put(line, sizeof(line));
 }
 
 static bool begins(const char *line, size_t len, const char *what)
@@ -59,7 +59,7 @@ static void handle(const char *line, size_t len)
         source(strtoul(line + strlen("{\"method\":\"_source\",\"n\":"), NULL, 10));
     } else if (begins(line, len, "{\"method\":\"_count\"")) {
         char answer[64];
-        put(answer, (size_t)snprintf(answer, sizeof answer, "{\"count\":%lu}\n", sunk));
+        put(answer, (size_t)snprintf(answer, sizeof(answer), "{\"count\":%lu}\n", sunk));
         sunk = 0;
     } else {
         put(line, len);
@@ -71,7 +71,7 @@ int main(void)
     size_t have = 0;
 
     for (;;) {
-        ssize_t n = read(0, in + have, sizeof in - have);
+        ssize_t n = read(0, in + have, sizeof(in) - have);
         if (n <= 0)
             return 0;
         have += (size_t)n;
@@ -79,7 +79,7 @@ int main(void)
         for (char *end; (end = memchr(in + from, '\n', have - from)); from = (size_t)(end + 1 - in))
             handle(in + from, (size_t)(end + 1 - (in + from)));
         flush();
-        if (from == 0 && have == sizeof in)
+        if (from == 0 && have == sizeof(in))
             return 1;
         memmove(in, in + from, have - from);
         have -= from;

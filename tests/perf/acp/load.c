@@ -87,15 +87,15 @@ static void to(struct peer *p, unsigned count)
     size_t got;
     uint64_t began = now_ns();
 
-    fill(line, sizeof line, "{\"method\":\"_sink\",\"text\":\"");
+    fill(line, sizeof(line), "{\"method\":\"_sink\",\"text\":\"");
     for (unsigned i = 0; i < count; i++) {
-        peer_queue(p, line, sizeof line);
+        peer_queue(p, line, sizeof(line));
         while (p->queued - p->sent > 65536)
             peer_turn(p);
     }
     peer_queue(p, "{\"method\":\"_count\"}", strlen("{\"method\":\"_count\"}"));
     const char *answer = peer_wait(p, &got);
-    snprintf(expected, sizeof expected, "{\"count\":%u}", count);
+    snprintf(expected, sizeof(expected), "{\"count\":%u}", count);
     if (got != strlen(expected) || memcmp(answer, expected, got) != 0) {
         fprintf(stderr, "acp load: %s has counted %.*s\n", p->name, (int)got, answer);
         exit(1);
@@ -110,7 +110,7 @@ static void from(struct peer *p, unsigned count)
     uint64_t began = now_ns();
 
     peer_queue(p, ask,
-               (size_t)snprintf(ask, sizeof ask, "{\"method\":\"_source\",\"n\":%u}", count));
+               (size_t)snprintf(ask, sizeof(ask), "{\"method\":\"_source\",\"n\":%u}", count));
     for (unsigned i = 0; i < count; i++) {
         peer_wait(p, &got);
         if (got != LINE) {
@@ -128,10 +128,10 @@ static void both(struct peer *p, unsigned count)
     unsigned sent = 0, back = 0;
     uint64_t began = now_ns();
 
-    fill(line, sizeof line, "{\"text\":\"");
+    fill(line, sizeof(line), "{\"text\":\"");
     while (back < count) {
         for (; sent < count && p->queued - p->sent < 65536; sent++)
-            peer_queue(p, line, sizeof line);
+            peer_queue(p, line, sizeof(line));
         peer_turn(p);
         while (peer_next(p, &got))
             back++;

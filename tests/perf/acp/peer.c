@@ -59,7 +59,7 @@ void peer_pipe(struct peer *p, const char *name, char **argv)
 static void handshake(int fd, const char *key, const char *id)
 {
     char text[2048];
-    int n = snprintf(text, sizeof text,
+    int n = snprintf(text, sizeof(text),
                      "GET /v1/agents/%s/acp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: %s\r\n"
                      "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                      "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
@@ -67,7 +67,7 @@ static void handshake(int fd, const char *key, const char *id)
 
     if (write(fd, text, (size_t)n) != n)
         fail("write");
-    for (size_t have = 0; have < sizeof text - 1; have++) {
+    for (size_t have = 0; have < sizeof(text) - 1; have++) {
         if (read(fd, text + have, 1) != 1)
             fail("the server closed the connection");
         text[have + 1] = 0;
@@ -89,9 +89,9 @@ void peer_ws(struct peer *p, const char *name, int port, const char *key, const 
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int one = 1;
 
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0)
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
         fail("connect");
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     handshake(fd, key, id);
     nonblocking(fd);
     *p = (struct peer){.name = name, .ws = true, .in = fd, .out = fd};

@@ -31,7 +31,7 @@ static int by_value(const void *a, const void *b)
 
 static double middle(double *values)
 {
-    qsort(values, ROUNDS, sizeof *values, by_value);
+    qsort(values, ROUNDS, sizeof(*values), by_value);
     return values[ROUNDS / 2];
 }
 
@@ -118,11 +118,11 @@ int main(int argc, char **argv)
         return 2;
     long n = strtol(argv[1], NULL, 10), count = strtol(argv[2], NULL, 10);
     struct policy *p = read_policy(n);
-    for (size_t k = 0; k < sizeof sorts / sizeof sorts[0]; k++) {
+    for (size_t k = 0; k < sizeof(sorts) / sizeof(sorts[0]); k++) {
         /* Far from each other, so that they are not all in the processor's cache. */
         for (long i = 0; i < ASKED; i++) {
             long at = (i * 7919 % (n / 3 - 1)) * 3 + sorts[k].first;
-            snprintf(names[i], sizeof names[i], sorts[k].pattern, at, at % 97);
+            snprintf(names[i], sizeof(names[i]), sorts[k].pattern, at, at % 97);
         }
         for (int i = 0; i < ROUNDS; i++)
             times[i] = decide(p, names, count, &sorts[k]);

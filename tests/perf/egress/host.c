@@ -38,9 +38,9 @@ static int listen_at(const char *address, int port, int flags)
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (inet_pton(AF_INET, address, &at.sin_addr) != 1 ||
-        bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, BACKLOG) < 0)
+        bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, BACKLOG) < 0)
         fail("listen");
     return fd;
 }
@@ -52,10 +52,10 @@ static void *transfer(void *arg)
     int fd = (int)(intptr_t)arg;
     char order[1 + sizeof(uint64_t)], *piece = calloc(1, PIECE);
     uint64_t left = 0;
-    ssize_t n = recv(fd, order, sizeof order, MSG_WAITALL);
+    ssize_t n = recv(fd, order, sizeof(order), MSG_WAITALL);
 
-    if (n == sizeof order)
-        memcpy(&left, order + 1, sizeof left);
+    if (n == sizeof(order))
+        memcpy(&left, order + 1, sizeof(left));
     while (left > 0 && n > 0) {
         n = order[0] == 'd' ? send(fd, piece, left < PIECE ? left : PIECE, MSG_NOSIGNAL)
                             : recv(fd, piece, PIECE, 0);
@@ -77,17 +77,17 @@ static void *answer_requests(void *arg)
     char request[16384], answer[256];
     size_t have = 0;
 
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     SSL_set_fd(s, fd);
     for (int n = SSL_accept(s); n > 0;) {
-        n = SSL_read(s, request + have, (int)(sizeof request - 1 - have));
+        n = SSL_read(s, request + have, (int)(sizeof(request) - 1 - have));
         have += n > 0 ? (size_t)n : 0;
         request[have] = '\0';
         if (!strstr(request, "\r\n\r\n"))
             continue;
         const char *body = strstr(request, header_value) ? "yes\n\n" : "no\n\n";
         int len =
-            snprintf(answer, sizeof answer,
+            snprintf(answer, sizeof(answer),
                      "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n\r\n%s",
                      strlen(body), body);
         n = SSL_write(s, answer, len);
@@ -126,10 +126,10 @@ static void echo_one(int fd)
 {
     static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     char buf[4096];
-    ssize_t n = recv(fd, buf, sizeof buf, MSG_DONTWAIT);
+    ssize_t n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
 
     if (n > 4 && memcmp(buf, "GET ", 4) == 0)
-        send(fd, answer, sizeof answer - 1, MSG_NOSIGNAL);
+        send(fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL);
     else if (n > 0)
         send(fd, buf, (size_t)n, MSG_NOSIGNAL);
     else if (n == 0 || errno != EAGAIN)
@@ -152,7 +152,7 @@ static void echo_all(int listener)
             e.data.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
             if (e.data.fd < 0)
                 continue;
-            setsockopt(e.data.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+            setsockopt(e.data.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
             epoll_ctl(epoll, EPOLL_CTL_ADD, e.data.fd, &e);
         }
     }

@@ -54,7 +54,7 @@ static void *serve(void *arg)
     struct way up = {client, server}, down = {server, client};
     pthread_t thread;
 
-    if (connect(server, (struct sockaddr *)&target, sizeof target) < 0)
+    if (connect(server, (struct sockaddr *)&target, sizeof(target)) < 0)
         fail("connect");
     if (pthread_create(&thread, NULL, copy, &up) != 0)
         fail("thread");
@@ -84,7 +84,7 @@ static int listen_inside(const char *namespace, const char *port)
     if (here < 0 || there < 0 || setns(there, CLONE_NEWNET) < 0)
         fail(namespace);
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, 16) < 0)
+    if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 16) < 0)
         fail("listen");
     if (setns(here, CLONE_NEWNET) < 0)
         fail("setns");

@@ -11,7 +11,7 @@ int verb_hold(int argc, char **argv)
     if (argc != 1)
         return 2;
     long n = parse_count(argv[0]);
-    struct sg_sandbox **held = calloc((size_t)n, sizeof held[0]);
+    struct sg_sandbox **held = calloc((size_t)n, sizeof(held[0]));
     if (!held)
         fail(argv[0], "out of memory");
     struct sg_engine *engine = engine_open(n < 1024 ? 1024 : (unsigned)n + 1);

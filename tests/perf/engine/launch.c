@@ -84,7 +84,7 @@ static void bwrap_around(char *program, char *ret[12])
     static char words[][20] = {
         "/usr/bin/bwrap", "--unshare-all", "--ro-bind", "/",     "/",
         "--dev",          "/dev",          "--proc",    "/proc", "--die-with-parent"};
-    size_t n = sizeof words / sizeof words[0];
+    size_t n = sizeof(words) / sizeof(words[0]);
 
     for (size_t i = 0; i < n; i++)
         ret[i] = words[i];
@@ -95,7 +95,7 @@ static void bwrap_around(char *program, char *ret[12])
 static void programs_init(struct programs *p, const char *dir)
 {
     *p = (struct programs){.dynamic_path = "/bin/true"};
-    snprintf(p->static_path, sizeof p->static_path, "%s/true", dir);
+    snprintf(p->static_path, sizeof(p->static_path), "%s/true", dir);
     p->bare[0] = p->static_path;
     p->static_inside[0] = p->static_path;
     bwrap_around(p->static_path, p->bwrap_static);
@@ -127,7 +127,7 @@ int verb_engine(int argc, char **argv)
         {.whole.name = "engine.dynamic.bwrap", .command = p.bwrap_dynamic},
         {.whole.name = "engine.static.bare", .command = p.bare},
     };
-    take_turns(c, sizeof c / sizeof c[0], WARM_UP, parse_count(argv[0]));
+    take_turns(c, sizeof(c) / sizeof(c[0]), WARM_UP, parse_count(argv[0]));
     sg_engine_close(engine);
     return 0;
 }

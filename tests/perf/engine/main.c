@@ -17,10 +17,10 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof verbs[0]; i++)
+    for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
             return verbs[i].run(argc - 2, argv + 2);
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
         fprintf(stderr, "usage: bench %s %s\n", verbs[i].name, verbs[i].arguments);
     return 2;
 }

@@ -21,7 +21,7 @@ static void run_outside(const char *name, char *const *argv)
 {
     char text[128];
 
-    spawn_and_read(argv, text, sizeof text);
+    spawn_and_read(argv, text, sizeof(text));
     if (name)
         report(name, "outside", text);
 }

@@ -87,7 +87,7 @@ void series_add(struct series *s, double us)
 {
     if (s->n == s->room) {
         s->room = s->room ? 2 * s->room : 256;
-        s->us = realloc(s->us, s->room * sizeof s->us[0]);
+        s->us = realloc(s->us, s->room * sizeof(s->us[0]));
         if (!s->us)
             fail(s->name, "out of memory");
     }

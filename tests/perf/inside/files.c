@@ -22,7 +22,7 @@ static void read_whole(const char *path)
 
     if (fd < 0)
         meter_fail(path);
-    while ((n = read(fd, buf, sizeof buf)) > 0)
+    while ((n = read(fd, buf, sizeof(buf))) > 0)
         ;
     if (n < 0)
         meter_fail(path);
@@ -49,7 +49,7 @@ static void write_new(const char *path)
     static const char buf[FILE_BYTES] = "content";
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
-    if (fd < 0 || write(fd, buf, sizeof buf) != (ssize_t)sizeof buf)
+    if (fd < 0 || write(fd, buf, sizeof(buf)) != (ssize_t)sizeof(buf))
         meter_fail(path);
     close(fd);
 }
@@ -61,11 +61,11 @@ static void churn(long count, const char *dir)
 
     for (long i = 0; i < count; i++) {
         for (int k = 0; k < FILES; k++) {
-            snprintf(path, sizeof path, "%s/%d", dir, k);
+            snprintf(path, sizeof(path), "%s/%d", dir, k);
             write_new(path);
         }
         for (int k = 0; k < FILES; k++) {
-            snprintf(path, sizeof path, "%s/%d", dir, k);
+            snprintf(path, sizeof(path), "%s/%d", dir, k);
             if (stat(path, &st) < 0)
                 meter_fail(path);
             read_whole(path);
@@ -78,7 +78,7 @@ static void churn_in_new_dir(long count, const char *parent)
 {
     char dir[128];
 
-    snprintf(dir, sizeof dir, "%s/churn-%d", parent, (int)getpid());
+    snprintf(dir, sizeof(dir), "%s/churn-%d", parent, (int)getpid());
     if (mkdir(dir, 0700) < 0)
         meter_fail(dir);
     struct meter start = meter_start();

@@ -32,7 +32,7 @@ static int dial(const char *host, const char *port)
         fail("the host is not found");
     if (fd < 0 || connect(fd, found->ai_addr, found->ai_addrlen) < 0)
         fail("cannot connect");
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     freeaddrinfo(found);
     return fd;
 }
@@ -62,7 +62,7 @@ static void exchange(SSL *s, const char *request, int len, const char *expected)
     if (SSL_write(s, request, len) != len)
         fail("cannot send the request");
     do {
-        int n = SSL_read(s, answer + have, (int)(sizeof answer - 1 - have));
+        int n = SSL_read(s, answer + have, (int)(sizeof(answer) - 1 - have));
         if (n <= 0)
             fail("no answer");
         have += (size_t)n;
@@ -80,11 +80,11 @@ int main(int argc, char **argv)
         return 2;
     long count = strtol(argv[3], NULL, 10);
     SSL *s = begin(dial(argc > 5 ? argv[5] : argv[1], argv[2]), argv[1]);
-    int len = snprintf(request, sizeof request,
+    int len = snprintf(request, sizeof(request),
                        "GET /v1/things?limit=10 HTTP/1.1\r\nHost: %s:%s\r\nUser-Agent: bench\r\n"
                        "Accept: application/json\r\n\r\n",
                        argv[1], argv[2]);
-    snprintf(expected, sizeof expected, "%s\n\n", argv[4]);
+    snprintf(expected, sizeof(expected), "%s\n\n", argv[4]);
     for (long i = -WARM; i < count; i++) {
         double t = meter_clock(CLOCK_MONOTONIC);
         exchange(s, request, len, expected);

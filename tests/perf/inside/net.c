@@ -45,8 +45,8 @@ static int dial(void)
 
     if (fd < 0 || connect(fd, (struct sockaddr *)&target, target_len) < 0)
         meter_fail("connect");
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     return fd;
 }
 
@@ -62,7 +62,7 @@ static void connect_many(long count, const char *name)
     size_t len = 1;
 
     if (name)
-        len = (size_t)snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", name);
+        len = (size_t)snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", name);
     for (long i = -WARM; i < count; i++) {
         double t = meter_clock(CLOCK_MONOTONIC);
         int fd = dial();
@@ -78,11 +78,11 @@ static void connect_many(long count, const char *name)
 
 static int ask(char what, uint64_t bytes)
 {
-    char order[1 + sizeof bytes] = {what};
+    char order[1 + sizeof(bytes)] = {what};
     int fd = dial();
 
-    memcpy(order + 1, &bytes, sizeof bytes);
-    say(fd, order, sizeof order);
+    memcpy(order + 1, &bytes, sizeof(bytes));
+    say(fd, order, sizeof(order));
     return fd;
 }
 
@@ -92,7 +92,7 @@ static void download(uint64_t bytes)
     int fd = ask('d', bytes);
 
     while (bytes > 0) {
-        ssize_t n = recv(fd, piece, sizeof piece, 0);
+        ssize_t n = recv(fd, piece, sizeof(piece), 0);
         if (n <= 0)
             meter_fail("download");
         bytes -= (uint64_t)n;
@@ -108,7 +108,7 @@ static void upload(uint64_t bytes)
     char all;
 
     while (bytes > 0) {
-        ssize_t n = send(fd, piece, bytes < sizeof piece ? bytes : sizeof piece, MSG_NOSIGNAL);
+        ssize_t n = send(fd, piece, bytes < sizeof(piece) ? bytes : sizeof(piece), MSG_NOSIGNAL);
         if (n < 0)
             meter_fail("upload");
         bytes -= (uint64_t)n;

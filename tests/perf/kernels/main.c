@@ -81,7 +81,7 @@ static void pool_open(struct pool *pool, long n, const char *imports)
 {
     struct sg_error e = {0};
 
-    *pool = (struct pool){.n = n, .sandboxes = calloc((size_t)n, sizeof pool->sandboxes[0])};
+    *pool = (struct pool){.n = n, .sandboxes = calloc((size_t)n, sizeof(pool->sandboxes[0]))};
     if (!pool->sandboxes)
         fail("pool", "out of memory");
     struct provider_setup setup = {.max_instances = (uint32_t)n + 2};
@@ -124,7 +124,7 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
     struct cell *cell = CONTAINER_OF(call, struct cell, call);
     static const char text[] = "text\0" ANSWER;
 
-    if (sub == CHAN_KERNEL && memmem(p, len, text, sizeof text - 1))
+    if (sub == CHAN_KERNEL && memmem(p, len, text, sizeof(text) - 1))
         cell->right = true;
 }
 
@@ -143,7 +143,7 @@ static void sandbox_cell(struct sandbox *b)
     wire_put_u32(&request, 0);
     chan_cork(chan);
     must(session_call_begin(b->session, &cell.call, OP_KERNEL_EXECUTE, &request, &e), "cell", &e);
-    chan_send(chan, cell.call.stream, CHAN_STDIN, CELL, sizeof CELL - 1);
+    chan_send(chan, cell.call.stream, CHAN_STDIN, CELL, sizeof(CELL) - 1);
     chan_eof(chan, cell.call.stream);
     chan_uncork(chan);
     must(session_wait(b->session, &cell.call, clock_ns() + CELL_NS, &e), "cell", &e);

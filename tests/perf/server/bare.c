@@ -17,7 +17,7 @@ struct peer {
 static void on_alloc(uv_handle_t *h, size_t size, uv_buf_t *buf)
 {
     (void)h, (void)size;
-    *buf = uv_buf_init(shared, sizeof shared);
+    *buf = uv_buf_init(shared, sizeof(shared));
 }
 
 static void on_closed(uv_handle_t *h)
@@ -28,7 +28,7 @@ static void on_closed(uv_handle_t *h)
 static int on_complete(llhttp_t *parser)
 {
     struct peer *p = parser->data;
-    uv_buf_t buf = uv_buf_init((char *)(uintptr_t)text, sizeof text - 1);
+    uv_buf_t buf = uv_buf_init((char *)(uintptr_t)text, sizeof(text) - 1);
 
     return uv_try_write((uv_stream_t *)&p->tcp, &buf, 1) < 0 ? -1 : 0;
 }
@@ -43,7 +43,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 
 static void on_connection(uv_stream_t *listener, int status)
 {
-    struct peer *p = calloc(1, sizeof *p);
+    struct peer *p = calloc(1, sizeof(*p));
 
     (void)status;
     uv_tcp_init(listener->loop, &p->tcp);
@@ -59,7 +59,7 @@ int main(void)
 {
     uv_tcp_t listener;
     struct sockaddr_in at;
-    int len = sizeof at;
+    int len = sizeof(at);
 
     llhttp_settings_init(&settings);
     settings.on_message_complete = on_complete;

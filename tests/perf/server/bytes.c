@@ -23,7 +23,7 @@ int verb_transfer(const struct server *s, int argc, char **argv)
     sandbox_create(fd, s, &b);
     checkpoint("before");
     double t = now_us();
-    int n = snprintf(head, sizeof head,
+    int n = snprintf(head, sizeof(head),
                      "POST /files?path=/home/user/big HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                      "E2b-Sandbox-Id: %s\r\nX-Access-Token: %s\r\n"
                      "Content-Type: application/octet-stream\r\nContent-Length: %ld\r\n\r\n",
@@ -37,7 +37,7 @@ int verb_transfer(const struct server *s, int argc, char **argv)
     printf("{\"case\":\"upload\",\"mib\":%ld,\"us\":%.0f}\n", mib, now_us() - t);
     checkpoint("uploaded");
     t = now_us();
-    n = snprintf(head, sizeof head, "E2b-Sandbox-Id: %s\r\nX-Access-Token: %s\r\n", b.id, b.token);
+    n = snprintf(head, sizeof(head), "E2b-Sandbox-Id: %s\r\nX-Access-Token: %s\r\n", b.id, b.token);
     request(fd, "GET", "/files?path=/home/user/big", head, "", 0);
     uint64_t got = read_answer(fd, &a);
     if (a.status != 200 || got != (uint64_t)mib * PIECE)
@@ -62,8 +62,8 @@ static long count_lines(const char *data, size_t len)
 int verb_streams(const struct server *s, int argc, char **argv)
 {
     long n = argc > 0 ? count_of(argv[0]) : 1000, seconds = argc > 1 ? count_of(argv[1]) : 20;
-    long sandboxes_n = n / 50 + 1, *lines = calloc((size_t)n, sizeof *lines), total = 0, lost = 0;
-    struct sandbox *sandboxes = calloc((size_t)sandboxes_n, sizeof *sandboxes);
+    long sandboxes_n = n / 50 + 1, *lines = calloc((size_t)n, sizeof(*lines)), total = 0, lost = 0;
+    struct sandbox *sandboxes = calloc((size_t)sandboxes_n, sizeof(*sandboxes));
     int control = dial(s), epoll = epoll_create1(0);
     char buf[65536];
 
@@ -80,7 +80,7 @@ int verb_streams(const struct server *s, int argc, char **argv)
         struct epoll_event evs[256];
         int got = epoll_wait(epoll, evs, 256, 100);
         for (int i = 0; i < got; i++) {
-            ssize_t len = recv((int)(uint32_t)evs[i].data.u64, buf, sizeof buf, 0);
+            ssize_t len = recv((int)(uint32_t)evs[i].data.u64, buf, sizeof(buf), 0);
             if (len <= 0) {
                 epoll_ctl(epoll, EPOLL_CTL_DEL, (int)(uint32_t)evs[i].data.u64, NULL);
                 lost++;
@@ -116,18 +116,18 @@ int verb_health(const struct server *s, int argc, char **argv)
         int fd = dial(s);
         struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
         epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev);
-        send_all(fd, text, sizeof text - 1);
+        send_all(fd, text, sizeof(text) - 1);
     }
     double begin = now_us(), until = begin + (double)seconds * 1e6;
     while (now_us() < until) {
         struct epoll_event evs[64];
         int got = epoll_wait(epoll, evs, 64, 1000);
         for (int i = 0; i < got; i++) {
-            ssize_t len = recv(evs[i].data.fd, buf, sizeof buf, 0);
+            ssize_t len = recv(evs[i].data.fd, buf, sizeof(buf), 0);
             if (len <= 0 || strncmp(buf, "HTTP/1.1 204", 12) != 0)
                 fail("health", "an unexpected answer");
             answers++;
-            send_all(evs[i].data.fd, text, sizeof text - 1);
+            send_all(evs[i].data.fd, text, sizeof(text) - 1);
         }
     }
     printf("{\"case\":\"health\",\"a_second\":%.0f}\n",

@@ -25,7 +25,7 @@ static const struct cell cells[] = {
 
 const struct cell *cell_named(const char *name)
 {
-    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++)
+    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
         if (strcmp(cells[i].name, name) == 0)
             return &cells[i];
     fail("no such cell", name);
@@ -34,9 +34,9 @@ const struct cell *cell_named(const char *name)
 void cell_ask(int fd, const struct sandbox *b, const char *code)
 {
     char headers[512], body[1024];
-    int len = snprintf(body, sizeof body, "{\"code\":\"%s\"}", code);
+    int len = snprintf(body, sizeof(body), "{\"code\":\"%s\"}", code);
 
-    snprintf(headers, sizeof headers,
+    snprintf(headers, sizeof(headers),
              "E2b-Sandbox-Id: %s\r\nE2b-Sandbox-Port: 49999\r\nX-Access-Token: %s\r\n"
              "Content-Type: application/json\r\n",
              b->id, b->token);
@@ -61,7 +61,7 @@ void cell_run(int fd, const struct sandbox *b, const char *code, const char *val
     char text[64];
 
     cell_send(fd, b, code, &a);
-    snprintf(text, sizeof text, "\"text\":\"%s\"}", value);
+    snprintf(text, sizeof(text), "\"text\":\"%s\"}", value);
     if (a.status != 200 || !strstr(a.body, text) || !strstr(a.body, "\"end_of_execution\""))
         cell_failed(code, &a);
 }
@@ -160,20 +160,20 @@ int verb_cells(const struct server *s, int argc, char **argv)
 int verb_crowd(const struct server *s, int argc, char **argv)
 {
     long n = argc > 0 ? count_of(argv[0]) : 1000, rounds = argc > 1 ? count_of(argv[1]) : 2;
-    struct sandbox *sandboxes = calloc((size_t)n, sizeof *sandboxes);
+    struct sandbox *sandboxes = calloc((size_t)n, sizeof(*sandboxes));
     int control = dial(s), data = dial(s);
     char code[32], value[32];
 
     for (long i = 0; i < n; i++) {
         double t = now_us();
         sandbox_create(control, s, &sandboxes[i]);
-        snprintf(code, sizeof code, "x = %ld; x", i);
-        snprintf(value, sizeof value, "%ld", i);
+        snprintf(code, sizeof(code), "x = %ld; x", i);
+        snprintf(value, sizeof(value), "%ld", i);
         cell_run(data, &sandboxes[i], code, value);
         print_us("crowd: create to first answer", now_us() - t);
     }
     for (long i = 0; i < n * rounds; i++) {
-        snprintf(value, sizeof value, "%ld", i % n);
+        snprintf(value, sizeof(value), "%ld", i % n);
         double t = now_us();
         cell_run(data, &sandboxes[i % n], "x", value);
         print_us("crowd: cell", now_us() - t);
@@ -191,7 +191,7 @@ int verb_output(const struct server *s, int argc, char **argv)
     char code[256];
     int fd = dial(s);
 
-    snprintf(code, sizeof code, WRITE_MEGABYTES, megabytes);
+    snprintf(code, sizeof(code), WRITE_MEGABYTES, megabytes);
     sandbox_create(fd, s, &b);
     cell_run(fd, &b, "1+1", "2");
     checkpoint("before");

@@ -22,7 +22,7 @@ static void take_cell(int fd, const char *code, const char *value)
     char text[96];
 
     read_answer(fd, &a);
-    snprintf(text, sizeof text, "\"text\":\"%s\"}", value ? value : "");
+    snprintf(text, sizeof(text), "\"text\":\"%s\"}", value ? value : "");
     if (a.status != 200 || (value && !strstr(a.body, text)) || strstr(a.body, "\"type\":\"error\""))
         fail(code, a.body);
 }
@@ -44,8 +44,8 @@ static void nth_sandbox(const struct answer *a, size_t n, struct sandbox *ret)
             fail("fork: fewer than were asked for", a->body);
         at++;
     }
-    json_field(at, "sandboxID", ret->id, sizeof ret->id);
-    json_field(at, "envdAccessToken", ret->token, sizeof ret->token);
+    json_field(at, "sandboxID", ret->id, sizeof(ret->id));
+    json_field(at, "envdAccessToken", ret->token, sizeof(ret->token));
 }
 
 static void fork_sandboxes(const struct rig *r, const struct sandbox *from, long count,
@@ -53,8 +53,8 @@ static void fork_sandboxes(const struct rig *r, const struct sandbox *from, long
 {
     char path[128], body[64];
 
-    snprintf(path, sizeof path, "/sandboxes/%s/fork", from->id);
-    snprintf(body, sizeof body, "{\"count\":%ld,\"timeout\":3600}", count);
+    snprintf(path, sizeof(path), "/sandboxes/%s/fork", from->id);
+    snprintf(body, sizeof(body), "{\"count\":%ld,\"timeout\":3600}", count);
     call(r->control, r->server, "POST", path, body, 201, ret);
     if (strstr(ret->body, "\"fresh\""))
         fail("fork: a kernel was not carried", ret->body);
@@ -74,7 +74,7 @@ static void take_checkpoint(const struct rig *r, char name[64])
     static struct answer a;
     char path[128];
 
-    snprintf(path, sizeof path, "/sandboxes/%s/checkpoints", r->sandbox.id);
+    snprintf(path, sizeof(path), "/sandboxes/%s/checkpoints", r->sandbox.id);
     call(r->control, r->server, "POST", path, "{}", 201, &a);
     if (name)
         json_field(a.body, "checkpointId", name, 64);
@@ -89,9 +89,9 @@ static void rig_up(const struct server *s, struct rig *r, long mib, const char *
     *r = (struct rig){.server = s, .control = dial(s), .data = dial(s)};
     call(r->control, s, "POST", "/v2/sandboxes", "{\"templateID\":\"base\",\"timeout\":3600}", 201,
          &a);
-    json_field(a.body, "sandboxID", r->sandbox.id, sizeof r->sandbox.id);
-    json_field(a.body, "envdAccessToken", r->sandbox.token, sizeof r->sandbox.token);
-    snprintf(code, sizeof code,
+    json_field(a.body, "sandboxID", r->sandbox.id, sizeof(r->sandbox.id));
+    json_field(a.body, "envdAccessToken", r->sandbox.token, sizeof(r->sandbox.token));
+    snprintf(code, sizeof(code),
              "import mmap, numpy\\nm = mmap.mmap(-1, %ld << 20, mmap.MAP_PRIVATE | "
              "mmap.MAP_ANONYMOUS)\\nm.madvise(mmap.MADV_%s)\\n"
              "a = numpy.frombuffer(m, 'int64'); a[:] = 1; x = 0",
@@ -104,7 +104,7 @@ static void change(const struct rig *r, long n)
 {
     char code[160];
 
-    snprintf(code, sizeof code,
+    snprintf(code, sizeof(code),
              "a[7] = %ld; x += 1\\nwith open('/home/user/f', 'w') as f: _ = f.write('%ld')", n, n);
     cell(r->data, &r->sandbox, code, NULL);
 }
@@ -115,7 +115,7 @@ static void must_know(int fd, const struct sandbox *b, long n)
 {
     char value[96];
 
-    snprintf(value, sizeof value, "(%ld, 1, '%ld')", n, n);
+    snprintf(value, sizeof(value), "(%ld, 1, '%ld')", n, n);
     cell(fd, b, reads_both, value);
 }
 
@@ -125,7 +125,7 @@ static void print_paused(const struct rig *r)
     static struct answer a;
     char path[160];
 
-    snprintf(path, sizeof path, "/v2/sandboxes/%s/logs?limit=1000&search=Checkpoint",
+    snprintf(path, sizeof(path), "/v2/sandboxes/%s/logs?limit=1000&search=Checkpoint",
              r->sandbox.id);
     call(r->control, r->server, "GET", path, "", 200, &a);
     for (const char *at = strstr(a.body, " taken, "); at; at = strstr(at + 1, " taken, "))
@@ -180,7 +180,7 @@ int verb_fork_fan(const struct server *s, int argc, char **argv)
         fds[i] = dial(s);
     for (long round = 1; round <= rounds; round++) {
         change(&r, round);
-        snprintf(value, sizeof value, "(%ld, 1, '%ld')", round, round);
+        snprintf(value, sizeof(value), "(%ld, 1, '%ld')", round, round);
         usleep((useconds_t)rest_us);
         double t = now_us();
         fork_sandboxes(&r, &r.sandbox, width, &a);
@@ -211,7 +211,7 @@ int verb_checkpoints(const struct server *s, int argc, char **argv)
     rig_up(s, &r, mib, "huge");
     rig_up(s, &plain, mib, "huge");
     for (long i = 1; i <= n; i++) {
-        snprintf(value, sizeof value, "%ld", i);
+        snprintf(value, sizeof(value), "%ld", i);
         double t = now_us();
         take_checkpoint(&r, NULL);
         double taken = now_us();
@@ -247,8 +247,8 @@ int verb_rewinds(const struct server *s, int argc, char **argv)
     rig_up(s, &r, count_of(argv[2]), "huge");
     change(&r, 1);
     take_checkpoint(&r, name);
-    snprintf(path, sizeof path, "/sandboxes/%s/rewind", r.sandbox.id);
-    snprintf(body, sizeof body, "{\"checkpointId\":\"%s\"}", name);
+    snprintf(path, sizeof(path), "/sandboxes/%s/rewind", r.sandbox.id);
+    snprintf(body, sizeof(body), "{\"checkpointId\":\"%s\"}", name);
     for (long i = 2; i < n + 2; i++) {
         change(&r, i);
         must_know(r.data, &r.sandbox, i);
@@ -279,10 +279,10 @@ int verb_fork_chain(const struct server *s, int argc, char **argv)
     cell(r.data, &r.sandbox, "seen = []; open('/home/user/seen', 'w').close()", NULL);
     for (long i = 1; i <= levels; i++) {
         struct sandbox b;
-        snprintf(code, sizeof code,
+        snprintf(code, sizeof(code),
                  "seen.append(%ld)\\nwith open('/home/user/seen', 'a') as f: _ = f.write('x')", i);
         cell(r.data, &r.sandbox, code, NULL);
-        snprintf(value, sizeof value, "(%ld, %ld)", i, i);
+        snprintf(value, sizeof(value), "(%ld, %ld)", i, i);
         double t = now_us();
         fork_sandbox(&r, &r.sandbox, &b);
         cell(r.data, &b, "len(seen), len(open('/home/user/seen').read())", value);
@@ -291,7 +291,7 @@ int verb_fork_chain(const struct server *s, int argc, char **argv)
         r.sandbox = b;
         usleep((useconds_t)rest_us);
     }
-    snprintf(code, sizeof code, "seen == list(range(1, %ld)) and int(a.sum()) == len(a)",
+    snprintf(code, sizeof(code), "seen == list(range(1, %ld)) and int(a.sum()) == len(a)",
              levels + 1);
     cell(r.data, &r.sandbox, code, "True");
     sandbox_kill(r.control, s, &r.sandbox);

@@ -17,9 +17,9 @@ int dial(const struct server *s)
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0)
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
         fail("connect", strerror(errno));
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     return fd;
 }
 
@@ -45,7 +45,7 @@ static _Thread_local struct reader in;
 
 static void fill(void)
 {
-    ssize_t n = recv(in.fd, in.buf, sizeof in.buf, 0);
+    ssize_t n = recv(in.fd, in.buf, sizeof(in.buf), 0);
 
     if (n <= 0)
         fail("receive", n == 0 ? "the server closed the connection" : strerror(errno));
@@ -89,11 +89,11 @@ static uint64_t read_chunks(struct answer *a)
     char line[64];
 
     do {
-        read_line(line, sizeof line);
+        read_line(line, sizeof(line));
         size = strtoull(line, NULL, 16);
         read_bytes(a, size);
         total += size;
-        read_line(line, sizeof line);
+        read_line(line, sizeof(line));
     } while (size > 0);
     return total;
 }
@@ -107,9 +107,9 @@ uint64_t read_answer(int fd, struct answer *ret)
     in.fd = fd;
     in.at = in.len = 0;
     ret->len = 0;
-    read_line(line, sizeof line);
+    read_line(line, sizeof(line));
     ret->status = (int)strtol(line + strcspn(line, " "), NULL, 10);
-    for (read_line(line, sizeof line); line[0]; read_line(line, sizeof line)) {
+    for (read_line(line, sizeof(line)); line[0]; read_line(line, sizeof(line))) {
         for (char *p = line; *p && *p != ':'; p++)
             *p = (char)tolower((unsigned char)*p);
         if (strncmp(line, "content-length:", 15) == 0)
@@ -128,11 +128,11 @@ void request(int fd, const char *method, const char *path, const char *headers, 
              size_t len)
 {
     char head[4096];
-    int n = snprintf(head, sizeof head,
+    int n = snprintf(head, sizeof(head),
                      "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Length: %zu\r\n\r\n", method,
                      path, headers, len);
 
-    if (n + len <= sizeof head) {
+    if (n + len <= sizeof(head)) {
         memcpy(head + n, body, len);
         send_all(fd, head, (size_t)n + len);
     } else {
@@ -146,7 +146,7 @@ void call(int fd, const struct server *s, const char *method, const char *path, 
 {
     char headers[256];
 
-    snprintf(headers, sizeof headers, "X-API-Key: %s\r\nContent-Type: application/json\r\n",
+    snprintf(headers, sizeof(headers), "X-API-Key: %s\r\nContent-Type: application/json\r\n",
              s->key);
     request(fd, method, path, headers, body, strlen(body));
     read_answer(fd, ret);

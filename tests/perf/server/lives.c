@@ -59,11 +59,11 @@ int verb_pause(const struct server *s, int argc, char **argv)
     command_run(fd, &b, "sleep 1000 >/dev/null 2>&1 &");
     for (long i = 0; i < n; i++) {
         double t = now_us();
-        snprintf(path, sizeof path, "/sandboxes/%s/pause", b.id);
+        snprintf(path, sizeof(path), "/sandboxes/%s/pause", b.id);
         call(fd, s, "POST", path, "{}", 204, &a);
         print_us("pause", now_us() - t);
         t = now_us();
-        snprintf(path, sizeof path, "/v2/sandboxes/%s/connect", b.id);
+        snprintf(path, sizeof(path), "/v2/sandboxes/%s/connect", b.id);
         call(fd, s, "POST", path, "{\"timeout\":300}", 201, &a);
         print_us("resume", now_us() - t);
         usleep(1000);
@@ -140,7 +140,7 @@ static void crew_start(struct crew *c, const struct server *s, pthread_t *thread
 int verb_burst(const struct server *s, int argc, char **argv)
 {
     long n = argc > 0 ? count_of(argv[0]) : 100;
-    pthread_t *threads = calloc((size_t)n, sizeof *threads);
+    pthread_t *threads = calloc((size_t)n, sizeof(*threads));
     struct crew c = {0};
 
     crew_start(&c, s, threads, n, burst_one);
@@ -157,7 +157,7 @@ int verb_burst(const struct server *s, int argc, char **argv)
 int verb_churn(const struct server *s, int argc, char **argv)
 {
     long seconds = argc > 0 ? count_of(argv[0]) : 10, n = argc > 1 ? count_of(argv[1]) : 4;
-    pthread_t *threads = calloc((size_t)n, sizeof *threads);
+    pthread_t *threads = calloc((size_t)n, sizeof(*threads));
     struct crew c = {.until = now_us() + (double)seconds * 1e6};
 
     crew_start(&c, s, threads, n, churn_one);

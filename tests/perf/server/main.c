@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     if (argc < 4)
         fail("usage", "load PORT KEY VERB ARGUMENT...");
     struct server s = {.port = (int)count_of(argv[1]), .key = argv[2]};
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
         if (strcmp(verbs[i].name, argv[3]) == 0)
             return verbs[i].fn(&s, argc - 4, argv + 4);
     fail("unknown verb", argv[3]);

@@ -13,11 +13,11 @@ static int put(int fd, const struct server *s, const char *conversation, long tt
                struct answer *ret)
 {
     char headers[256], body[512];
-    int len = snprintf(body, sizeof body,
+    int len = snprintf(body, sizeof(body),
                        "{\"conversationId\":\"%s\",\"pathId\":\"main\",\"ttlSeconds\":%ld}",
                        conversation, ttl_s);
 
-    snprintf(headers, sizeof headers, "X-API-Key: %s\r\nContent-Type: application/json\r\n",
+    snprintf(headers, sizeof(headers), "X-API-Key: %s\r\nContent-Type: application/json\r\n",
              s->key);
     request(fd, "PUT", "/v1/contexts", headers, body, (size_t)len);
     read_answer(fd, ret);
@@ -31,7 +31,7 @@ static void end(int fd, const struct server *s, const char *id)
     static _Thread_local struct answer a;
     char path[128];
 
-    snprintf(path, sizeof path, "/v1/contexts/%s", id);
+    snprintf(path, sizeof(path), "/v1/contexts/%s", id);
     call(fd, s, "DELETE", path, "", 200, &a);
 }
 
@@ -56,7 +56,7 @@ int verb_paths_new(const struct server *s, int argc, char **argv)
         if (put(fd, s, conversation, ttl, &a) != 201)
             fail("paths-new", "it was there already");
         print_us("new", now_us() - t);
-        json_field(a.body, "id", id, sizeof id);
+        json_field(a.body, "id", id, sizeof(id));
         if (strcmp(argv[4], "end") == 0)
             end(fd, s, id);
         usleep((useconds_t)rest);
@@ -90,7 +90,7 @@ static void run_code(int fd, const struct server *s, const char *conversation,
     static _Thread_local struct answer a;
     char body[1024];
 
-    snprintf(body, sizeof body, "{\"conversationId\":\"%s\",\"pathId\":\"main\",\"code\":\"%s\"}",
+    snprintf(body, sizeof(body), "{\"conversationId\":\"%s\",\"pathId\":\"main\",\"code\":\"%s\"}",
              conversation, cell->code);
     call(fd, s, "POST", "/v1/tools/run_code", body, 200, &a);
     if (a.len < cell->least || !strstr(a.body, cell->says) || !strstr(a.body, "\"success\":true"))
@@ -135,15 +135,15 @@ static void *racer_main(void *arg)
 {
     struct racer *r = arg;
     struct race *race = r->race;
-    struct answer *a = malloc(sizeof *a);
+    struct answer *a = malloc(sizeof(*a));
     int fd = dial(race->server);
 
     for (long i = 0; i < race->rounds; i++) {
         pthread_barrier_wait(&race->round);
         race->statuses[r->number] = put(fd, race->server, race->conversation, 600, a);
-        json_field(a->body, "sandboxID", race->sandboxes[r->number], sizeof race->sandboxes[0]);
+        json_field(a->body, "sandboxID", race->sandboxes[r->number], sizeof(race->sandboxes[0]));
         if (r->number == 0)
-            json_field(a->body, "id", race->context, sizeof race->context);
+            json_field(a->body, "id", race->context, sizeof(race->context));
         pthread_barrier_wait(&race->round);
     }
     close(fd);

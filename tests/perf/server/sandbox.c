@@ -10,7 +10,7 @@ void json_field(const char *json, const char *name, char *ret, size_t cap)
     char key[64];
     const char *p;
 
-    snprintf(key, sizeof key, "\"%s\":\"", name);
+    snprintf(key, sizeof(key), "\"%s\":\"", name);
     p = strstr(json, key);
     if (!p)
         fail("read the answer: no field", name);
@@ -23,8 +23,8 @@ void sandbox_create(int fd, const struct server *s, struct sandbox *ret)
     static _Thread_local struct answer a;
 
     call(fd, s, "POST", "/v2/sandboxes", "{\"templateID\":\"base\",\"timeout\":300}", 201, &a);
-    json_field(a.body, "sandboxID", ret->id, sizeof ret->id);
-    json_field(a.body, "envdAccessToken", ret->token, sizeof ret->token);
+    json_field(a.body, "sandboxID", ret->id, sizeof(ret->id));
+    json_field(a.body, "envdAccessToken", ret->token, sizeof(ret->token));
 }
 
 void sandbox_kill(int fd, const struct server *s, const struct sandbox *b)
@@ -32,22 +32,22 @@ void sandbox_kill(int fd, const struct server *s, const struct sandbox *b)
     static _Thread_local struct answer a;
     char path[128];
 
-    snprintf(path, sizeof path, "/sandboxes/%s", b->id);
+    snprintf(path, sizeof(path), "/sandboxes/%s", b->id);
     call(fd, s, "DELETE", path, "", 204, &a);
 }
 
 void command_start(int fd, const struct sandbox *b, const char *command)
 {
     char headers[512], body[1024];
-    int len = snprintf(body + 5, sizeof body - 5,
+    int len = snprintf(body + 5, sizeof(body) - 5,
                        "{\"process\":{\"cmd\":\"/bin/bash\",\"args\":[\"-l\",\"-c\",\"%s\"]},"
                        "\"stdin\":false}",
                        command);
     uint32_t size = htobe32((uint32_t)len);
 
     body[0] = 0;
-    memcpy(body + 1, &size, sizeof size);
-    snprintf(headers, sizeof headers,
+    memcpy(body + 1, &size, sizeof(size));
+    snprintf(headers, sizeof(headers),
              "E2b-Sandbox-Id: %s\r\nE2b-Sandbox-Port: 49983\r\nX-Access-Token: %s\r\n"
              "Connect-Protocol-Version: 1\r\nContent-Type: application/connect+json\r\n",
              b->id, b->token);

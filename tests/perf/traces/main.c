@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     if (argc != 4)
         fail("RATE SECONDS PORT");
     settings_init(&s);
-    snprintf(s.otlp_endpoint, sizeof s.otlp_endpoint, "http://127.0.0.1:%s", argv[3]);
+    snprintf(s.otlp_endpoint, sizeof(s.otlp_endpoint), "http://127.0.0.1:%s", argv[3]);
     exporter_set_socket(exporter, start_exporter());
     trace_configure(&s, exporter, loop);
     uv_timer_init(loop, &timer);

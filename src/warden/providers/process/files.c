@@ -60,7 +60,7 @@ static int open_of_agent(const struct instance *i, const char *what, int flags, 
 
     if (pid <= 0)
         return err_set(e, SG_ERR_GONE, -ESRCH, "the sandbox has ended");
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, what);
+    snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
     *ret = open(path, flags | O_CLOEXEC);
     return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
 }
@@ -215,7 +215,7 @@ static int root_send(struct instance *i, int root, bool clear, struct sg_error *
     if (r == 0)
         r = fd_set_nonblock(i->channel, true);
     if (r == 0) {
-        r = ipc_send(i->channel, &m, sizeof m, &fd, 1);
+        r = ipc_send(i->channel, &m, sizeof(m), &fd, 1);
         if (r < 0)
             err_set(e, SG_ERR_GONE, r, "the sandbox cannot take a new root: %s", strerror(-r));
     }
@@ -229,9 +229,9 @@ static void moved_to(struct instance *i, bool moved)
     if (!i->move.under_way)
         return;
     i->move.under_way = false;
-    memcpy(left, moved ? i->upper : i->move.upper, sizeof left);
+    memcpy(left, moved ? i->upper : i->move.upper, sizeof(left));
     if (moved) {
-        memcpy(i->upper, i->move.upper, sizeof i->upper);
+        memcpy(i->upper, i->move.upper, sizeof(i->upper));
         stack_free(i->stack);
         stack_free(steal_ptr(&i->same));
         i->stack = steal_ptr(&i->move.stack);

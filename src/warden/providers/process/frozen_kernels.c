@@ -54,7 +54,7 @@ static int add_root(const struct instance *i, struct ends *s, struct sg_error *e
 
     if (pid <= 0)
         return err_set(e, SG_ERR_GONE, -ESRCH, "the sandbox has ended");
-    snprintf(path, sizeof path, "/proc/%d/root", pid);
+    snprintf(path, sizeof(path), "/proc/%d/root", pid);
     fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_errno(e, "open '%s'", path);
@@ -104,7 +104,7 @@ static int hold(struct instance *i, const struct hold_spec *spec, uint64_t *ret_
         return err_set(e, SG_ERR_INVALID, -E2BIG, "%zu kernels: at most %d can be copied",
                        spec->n_kernels, TWIN_KERNELS_MAX);
     if (spec->n_kernels > 0)
-        memcpy(q.kernels, spec->kernels, spec->n_kernels * sizeof q.kernels[0]);
+        memcpy(q.kernels, spec->kernels, spec->n_kernels * sizeof(q.kernels[0]));
     instance_drop_dead_twins(i);
     if (spec->keep && p->home)
         instance_drop_dead_twins(p->home); /* forgets earlier ones in it that have ended */
@@ -177,7 +177,7 @@ static struct instance *asked_hold(struct provider *p, uint64_t seq)
 static void keep_copies(struct provider *p, const struct twin_reply *reply, int *fds,
                         struct instance *of)
 {
-    struct frozen_kernels_copies *m = xcalloc(1, sizeof *m);
+    struct frozen_kernels_copies *m = xcalloc(1, sizeof(*m));
 
     *m = (struct frozen_kernels_copies){
         .number = reply->frozen_kernels, .of = of, .n = reply->n_kernels};
@@ -211,7 +211,7 @@ int frozen_kernels_take_held(struct provider *p, const struct twin_reply *reply,
     if (r < 0)
         return r;
     ret->n_kernels = reply->n_kernels;
-    memcpy(ret->kernels, reply->kernels, reply->n_kernels * sizeof ret->kernels[0]);
+    memcpy(ret->kernels, reply->kernels, reply->n_kernels * sizeof(ret->kernels[0]));
     of = reply->kept ? p->home : i;
     if (of)
         keep_copies(p, reply, fds + TWIN_HELD_FDS, of);

@@ -42,7 +42,7 @@ static int add_namespaces(const struct instance *i, const char *const *names, si
     if (pid <= 0)
         return err_set(e, SG_ERR_GONE, -ESRCH, "the sandbox has ended");
     for (size_t k = 0; k < n; k++) {
-        snprintf(path, sizeof path, "/proc/%d/ns/%s", pid, names[k]);
+        snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, names[k]);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
             return err_errno(e, "open '%s'", path);
@@ -59,7 +59,7 @@ static int add_doors(struct instance *i, struct ends *s, uint32_t *ret_n, struct
 
     if (r < 0)
         return r;
-    memcpy(s->fds + s->n, doors.fds, doors.n * sizeof doors.fds[0]);
+    memcpy(s->fds + s->n, doors.fds, doors.n * sizeof(doors.fds[0]));
     s->n += doors.n;
     *ret_n = (uint32_t)doors.n;
     return 0;
@@ -68,7 +68,7 @@ static int add_doors(struct instance *i, struct ends *s, uint32_t *ret_n, struct
 int broker_send(struct provider *p, const struct twin_request *q, const struct ends *s,
                 struct sg_error *e)
 {
-    int r = ipc_send(p->domain.broker_sock, q, sizeof *q, s->fds, s->n);
+    int r = ipc_send(p->domain.broker_sock, q, sizeof(*q), s->fds, s->n);
 
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "ask the broker: %s", strerror(-r)) : 0;
 }
@@ -91,7 +91,7 @@ static int zygote_ask(struct provider *p, struct instance *home, const char *imp
         r = add_doors(home, &s, &q.n_doors, e);
     if (r < 0)
         return r;
-    snprintf(q.imports, sizeof q.imports, "%s", imports);
+    snprintf(q.imports, sizeof(q.imports), "%s", imports);
     r = broker_send(p, &q, &s, e);
     if (r == 0) {
         home->kernel_asked = q.seq;
@@ -272,7 +272,7 @@ static int tell_agent(struct instance *i, const struct line_message *m, const in
     int r = fd_set_nonblock(i->channel, true);
 
     if (r == 0)
-        r = ipc_send(i->channel, m, sizeof *m, fds, n);
+        r = ipc_send(i->channel, m, sizeof(*m), fds, n);
     return r < 0 ? err_set(e, SG_ERR_GONE, r, "the sandbox cannot take a kernel: %s", strerror(-r))
                  : 0;
 }
@@ -446,7 +446,7 @@ static int take_news(struct provider *p, struct kernel_news *ret, struct sg_erro
     struct twin_reply reply;
     AUTO(ipc_fds_close) struct ipc_fds fds = {.max = TWIN_HELD_FDS + TWIN_KERNELS_MAX};
     ssize_t got =
-        ipc_take(p->domain.broker_sock, TWIN_MAGIC, &reply, sizeof reply, sizeof reply, &fds);
+        ipc_take(p->domain.broker_sock, TWIN_MAGIC, &reply, sizeof(reply), sizeof(reply), &fds);
 
     *ret = (struct kernel_news){.kind = NEWS_NONE, .report = -1, .written = -1};
     if (got == -EAGAIN)
@@ -456,18 +456,18 @@ static int take_news(struct provider *p, struct kernel_news *ret, struct sg_erro
         forget_asked(p);
         return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the broker of a domain has ended");
     }
-    reply.message[sizeof reply.message - 1] = '\0';
+    reply.message[sizeof(reply.message) - 1] = '\0';
     return take_reply(p, &reply, fds.at, fds.n, ret, e);
 }
 
 int instance_line_take(struct instance *i, enum line_news *ret, int *ret_code)
 {
     struct line_message m;
-    ssize_t n = recv(i->channel, &m, sizeof m, MSG_DONTWAIT);
+    ssize_t n = recv(i->channel, &m, sizeof(m), MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return -EAGAIN;
-    if (n != (ssize_t)sizeof m || (m.what != LINE_KERNEL && m.what != LINE_ROOT))
+    if (n != (ssize_t)sizeof(m) || (m.what != LINE_KERNEL && m.what != LINE_ROOT))
         return -EPROTO;
     *ret = m.what == LINE_ROOT ? LINE_ROOT_DONE : LINE_WANTS_KERNEL;
     *ret_code = m.code;

@@ -75,7 +75,7 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
     if (geteuid() != 0)
         return err_set(e, SG_ERR_DENIED, -EPERM,
                        "making sandboxes needs root: run it with sudo, or as a root service");
-    p = xcalloc(1, sizeof *p + n * sizeof p->slots[0]);
+    p = xcalloc(1, sizeof(*p) + n * sizeof(p->slots[0]));
     *p = (struct provider){.head.ops = &process_provider,
                            .n_slots = n,
                            .omit = setup->omit,
@@ -113,7 +113,7 @@ static bool is_plain(const struct instance_spec *spec)
 static bool same_as_last(const struct provider *p, const struct instance_spec *spec)
 {
     return p->have_last && is_plain(spec) &&
-           memcmp(&spec->limits, &p->last.limits, sizeof spec->limits) == 0;
+           memcmp(&spec->limits, &p->last.limits, sizeof(spec->limits)) == 0;
 }
 
 static void remember(struct provider *p, const struct instance_spec *spec)

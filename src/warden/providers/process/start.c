@@ -60,7 +60,7 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
 
     if (r < 0)
         return r;
-    i = xcalloc(1, sizeof *i);
+    i = xcalloc(1, sizeof(*i));
     *i = (struct instance){.head.ops = p->head.ops,
                            .provider = p,
                            .index = index,
@@ -166,10 +166,10 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, cons
 
     if (r < 0)
         return r;
-    snprintf(setup.hostname, sizeof setup.hostname, "%s", spec->hostname);
+    snprintf(setup.hostname, sizeof(setup.hostname), "%s", spec->hostname);
     for (size_t m = 0; m < spec->n_mounts; m++)
-        snprintf(setup.targets[m], sizeof setup.targets[m], "%s", spec->mounts[m].target);
-    r = ipc_send(i->channel, &setup, sizeof setup, list.fds, list.n);
+        snprintf(setup.targets[m], sizeof(setup.targets[m]), "%s", spec->mounts[m].target);
+    r = ipc_send(i->channel, &setup, sizeof(setup), list.fds, list.n);
     if (r < 0 && r != -EPIPE) /* -EPIPE: it failed and has said why: read that */
         return err_set(e, SG_ERR_INTERNAL, r, "send the setup: %s", strerror(-r));
     return 0;
@@ -179,7 +179,7 @@ static int judge_reply(struct stage_reply *reply, struct sg_error *e)
 {
     if (reply->code == 0)
         return 0;
-    reply->message[sizeof reply->message - 1] = '\0';
+    reply->message[sizeof(reply->message) - 1] = '\0';
     if (reply->kind <= SG_ERR_NONE || reply->kind >= SG_ERR_MAX_)
         reply->kind = SG_ERR_INTERNAL;
     return err_set(e, (enum sg_error_kind)reply->kind,
@@ -189,9 +189,9 @@ static int judge_reply(struct stage_reply *reply, struct sg_error *e)
 
 static int take_reply(struct instance *i, int channel_fd, struct sg_error *e)
 {
-    while (i->reply_len < sizeof i->reply) {
+    while (i->reply_len < sizeof(i->reply)) {
         ssize_t n = recv(channel_fd, (char *)&i->reply + i->reply_len,
-                         sizeof i->reply - i->reply_len, MSG_DONTWAIT);
+                         sizeof(i->reply) - i->reply_len, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -261,7 +261,7 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
         i->scratch = scratch_use(l.scratch);
         i->scratch->discard = p->discard;
         i->scratch->discard_arg = p->discard_arg;
-        memcpy(i->upper, l.upper, sizeof i->upper);
+        memcpy(i->upper, l.upper, sizeof(i->upper));
     }
     if (r == 0)
         r = send_setup(i, spec, &l, ls.first_id, e);

@@ -37,7 +37,7 @@ int instance_connect(struct instance *i, int channel_fd, struct sg_error *e)
     int r = fd_set_nonblock(i->channel, true);
 
     if (r == 0)
-        r = ipc_send(i->channel, &m, sizeof m, &channel_fd, 1);
+        r = ipc_send(i->channel, &m, sizeof(m), &channel_fd, 1);
     if (r < 0)
         return err_set(e, SG_ERR_GONE, r, "the sandbox cannot take a channel: %s", strerror(-r));
     return 0;
