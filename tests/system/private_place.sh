@@ -55,6 +55,6 @@ sleep 1 # in which it is tried again
 kill -TERM "$PID"
 join
 check "and says once why there is none" \
-    [ "$(grep -c "nothing leaves any sandbox.*'$P/broken' of the guard cannot be started" "$T/err") $(grep -c "$P/broken" "$T/err")" = "1 1" ]
+    [ "$(grep -c "sandboxes have no network for now: .*'$P/broken' of the guard cannot be started" "$T/err") $(grep -c "$P/broken" "$T/err")" = "1 1" ]
 
 finish
