@@ -68,9 +68,7 @@ static bool fake_fails(enum fake_fault f)
 
 static int fake_error(enum fake_fault f, int r, struct sg_error *e)
 {
-    return fake_fails(f)
-               ? err_set(e, r == -EMFILE ? SG_ERR_LIMIT : SG_ERR_INTERNAL, r, "fault %d", f)
-               : 0;
+    return fake_fails(f) ? err_set(e, err_kind_of(-r), r, "fault %d", f) : 0;
 }
 
 static void fake_signal(int fd, bool on)
@@ -214,7 +212,7 @@ static int fake_line(const struct instance *i)
 
 static int fake_started(struct instance *i, struct sg_error *e)
 {
-    int r = fake_error(FAKE_START, -EIO, e);
+    int r = fake_error(FAKE_START, -ENOENT, e);
 
     fake_signal(i->line, false);
     i->up = r == 0;

@@ -276,6 +276,22 @@ TEST(a_boot_that_fails_keeps_no_share_of_the_memory)
     rig_close(&r);
 }
 
+TEST(a_start_that_linux_refuses_is_the_servers_fault)
+{
+    struct rig r;
+
+    rig_open(&r, 0);
+    fake.fails = 1u << FAKE_START;
+    order(&r, ORDER_CREATE, 0);
+    EXPECT(r.last.code == -ENOENT && r.last.error_kind == SG_ERR_INTERNAL && !get(&r));
+    bring(&r, STORED, false);
+    go_on();
+    fake.fails = 1u << FAKE_START;
+    order(&r, ORDER_RESUME, 0);
+    EXPECT(r.last.code == -ENOENT && r.last.error_kind == SG_ERR_INTERNAL);
+    rig_close(&r);
+}
+
 TEST(a_sandbox_that_nobody_knows_ends_with_the_front)
 {
     struct rig r;

@@ -346,11 +346,20 @@ static void on_unwanted(void *arg, int r, const struct sg_error *e)
     tenant_pool_return(arg);
 }
 
+void sandbox_answer_not_started(struct sandbox *g, const struct happening *h)
+{
+    struct sg_error e = *h->e;
+
+    if (e.kind == SG_ERR_INVALID || e.kind == SG_ERR_NOT_FOUND || e.kind == SG_ERR_DENIED)
+        e.kind = SG_ERR_INTERNAL;
+    front_answer_error(g->server, &g->job.ticket, h->r, &e);
+    g->job.answered = true;
+}
+
 /* No front has been told of this sandbox yet, so none needs to hear of its end. */
 void action_not_made(struct sandbox *g, const struct happening *h)
 {
-    front_answer_error(g->server, &g->job.ticket, h->r, h->e);
-    g->job.answered = true;
+    sandbox_answer_not_started(g, h);
     sandbox_abandon_job(g, MAKING);
     answer_kills(g);
     sandbox_free(g);

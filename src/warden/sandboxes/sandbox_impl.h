@@ -119,6 +119,10 @@ void sandbox_usage(struct sandbox *g, struct order_stats *ret);
 uint32_t sandbox_step(struct sandbox *g);
 /* Tells whoever ordered the sandbox that it is there. Takes the channel over. */
 void sandbox_made(struct sandbox *g, uint32_t flags, int channel);
+struct happening;
+/* Answers that the sandbox did not start. Its client decides nothing that a system call of the start
+ * can refuse, so "not found" or "denied" by Linux is an error of the server. */
+void sandbox_answer_not_started(struct sandbox *g, const struct happening *h);
 
 /* sandbox_fork.c */
 /* Gives up the checkpoint or the branch that was under way. */

@@ -150,7 +150,8 @@ void action_not_booted(struct sandbox *g, const struct happening *h)
 {
     g->tenant_pool = NULL;
     budget_give_back(&g->server->budget, &g->share, 0);
-    answer_error(g, h->r, h->e);
+    log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", h->e->message);
+    sandbox_answer_not_started(g, h);
 }
 
 void action_booted(struct sandbox *g, const struct happening *h)

@@ -71,11 +71,7 @@ static struct cgroup *group_of(const struct instance *i)
 static int add_door(const struct instance *home, struct ends *s, struct sg_error *e)
 {
     AUTO(cgroup_doors_close) struct cgroup_doors doors = {.n = 0};
-    int r;
-
-    if (!home)
-        return err_set(e, SG_ERR_UNSUPPORTED, -ENODEV, "the zygote is not loaded: try again");
-    r = group_of(home)->ops->open_doors(group_of(home), &doors, e);
+    int r = group_of(home)->ops->open_doors(group_of(home), &doors, e);
     if (r == 0)
         s->fds[s->n++] = steal_fd(&doors.fds[0]);
     return r;
@@ -95,7 +91,7 @@ static int hold(struct instance *i, const struct hold_spec *spec, uint64_t *ret_
                              .n_kernels = (uint32_t)spec->n_kernels};
     int r;
 
-    if (p->domain.broker_sock < 0)
+    if (p->domain.broker_sock < 0 || (spec->keep && !p->home))
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
                        "kernels cannot be copied: warm kernels are off, or not loaded yet");
     if (i->hold_asked)
