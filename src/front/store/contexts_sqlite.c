@@ -119,16 +119,6 @@ uint64_t ctx_column_u64(sqlite3_stmt *st, int i)
     return n < 0 ? 0 : (uint64_t)n;
 }
 
-int ctx_statement(struct ctx_sqlite *s, enum db_statement which, sqlite3_stmt **ret,
-                  struct sg_error *e, size_t n, const char *const *texts)
-{
-    int r = db_statement(s->db, which, ret, e);
-
-    for (size_t i = 0; r == 0 && i < n; i++)
-        db_bind(*ret, (int)i + 1, texts[i]);
-    return r;
-}
-
 int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret)
 {
 #define TAKE(name) ret->name = ctx_column_u64(st, i++);
@@ -183,11 +173,15 @@ struct ctx_row *ctx_add_row(struct answer *a)
     return &a->rows[a->reply.n++];
 }
 
-int ctx_take_rows(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct answer *a)
+int ctx_take_rows(struct ctx_sqlite *s, enum db_statement which, const struct db_value *with,
+                  int64_t now_ms, struct answer *a)
 {
     struct ctx_found found;
-    int r;
+    sqlite3_stmt *st;
+    int r = db_query(s->db, which, with, &st, &a->reply.e);
 
+    if (r < 0)
+        return r;
     while ((r = db_step(s->db, st, &a->reply.e)) > 0) {
         ctx_take_row(st, now_ms, &found);
         *ctx_add_row(a) = found.row;
@@ -196,10 +190,11 @@ int ctx_take_rows(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct
 }
 
 /* Reads the first row of a statement. -ENOENT, without a message. */
-static int take_one(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret,
-                    struct sg_error *e)
+static int take_one(struct ctx_sqlite *s, enum db_statement which, const struct db_value *with,
+                    int64_t now_ms, struct ctx_found *ret, struct sg_error *e)
 {
-    int r = db_step(s->db, st, e);
+    sqlite3_stmt *st;
+    int r = db_first(s->db, which, with, &st, e);
 
     if (r <= 0)
         return r < 0 ? r : -ENOENT;
@@ -212,11 +207,9 @@ int ctx_add_by_id(struct ctx_sqlite *s, const char *tenant, const char *id, int6
                   struct answer *a)
 {
     struct ctx_found found;
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_BY_ID, &st, &a->reply.e, tenant, id);
+    int r = take_one(s, DB_CTX_BY_ID, DB_WITH(db_text(tenant), db_text(id)), now_ms, &found,
+                     &a->reply.e);
 
-    if (r == 0)
-        r = take_one(s, st, now_ms, &found, &a->reply.e);
     if (r == 0)
         *ctx_add_row(a) = found.row;
     else if (r == -ENOENT)
@@ -227,26 +220,20 @@ int ctx_add_by_id(struct ctx_sqlite *s, const char *tenant, const char *id, int6
 int ctx_find_active(struct ctx_sqlite *s, const char *tenant, const char *conversation,
                     const char *path, int64_t now_ms, struct ctx_found *ret, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_BY_PATH, &st, e, tenant, conversation, path);
-
-    return r < 0 ? r : take_one(s, st, now_ms, ret, e);
+    return take_one(s, DB_CTX_BY_PATH,
+                    DB_WITH(db_text(tenant), db_text(conversation), db_text(path)), now_ms, ret, e);
 }
 
 int ctx_end_row(struct ctx_sqlite *s, struct ctx_row *row, enum ctx_status status,
                 const char *error, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_END, &st, e, row->tenant, row->id, ctx_status_text(status));
-
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 4, row->now_ms);
-    db_bind(st, 5, error);
     row->status = status;
     row->terminated_ms = row->now_ms;
     snprintf(row->error, sizeof(row->error), "%s", error);
-    return db_run(s->db, st, e);
+    return db_run(s->db, DB_CTX_END,
+                  DB_WITH(db_text(row->tenant), db_text(row->id), db_text(ctx_status_text(status)),
+                          db_number(row->now_ms), db_text(error)),
+                  e);
 }
 
 /* ---- one row --------------------------------------------------------------------------------- */
@@ -262,10 +249,11 @@ static void ctx_sqlite_get(struct ctx_store *base, const char *tenant, const cha
 
 /* Runs a statement that changes the row only if it is as expected. If it was not, the result is
  * `otherwise`. */
-static int change_row(struct ctx_sqlite *s, sqlite3_stmt *st, const char *tenant, const char *id,
-                      int64_t now_ms, int otherwise, struct answer *a)
+static int change_row(struct ctx_sqlite *s, enum db_statement which, const struct db_value *with,
+                      const char *tenant, const char *id, int64_t now_ms, int otherwise,
+                      struct answer *a)
 {
-    int r = db_run(s->db, st, &a->reply.e);
+    int r = db_run(s->db, which, with, &a->reply.e);
 
     if (r == 0 && db_changed(s->db) == 0)
         r = otherwise == -ESTALE ? ctx_error_stale(&a->reply.e, id)
@@ -275,10 +263,7 @@ static int change_row(struct ctx_sqlite *s, sqlite3_stmt *st, const char *tenant
 
 static int keep(struct ctx_sqlite *s, const char *id, const char *kept, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_KEEP, &st, e, id, kept);
-
-    return r < 0 ? r : db_run(s->db, st, e);
+    return db_run(s->db, DB_CTX_KEEP, DB_WITH(db_text(id), db_text(kept)), e);
 }
 
 static void ctx_sqlite_settle(struct ctx_store *base, const char *tenant, const char *id,
@@ -289,17 +274,14 @@ static void ctx_sqlite_settle(struct ctx_store *base, const char *tenant, const 
     struct answer *a = ctx_answer(done, arg);
     int64_t now = clock_wall_ms();
     char text[CTX_ERROR_MAX + 1];
-    sqlite3_stmt *st;
 
     ctx_clean_text(text, sizeof(text), error ? error : "");
     int r = ctx_change_begin(s, false, a);
     if (r == 0)
-        r = CTX_STATEMENT(s, sandbox_id ? DB_CTX_SETTLE : DB_CTX_FAIL, &st, &a->reply.e, tenant, id,
-                          node, sandbox_id ? sandbox_id : text);
-    if (r == 0) {
-        sqlite3_bind_int64(st, 5, now);
-        r = change_row(s, st, tenant, id, now, -ESTALE, a);
-    }
+        r = change_row(s, sandbox_id ? DB_CTX_SETTLE : DB_CTX_FAIL,
+                       DB_WITH(db_text(tenant), db_text(id), db_text(node),
+                               db_text(sandbox_id ? sandbox_id : text), db_number(now)),
+                       tenant, id, now, -ESTALE, a);
     if (r == 0 && sandbox_id && kept)
         r = keep(s, id, kept, &a->reply.e);
     ctx_change_end(s, a, r);
@@ -328,17 +310,21 @@ static void ctx_sqlite_touch(struct ctx_store *base, const char *tenant, const c
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
     int64_t now = clock_wall_ms();
-    sqlite3_stmt *st;
     int r = ctx_change_begin(s, false, a);
 
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_CTX_MOVE, &st, &a->reply.e, tenant, id);
-    if (r == 0) {
-        sqlite3_bind_int64(st, 3, now);
-        sqlite3_bind_int64(st, 4, ctx_number(ttl_ms));
-        r = change_row(s, st, tenant, id, now, -ENOENT, a);
-    }
+        r = change_row(
+            s, DB_CTX_MOVE,
+            DB_WITH(db_text(tenant), db_text(id), db_number(now), db_number(ctx_number(ttl_ms))),
+            tenant, id, now, -ENOENT, a);
     ctx_change_end(s, a, r);
+}
+
+int ctx_lose_sandbox(struct ctx_sqlite *s, const char *tenant, const char *id,
+                     const char *sandbox_id, struct sg_error *e)
+{
+    return db_run(s->db, DB_CTX_LOST, DB_WITH(db_text(tenant), db_text(id), db_text(sandbox_id)),
+                  e);
 }
 
 static void ctx_sqlite_lost(struct ctx_store *base, const char *tenant, const char *id,
@@ -346,13 +332,10 @@ static void ctx_sqlite_lost(struct ctx_store *base, const char *tenant, const ch
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
-    sqlite3_stmt *st;
     int r = ctx_change_begin(s, false, a);
 
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_CTX_LOST, &st, &a->reply.e, tenant, id, sandbox_id);
-    if (r == 0)
-        r = db_run(s->db, st, &a->reply.e);
+        r = ctx_lose_sandbox(s, tenant, id, sandbox_id, &a->reply.e);
     ctx_change_end(s, a, r);
 }
 

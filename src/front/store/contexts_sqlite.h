@@ -52,18 +52,13 @@ void ctx_answer_send(struct ctx_sqlite *s, struct answer *a, int r);
 int ctx_change_begin(struct ctx_sqlite *s, bool durable, struct answer *a);
 void ctx_change_end(struct ctx_sqlite *s, struct answer *a, int r);
 
-/* Prepares a statement and binds its first parameters, which are texts. */
-int ctx_statement(struct ctx_sqlite *s, enum db_statement which, sqlite3_stmt **ret,
-                  struct sg_error *e, size_t n, const char *const *texts);
-#define CTX_STATEMENT(s, which, ret, e, ...)                                          \
-    ctx_statement(s, which, ret, e, ARRAY_SIZE(((const char *const[]){__VA_ARGS__})), \
-                  (const char *const[]){__VA_ARGS__})
 /* Reads the statement's current row. */
 void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret);
 /* Reads the columns of a usage, from column i on. Returns the column after them. */
 int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret);
 /* Adds every row that the statement finds to the answer. */
-int ctx_take_rows(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct answer *a);
+int ctx_take_rows(struct ctx_sqlite *s, enum db_statement which, const struct db_value *with,
+                  int64_t now_ms, struct answer *a);
 struct ctx_row *ctx_add_row(struct answer *a);
 /* Adds the row, as it is now, to the answer. -ENOENT. */
 int ctx_add_by_id(struct ctx_sqlite *s, const char *tenant, const char *id, int64_t now_ms,
@@ -74,6 +69,9 @@ int ctx_find_active(struct ctx_sqlite *s, const char *tenant, const char *conver
 /* Makes the row final, in the database and in `row`. */
 int ctx_end_row(struct ctx_sqlite *s, struct ctx_row *row, enum ctx_status status,
                 const char *error, struct sg_error *e);
+/* Takes the sandbox out of the row, if it has that sandbox. */
+int ctx_lose_sandbox(struct ctx_sqlite *s, const char *tenant, const char *id,
+                     const char *sandbox_id, struct sg_error *e);
 /* Notes that the path exists. */
 int ctx_add_path(struct ctx_sqlite *s, const char *tenant, const char *conversation,
                  const char *path, int64_t now_ms, struct sg_error *e);

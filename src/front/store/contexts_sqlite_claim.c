@@ -9,10 +9,8 @@ static int check_limits(struct ctx_sqlite *s, const char *tenant, const char *co
                         const struct ctx_limits *limits, struct sg_error *e)
 {
     sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_COUNT, &st, e, tenant, conversation);
+    int r = db_first(s->db, DB_CTX_COUNT, DB_WITH(db_text(tenant), db_text(conversation)), &st, e);
 
-    if (r == 0)
-        r = db_step(s->db, st, e);
     if (r < 0)
         return r;
     int64_t of_tenant = sqlite3_column_int64(st, 0), of_conversation = sqlite3_column_int64(st, 1);
@@ -27,52 +25,46 @@ static int check_limits(struct ctx_sqlite *s, const char *tenant, const char *co
 int ctx_add_path(struct ctx_sqlite *s, const char *tenant, const char *conversation,
                  const char *path, int64_t now_ms, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_PATH_ADD, &st, e, tenant, conversation, path);
-
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 4, now_ms);
-    return db_run(s->db, st, e);
+    return db_run(s->db, DB_PATH_ADD,
+                  DB_WITH(db_text(tenant), db_text(conversation), db_text(path), db_number(now_ms)),
+                  e);
 }
 
 static int claim_new(struct ctx_sqlite *s, const struct ctx_claim *q, int64_t now, struct answer *a)
 {
     struct sg_error *e = &a->reply.e;
-    sqlite3_stmt *st;
+    int64_t ttl_ms = ctx_number(q->ttl_ms ? q->ttl_ms : q->default_ttl_ms);
     int r = check_limits(s, q->tenant, q->conversation, &q->limits, e);
 
     if (r == 0)
         r = ctx_add_path(s, q->tenant, q->conversation, q->path, now, e);
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_CTX_ADD, &st, e, q->id, q->tenant, q->conversation, q->path,
-                          q->template_id, q->node);
+        r = db_run(s->db, DB_CTX_ADD,
+                   DB_WITH(db_text(q->id), db_text(q->tenant), db_text(q->conversation),
+                           db_text(q->path), db_text(q->template_id), db_text(q->node),
+                           db_number(ttl_ms), db_number(now)),
+                   e);
     if (r < 0)
         return r;
-    sqlite3_bind_int64(st, 7, ctx_number(q->ttl_ms ? q->ttl_ms : q->default_ttl_ms));
-    sqlite3_bind_int64(st, 8, now);
     a->reply.claimed = CLAIM_NEW;
-    r = db_run(s->db, st, e);
-    return r < 0 ? r : ctx_add_by_id(s, q->tenant, q->id, now, a);
+    return ctx_add_by_id(s, q->tenant, q->id, now, a);
 }
 
 static int claim_found(struct ctx_sqlite *s, const struct ctx_claim *q, struct ctx_row *row,
                        struct answer *a)
 {
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_MOVE, &st, &a->reply.e, row->tenant, row->id);
+    int64_t ttl_ms = ctx_number(q->ttl_ms);
 
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 3, row->now_ms);
-    sqlite3_bind_int64(st, 4, ctx_number(q->ttl_ms));
-    if (q->ttl_ms)
-        row->ttl_ms = (uint64_t)ctx_number(q->ttl_ms);
+    if (ttl_ms)
+        row->ttl_ms = (uint64_t)ttl_ms;
     row->used_ms = row->now_ms;
     row->expires_ms = row->now_ms + (int64_t)row->ttl_ms;
     a->reply.claimed = CLAIM_FOUND;
     *ctx_add_row(a) = *row;
-    return db_run(s->db, st, &a->reply.e);
+    return db_run(
+        s->db, DB_CTX_MOVE,
+        DB_WITH(db_text(row->tenant), db_text(row->id), db_number(row->now_ms), db_number(ttl_ms)),
+        &a->reply.e);
 }
 
 static int claim(struct ctx_sqlite *s, const struct ctx_claim *q, struct answer *a)
@@ -116,10 +108,8 @@ void ctx_sqlite_claim(struct ctx_store *base, const struct ctx_claim *q, ctx_don
 static int take_kept(struct ctx_sqlite *s, const char *id, struct answer *a)
 {
     sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_KEPT, &st, &a->reply.e, id);
+    int r = db_first(s->db, DB_CTX_KEPT, DB_WITH(db_text(id)), &st, &a->reply.e);
 
-    if (r == 0)
-        r = db_step(s->db, st, &a->reply.e);
     if (r <= 0)
         return r;
     const char *text = (const char *)sqlite3_column_text(st, 0);
@@ -134,7 +124,6 @@ static int replace(struct ctx_sqlite *s, const char *tenant, const char *id, con
 {
     int64_t now = clock_wall_ms();
     struct sg_error *e = &a->reply.e;
-    sqlite3_stmt *st;
     int r = ctx_add_by_id(s, tenant, id, now, a);
 
     if (r == -ENOENT || (r == 0 && (a->rows[0].status != CTX_READY ||
@@ -143,11 +132,10 @@ static int replace(struct ctx_sqlite *s, const char *tenant, const char *id, con
     if (r == 0 && sandbox_id[0] == '\0')
         r = check_limits(s, tenant, a->rows[0].conversation, limits, e);
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_CTX_REPLACE, &st, e, tenant, id, sandbox_id, node);
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 5, now);
-    r = db_run(s->db, st, e);
+        r = db_run(s->db, DB_CTX_REPLACE,
+                   DB_WITH(db_text(tenant), db_text(id), db_text(sandbox_id), db_text(node),
+                           db_number(now)),
+                   e);
     a->reply.n = 0;
     if (r == 0)
         r = take_kept(s, id, a);

@@ -6,12 +6,11 @@
 
 #include "lib/base/clock.h"
 
-/* Runs a deletion whose second parameter is how many rows it may delete; counts the deleted
- * rows. */
-static int delete_some(struct ctx_sqlite *s, sqlite3_stmt *st, size_t limit, struct answer *a)
+/* Runs a deletion of rows from before a time, at most `limit`; counts the deleted rows. */
+static int delete_some(struct ctx_sqlite *s, enum db_statement which, struct db_value before,
+                       size_t limit, struct answer *a)
 {
-    sqlite3_bind_int64(st, 2, (int64_t)limit);
-    int r = db_run(s->db, st, &a->reply.e);
+    int r = db_run(s->db, which, DB_WITH(before, db_number((int64_t)limit)), &a->reply.e);
     size_t n = r == 0 ? (size_t)db_changed(s->db) : 0;
 
     a->reply.n += n;
@@ -21,19 +20,10 @@ static int delete_some(struct ctx_sqlite *s, sqlite3_stmt *st, size_t limit, str
 
 static int forget_contexts(struct ctx_sqlite *s, int64_t before_ms, size_t limit, struct answer *a)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s->db, DB_CTX_FORGET, &st, &a->reply.e);
+    struct db_value before = db_number(before_ms);
+    int r = delete_some(s, DB_CTX_FORGET, before, limit, a);
 
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 1, before_ms);
-    r = delete_some(s, st, limit, a);
-    if (r == 0)
-        r = db_statement(s->db, DB_NODE_FORGET, &st, &a->reply.e);
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 1, before_ms);
-    return db_run(s->db, st, &a->reply.e);
+    return r < 0 ? r : db_run(s->db, DB_NODE_FORGET, DB_WITH(before), &a->reply.e);
 }
 
 /* No index can tell which paths may go. So each call looks at `limit` paths, from where the last
@@ -41,41 +31,24 @@ static int forget_contexts(struct ctx_sqlite *s, int64_t before_ms, size_t limit
 static int forget_paths(struct ctx_sqlite *s, int64_t before_ms, const struct ctx_forget *q,
                         size_t limit, struct answer *a)
 {
+    struct db_value cursor = db_number(ctx_number(q->cursor));
     sqlite3_stmt *st;
-    int r = db_statement(s->db, DB_PATH_WINDOW, &st, &a->reply.e);
+    int r = db_first(s->db, DB_PATH_WINDOW, DB_WITH(cursor, db_number((int64_t)limit)), &st,
+                     &a->reply.e);
 
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 1, ctx_number(q->cursor));
-    sqlite3_bind_int64(st, 2, (int64_t)limit);
-    r = db_step(s->db, st, &a->reply.e);
     if (r <= 0)
         return r;
     int64_t last = sqlite3_column_int64(st, 0);
     bool full = sqlite3_column_int64(st, 1) >= (int64_t)limit;
     sqlite3_reset(st);
-    r = db_statement(s->db, DB_PATH_FORGET, &st, &a->reply.e);
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 1, ctx_number(q->cursor));
-    sqlite3_bind_int64(st, 2, last);
-    sqlite3_bind_int64(st, 3, before_ms);
-    r = db_run(s->db, st, &a->reply.e);
+    r = db_run(s->db, DB_PATH_FORGET, DB_WITH(cursor, db_number(last), db_number(before_ms)),
+               &a->reply.e);
     if (r < 0)
         return r;
     a->reply.n += (size_t)db_changed(s->db);
     a->reply.more = a->reply.more || full;
     a->reply.cursor = full ? (uint64_t)last : 0;
     return 0;
-}
-
-static int forget_usage(struct ctx_sqlite *s, enum db_statement which, const char *before,
-                        size_t limit, struct answer *a)
-{
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, which, &st, &a->reply.e, before);
-
-    return r < 0 ? r : delete_some(s, st, limit, a);
 }
 
 void ctx_sqlite_forget(struct ctx_store *base, const struct ctx_forget *q, ctx_done done, void *arg)
@@ -93,8 +66,8 @@ void ctx_sqlite_forget(struct ctx_store *base, const struct ctx_forget *q, ctx_d
         r = forget_paths(s, now - ctx_number(q->context_keep_ms), q, limit, a);
     ctx_day(now - ctx_number(q->usage_keep_ms), day);
     if (r == 0 && q->usage_keep_ms > 0)
-        r = forget_usage(s, DB_DAY_FORGET, day, limit, a);
+        r = delete_some(s, DB_DAY_FORGET, db_text(day), limit, a);
     if (r == 0 && q->usage_keep_ms > 0)
-        r = forget_usage(s, DB_TALK_FORGET, day, limit, a);
+        r = delete_some(s, DB_TALK_FORGET, db_text(day), limit, a);
     ctx_change_end(s, a, r);
 }

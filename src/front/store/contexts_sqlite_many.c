@@ -37,17 +37,15 @@ void ctx_sqlite_list(struct ctx_store *base, const struct ctx_list *q, ctx_done 
     size_t limit = q->limit < CTX_LIST_MAX ? q->limit : CTX_LIST_MAX;
     bool first = q->before_ms == 0;
     char statuses[64];
-    sqlite3_stmt *st;
 
     join_statuses(q->statuses, statuses, sizeof(statuses));
-    int r = CTX_STATEMENT(s, list_statement(q), &st, &a->reply.e, q->tenant, q->conversation,
-                          q->path, q->sandbox_id, statuses);
-    if (r == 0) {
-        sqlite3_bind_int64(st, 6, first ? INT64_MAX : q->before_ms);
-        db_bind(st, 7, first ? "" : q->before_id);
-        sqlite3_bind_int64(st, 8, (int64_t)limit + 1);
-        r = ctx_take_rows(s, st, clock_wall_ms(), a);
-    }
+    int r =
+        ctx_take_rows(s, list_statement(q),
+                      DB_WITH(db_text(q->tenant), db_text(q->conversation), db_text(q->path),
+                              db_text(q->sandbox_id), db_text(statuses),
+                              db_number(first ? INT64_MAX : q->before_ms),
+                              db_text(first ? "" : q->before_id), db_number((int64_t)limit + 1)),
+                      clock_wall_ms(), a);
     if (r == 0 && a->reply.n > limit) {
         a->reply.n = limit;
         a->reply.more = true;
@@ -61,10 +59,9 @@ void ctx_sqlite_list(struct ctx_store *base, const struct ctx_list *q, ctx_done 
 static int relate(struct ctx_sqlite *s, enum db_statement which, const char *tenant,
                   const char *conversation, const char *path, const char *other, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, which, &st, e, tenant, conversation, path, other);
-
-    return r < 0 ? r : db_run(s->db, st, e);
+    return db_run(s->db, which,
+                  DB_WITH(db_text(tenant), db_text(conversation), db_text(path), db_text(other)),
+                  e);
 }
 
 void ctx_sqlite_branch(struct ctx_store *base, const char *tenant, const char *conversation,
@@ -149,10 +146,11 @@ void ctx_sqlite_paths(struct ctx_store *base, const char *tenant, const char *co
     struct answer *a = ctx_answer(done, arg);
     struct ctx_path *paths = xcalloc(CTX_LIST_MAX, sizeof(*paths));
     sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_PATHS, &st, &a->reply.e, tenant, conversation);
+    int r = db_query(s->db, DB_PATHS,
+                     DB_WITH(db_text(tenant), db_text(conversation), db_number(CTX_LIST_MAX + 1)),
+                     &st, &a->reply.e);
 
     if (r == 0) {
-        sqlite3_bind_int64(st, 3, CTX_LIST_MAX + 1);
         while ((r = db_step(s->db, st, &a->reply.e)) > 0 && a->reply.n < CTX_LIST_MAX)
             take_path(st, &paths[a->reply.n++]);
         a->reply.more = r > 0;
@@ -179,17 +177,10 @@ static int end_rows(struct ctx_sqlite *s, struct answer *a, size_t first, enum c
 static int reap(struct ctx_sqlite *s, enum db_statement which, const char *node, const char *tenant,
                 int64_t before, size_t limit, int64_t now, struct answer *a)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s->db, which, &st, &a->reply.e);
-
-    if (r < 0)
-        return r;
-    db_bind(st, 1, node);
-    sqlite3_bind_int64(st, 2, now - CTX_NODE_DEAD_MS);
-    db_bind(st, 3, tenant);
-    sqlite3_bind_int64(st, 4, before);
-    sqlite3_bind_int64(st, 5, (int64_t)limit);
-    return ctx_take_rows(s, st, now, a);
+    return ctx_take_rows(s, which,
+                         DB_WITH(db_text(node), db_number(now - CTX_NODE_DEAD_MS), db_text(tenant),
+                                 db_number(before), db_number((int64_t)limit)),
+                         now, a);
 }
 
 void ctx_sqlite_expire(struct ctx_store *base, const char *node, const char *tenant,
@@ -234,19 +225,14 @@ static char *list_text(const char *const *ids, size_t n)
 static int lose_dead(struct ctx_sqlite *s, const char *node, const char *alive, struct answer *a)
 {
     size_t first = a->reply.n;
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_DEAD, &st, &a->reply.e, node, alive);
+    int r =
+        ctx_take_rows(s, DB_CTX_DEAD, DB_WITH(db_text(node), db_text(alive), db_number(ROWS_MAX)),
+                      clock_wall_ms(), a);
 
-    if (r == 0) {
-        sqlite3_bind_int64(st, 3, ROWS_MAX);
-        r = ctx_take_rows(s, st, clock_wall_ms(), a);
-    }
     for (size_t i = first; r == 0 && i < a->reply.n; i++) {
         const struct ctx_row *row = &a->rows[i];
 
-        r = CTX_STATEMENT(s, DB_CTX_LOST, &st, &a->reply.e, row->tenant, row->id, row->sandbox_id);
-        if (r == 0)
-            r = db_run(s->db, st, &a->reply.e);
+        r = ctx_lose_sandbox(s, row->tenant, row->id, row->sandbox_id, &a->reply.e);
     }
     return r;
 }
@@ -257,15 +243,11 @@ void ctx_sqlite_recover(struct ctx_store *base, const char *node, const char *co
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
     AUTO(free_p) char *ids = list_text(alive, n);
-    sqlite3_stmt *st;
     int r = ctx_change_begin(s, false, a);
 
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_CTX_HALF_MADE, &st, &a->reply.e, node);
-    if (r == 0) {
-        sqlite3_bind_int64(st, 2, ROWS_MAX);
-        r = ctx_take_rows(s, st, clock_wall_ms(), a);
-    }
+        r = ctx_take_rows(s, DB_CTX_HALF_MADE, DB_WITH(db_text(node), db_number(ROWS_MAX)),
+                          clock_wall_ms(), a);
     if (r == 0)
         r = end_rows(s, a, 0, CTX_ERROR, CTX_NEVER_MADE);
     if (r == 0)
@@ -278,15 +260,11 @@ void ctx_sqlite_seen(struct ctx_store *base, const char *node, const char *url, 
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
-    sqlite3_stmt *st;
     int r = ctx_change_begin(s, false, a);
 
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_NODE_SEEN, &st, &a->reply.e, node, url);
-    if (r == 0) {
-        sqlite3_bind_int64(st, 3, clock_wall_ms());
-        r = db_run(s->db, st, &a->reply.e);
-    }
+        r = db_run(s->db, DB_NODE_SEEN,
+                   DB_WITH(db_text(node), db_text(url), db_number(clock_wall_ms())), &a->reply.e);
     ctx_change_end(s, a, r);
 }
 
@@ -295,14 +273,10 @@ void ctx_sqlite_leave(struct ctx_store *base, const char *node, ctx_done done, v
     static const enum db_statement statements[] = {DB_CTX_LEFT, DB_NODE_LEFT};
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
-    sqlite3_stmt *st;
     int r = ctx_change_begin(s, false, a);
 
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(statements); i++) {
-        r = CTX_STATEMENT(s, statements[i], &st, &a->reply.e, node);
-        if (r == 0)
-            r = db_run(s->db, st, &a->reply.e);
-    }
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(statements); i++)
+        r = db_run(s->db, statements[i], DB_WITH(db_text(node)), &a->reply.e);
     ctx_change_end(s, a, r);
 }
 
@@ -312,18 +286,12 @@ void ctx_sqlite_leave(struct ctx_store *base, const char *node, ctx_done done, v
 static int add_usage(struct ctx_sqlite *s, enum db_statement which, const char *tenant,
                      const char *to, const char *day, const struct ctx_usage *u, struct sg_error *e)
 {
-#define NUMBER(name) u->name,
-    const uint64_t numbers[] = {CTX_USAGE(NUMBER) UINT64_MAX};
+#define NUMBER(name) db_number(ctx_number(u->name)),
+    return db_run(s->db, which,
+                  DB_WITH(db_text(tenant), db_text(to),
+                          CTX_USAGE(NUMBER) db_number(ctx_number(UINT64_MAX)), db_text(day)),
+                  e);
 #undef NUMBER
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, which, &st, e, tenant, to);
-
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-        sqlite3_bind_int64(st, (int)i + 3, ctx_number(numbers[i]));
-    db_bind(st, (int)ARRAY_SIZE(numbers) + 3, day);
-    return db_run(s->db, st, e);
 }
 
 void ctx_sqlite_usage_add(struct ctx_store *base, const struct ctx_usage_add *adds, size_t n,
@@ -364,12 +332,13 @@ void ctx_sqlite_usage_get(struct ctx_store *base, const struct ctx_usage_query *
     struct ctx_usage_row *used = xcalloc(max + 1, sizeof(*used));
     const char *after = q->after ? q->after : "";
     sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, usage_statement(q), &st, &a->reply.e, q->tenant, q->from, q->to);
+    int r = db_query(s->db, usage_statement(q),
+                     DB_WITH(db_text(q->tenant), db_text(q->from), db_text(q->to),
+                             db_number((int64_t)max + 1),
+                             db_text(q->conversation ? q->conversation : after), db_text(q->after)),
+                     &st, &a->reply.e);
 
     if (r == 0) {
-        sqlite3_bind_int64(st, 4, (int64_t)max + 1);
-        db_bind(st, 5, q->conversation ? q->conversation : after);
-        db_bind(st, 6, q->after);
         while (a->reply.n <= max && (r = db_step(s->db, st, &a->reply.e)) > 0) {
             struct ctx_usage_row *row = &used[a->reply.n++];
 
