@@ -61,9 +61,8 @@ static void keep_output(struct exec *x, uint8_t sub, const void *p, size_t len)
     else if (keep)
         strbuf_add(&o->kept, p, keep);
     if (keep < len && !o->cut) {
-        AUTO(strbuf_done) struct strbuf q = {0};
+        AUTO(strbuf_done) struct strbuf q = strbuf_upto(16);
         o->cut = true;
-        strbuf_init(&q, 16);
         wire_put_u32(&q, channel);
         chan_control(session_chan(x->sandbox->session), x->call.stream, CONTROL_DISCARD, q.buf,
                      q.len);
@@ -157,10 +156,9 @@ static int begin(struct exec *x, struct sg_error *e)
 {
     const struct sg_exec *q = x->x;
     bool has_stdin = q->stdin_data || q->stdin_fd >= 0;
-    AUTO(strbuf_done) struct strbuf req = {0};
+    AUTO(strbuf_done) struct strbuf req = strbuf_upto(OPS_OPEN_MAX);
     int r;
 
-    strbuf_init(&req, OPS_OPEN_MAX);
     r = check_request(q, e);
     if (r < 0)
         return r;

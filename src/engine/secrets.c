@@ -105,12 +105,11 @@ static int install_certificate(struct sg_sandbox *s, const char *pem, const char
                                struct sg_error *e)
 {
     AUTO(free_p) char *bundle = NULL;
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(BUNDLE_MAX + (64u * 1024));
     char hashed[64];
     size_t len = 0;
     int r;
 
-    strbuf_init(&text, BUNDLE_MAX + (64u * 1024));
     if (file_read_whole(s->session, "root", BUNDLE, BUNDLE_MAX, &bundle, &len, NULL) == 0)
         strbuf_add(&text, bundle, len);
     strbuf_addstr(&text, pem);

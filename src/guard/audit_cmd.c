@@ -222,11 +222,9 @@ static void json_text(struct json *j, const char *key, const char *text)
 
 static void print_report_json(const struct audit_report *r)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, 4096);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_bool(jw_key(&j, "whole"), r->bad_seq == 0);
     jw_u64(jw_key(&j, "records"), r->records);

@@ -62,11 +62,9 @@ static int open_socket(struct upstream *u, int kind)
 
 static int send_question(struct upstream *u, bool tcp)
 {
-    AUTO(strbuf_done) struct strbuf q = {0};
-    AUTO(strbuf_done) struct strbuf framed = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(512);
+    AUTO(strbuf_done) struct strbuf framed = strbuf_upto(512);
 
-    strbuf_init(&q, 512);
-    strbuf_init(&framed, 512);
     dns_query_write(u->id, u->name, u->type, &q);
     if (tcp)
         dns_put16(&framed, (uint16_t)q.len);

@@ -126,9 +126,8 @@ static void add_count(struct strbuf *out, const char *name, const json_t *row, c
 
 static void print_agent(const json_t *row)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(TEXT_MAX);
 
-    strbuf_init(&out, TEXT_MAX);
     add_line(&out, "id", jr_text(row, "agentId"));
     add_line(&out, "state", jr_text(row, "state"));
     add_line(&out, "command", jr_text(row, "command"));
@@ -170,7 +169,7 @@ int agents_show_fn(struct client *c, void *options)
 
 static void print_entry(const json_t *entry)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(TEXT_MAX);
     const char *text = jr_text(entry, "text"), *stream = jr_text(entry, "stream");
     size_t len = strlen(text);
     char local[64] = "-";
@@ -180,7 +179,6 @@ static void print_entry(const json_t *entry)
         len--;
     if (when_parse_ms(jr_text(entry, "time"), &then) == 0)
         when_local(then, local, sizeof(local));
-    strbuf_init(&line, TEXT_MAX);
     strbuf_addf(&line, "%s ", local);
     size_t width = table_clean(&line, stream, strlen(stream));
     for (; width < 7; width++)

@@ -91,7 +91,7 @@ static int load_source(const struct acp_source *s, char **ret, size_t *ret_len, 
 static int put_source(struct json *j, const struct agents_options *o, struct sg_error *e)
 {
     AUTO(acp_source_close) struct acp_source source = {.fd = -1};
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(BODY_MAX);
     AUTO(free_p) char *data = NULL;
     size_t len = 0;
     int r;
@@ -103,7 +103,6 @@ static int put_source(struct json *j, const struct agents_options *o, struct sg_
         r = load_source(&source, &data, &len, e);
     if (r < 0)
         return r;
-    strbuf_init(&text, BODY_MAX);
     base64_encode(&text, data, len);
     jw_object_begin(jw_key(j, "source"));
     put_text(j, "type", source.kind == ACP_SOURCE_BUNDLE ? "bundle" : "tar");
@@ -116,12 +115,11 @@ static int put_source(struct json *j, const struct agents_options *o, struct sg_
 static int make_body(const struct agents_options *o, struct strbuf *body, struct sg_error *e)
 {
     AUTO(env_list_done) struct env_list env = {0};
-    struct json j;
+    struct json j = {.out = body};
     int r = env_load(&o->env_files, &o->env, ENV_HINT, &env, e);
 
     if (r < 0)
         return r;
-    jw_init(&j, body);
     jw_object_begin(&j);
     jw_array_begin(jw_key(&j, "command"));
     for (size_t i = 0; i < o->base.n_args; i++)
@@ -169,10 +167,9 @@ int agents_start_fn(struct client *c, void *options)
     const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(jr_free_p) json_t *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf body = {0};
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(BODY_MAX);
     struct sg_error e;
 
-    strbuf_init(&body, BODY_MAX);
     if (make_body(o, &body, &e) < 0)
         return ui_usage("agents", e.message);
     struct api_request q = {
@@ -186,11 +183,10 @@ int agents_extend_fn(struct client *c, void *options)
 {
     const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(64);
     struct sg_error e;
 
     agents_path(&path, o->base.args[0], "/timeout");
-    strbuf_init(&body, 64);
     strbuf_addf(&body, "{\"timeout\":%llu}", (unsigned long long)o->timeout_s);
     if (api_call(c, "POST", path.buf, &body, &answer, &e) < 0)
         return client_fail(&e);

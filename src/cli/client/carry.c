@@ -68,9 +68,8 @@ static void add_kernel(struct table *t, const json_t *kernel)
     const json_t *diverged = json_object_get(kernel, "diverged");
     const char *state = jr_text(kernel, "state");
     bool whole = strcmp(state, "fresh") != 0 && json_array_size(diverged) == 0;
-    AUTO(strbuf_done) struct strbuf note = {0};
+    AUTO(strbuf_done) struct strbuf note = strbuf_upto(NOTE_MAX);
 
-    strbuf_init(&note, NOTE_MAX);
     strbuf_addstr(&note, jr_text(kernel, "reason"));
     add_dropped(&note, json_object_get(kernel, "dropped"));
     add_diverged(&note, diverged);
@@ -143,12 +142,11 @@ static void print_remedies(const json_t *list)
 
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *remedy = jr_text(json_array_get(list, i), "remedy");
-        AUTO(strbuf_done) struct strbuf clean = {0};
+        AUTO(strbuf_done) struct strbuf clean = strbuf_upto(NOTE_MAX);
 
         if (!*remedy || json_object_get(seen, remedy))
             continue;
         json_object_set_new(seen, remedy, json_true());
-        strbuf_init(&clean, NOTE_MAX);
         table_clean(&clean, remedy, strlen(remedy));
         fprintf(stderr, REMEDY_LEAD "%s\n", clean.buf);
     }

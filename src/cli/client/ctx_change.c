@@ -26,9 +26,8 @@ static void add_text(struct json *j, const char *key, const char *value)
 /* Prints a line of ours that contains words from outside, which are cleaned. */
 static void say(const struct strbuf *line)
 {
-    AUTO(strbuf_done) struct strbuf clean = {0};
+    AUTO(strbuf_done) struct strbuf clean = strbuf_upto(BODY_MAX);
 
-    strbuf_init(&clean, BODY_MAX);
     table_clean(&clean, line->buf, line->len);
     puts(clean.buf);
 }
@@ -39,7 +38,7 @@ int ctx_branch(struct client *c, void *options)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf body = {0}, line = {0};
+    AUTO(strbuf_done) struct strbuf body = {0}, line = strbuf_upto(BODY_MAX);
     const char *inherit = ctx_inherit(o);
     struct sg_error e;
     struct json j;
@@ -65,7 +64,6 @@ int ctx_branch(struct client *c, void *options)
     if (o->base.json)
         return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
     const json_t *row = json_object_get(answer, "context");
-    strbuf_init(&line, BODY_MAX);
     if (json_is_object(row))
         strbuf_addf(&line, "%s: context %s, sandbox %s", o->base.args[2], jr_text(row, "id"),
                     jr_text(row, "sandboxId"));
@@ -80,7 +78,7 @@ int ctx_merge(struct client *c, void *options)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf body = {0}, line = {0};
+    AUTO(strbuf_done) struct strbuf body = {0}, line = strbuf_upto(BODY_MAX);
     struct sg_error e;
     struct json j;
 
@@ -94,7 +92,6 @@ int ctx_merge(struct client *c, void *options)
     if (o->base.json)
         return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
     const json_t *row = json_object_get(answer, "terminated");
-    strbuf_init(&line, BODY_MAX);
     strbuf_addf(&line, "%s: merged into %s", o->base.args[1], o->base.args[2]);
     if (json_is_object(row))
         strbuf_addf(&line, ", context %s has ended", jr_text(row, "id"));

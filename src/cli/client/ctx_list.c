@@ -13,9 +13,8 @@
 static int list_page(struct client *c, const char *query, const char *cursor, json_t **ret,
                      struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0};
+    AUTO(strbuf_done) struct strbuf path = strbuf_upto(API_PATH_MAX);
 
-    strbuf_init(&path, API_PATH_MAX);
     strbuf_addstr(&path, query);
     if (*cursor)
         url_add_query(&path, "cursor", cursor);
@@ -26,10 +25,9 @@ int ctx_list(struct client *c, const char *conversation, const char *path, const
              struct json_t **ret, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *all = json_array(), *page = NULL;
-    AUTO(strbuf_done) struct strbuf query = {0};
+    AUTO(strbuf_done) struct strbuf query = strbuf_upto(API_PATH_MAX);
     int r = 0;
 
-    strbuf_init(&query, API_PATH_MAX);
     strbuf_addstr(&query, "/v1/contexts?limit=" PAGE);
     if (conversation)
         url_add_query(&query, "conversationId", conversation);

@@ -21,11 +21,10 @@ static void add_row(void *arg, const json_t *checkpoint, const char *lines)
 {
     const char *message = jr_text(checkpoint, "messageId");
     bool current = jr_flag(checkpoint, "current");
-    AUTO(strbuf_done) struct strbuf label = {0};
+    AUTO(strbuf_done) struct strbuf label = strbuf_upto(LABEL_MAX);
     struct table *t = arg;
     char size[32];
 
-    strbuf_init(&label, LABEL_MAX);
     strbuf_addf(&label, "%s%s", lines, *message ? message : "-");
     table_add(t, TABLE_GREEN, current ? "*" : "");
     table_add(t, current ? TABLE_GREEN : TABLE_PLAIN, label.buf);
@@ -97,12 +96,10 @@ static void say_rewound(const struct ctx_options *o, const char *message, const 
 {
     const json_t *context = json_object_get(answer, "context");
     const json_t *checkpoint = json_object_get(answer, "checkpoint");
-    AUTO(strbuf_done) struct strbuf line = {0}, clean = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(BODY_MAX), clean = strbuf_upto(BODY_MAX);
 
     if (!message)
         message = jr_text(checkpoint, "messageId");
-    strbuf_init(&line, BODY_MAX);
-    strbuf_init(&clean, BODY_MAX);
     strbuf_addf(&line, "%s: as it was before ",
                 context ? jr_text(context, "pathId") : o->base.args[o->base.n_args > 1]);
     if (*message)
@@ -119,15 +116,13 @@ int ctx_rewind(struct client *c, void *options)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(BODY_MAX);
     size_t n =
         o->checkpoint ? o->base.n_args : o->base.n_args - 1; /* arguments that name the context */
     const char *message = o->checkpoint ? NULL : o->base.args[n];
     struct sg_error e;
-    struct json j;
+    struct json j = {.out = &body};
 
-    strbuf_init(&body, BODY_MAX);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     jw_string(jw_key(&j, message ? "messageId" : "checkpointId"),
               message ? message : o->checkpoint);

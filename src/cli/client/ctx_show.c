@@ -50,11 +50,9 @@ static void print_context(const json_t *row)
         {"ended", "terminatedAt", true},
         {"error", "errorMessage", false},
     };
-    AUTO(strbuf_done) struct strbuf out = {0}, usage = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(64u * 1024), usage = strbuf_upto(LINE_MAX_);
     bool ended = *jr_text(row, "terminatedAt") != '\0';
 
-    strbuf_init(&out, 64u * 1024);
-    strbuf_init(&usage, LINE_MAX_);
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
         const char *value = jr_text(row, lines[i].key);
 
@@ -114,17 +112,15 @@ int ctx_touch(struct client *c, void *options)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *found = NULL, *row = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(128);
     struct sg_error e;
-    struct json j;
+    struct json j = {.out = &body};
     int r = o->base.n_args == 2 ? ctx_find(c, o->base.args[0], o->base.args[1], &found, &e) : 0;
 
     if (r == 0)
         r = ctx_path(&path, found ? jr_text(found, "id") : o->base.args[0], "/touch", &e);
     if (r < 0)
         return client_fail(&e);
-    strbuf_init(&body, 128);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     if (o->ttl_s)
         jw_u64(jw_key(&j, "ttlSeconds"), o->ttl_s);

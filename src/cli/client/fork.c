@@ -72,12 +72,10 @@ static void add_number(struct json *j, const char *key, uint64_t value)
 static int ask(struct client *c, const struct fork_options *o, json_t **ret, json_t **ret_refusal,
                struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(BODY_MAX);
+    struct json j = {.out = &body};
 
     api_path(&path, o->id, "/fork");
-    strbuf_init(&body, BODY_MAX);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     add_number(&j, "count", o->count);
     add_number(&j, "timeout", o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S);

@@ -160,7 +160,7 @@ static bool is_new(struct position *p, const json_t *entry)
 
 static void show(const struct logs_options *o, const json_t *entry)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(JOURNAL_LINE_MAX);
 
     if (journal_level(entry) < o->level)
         return;
@@ -171,7 +171,6 @@ static void show(const struct logs_options *o, const json_t *entry)
         putchar('\n');
         return;
     }
-    strbuf_init(&line, JOURNAL_LINE_MAX);
     journal_format(entry, &line, ui_has_colour(STDOUT_FILENO));
     puts(line.buf);
 }

@@ -50,9 +50,8 @@ bool mcp_post_is(const struct mcp_post *p, const json_t *id)
  * characters. */
 static void add_name_header(struct curl_slist **headers, const char *name)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(NAME_MAX_);
 
-    strbuf_init(&text, NAME_MAX_);
     for (const char *p = name; *p; p++)
         if (*p <= ' ' || *p > '~') {
             strbuf_addstr(&text, "=?base64?");

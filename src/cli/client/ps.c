@@ -50,11 +50,10 @@ static void add_time(struct table *t, const json_t *sandbox, const char *key, bo
 
 static void add_metadata(struct table *t, const json_t *metadata)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(CELL_ROOM);
     const char *key;
     json_t *value;
 
-    strbuf_init(&text, CELL_ROOM);
     for (void *at = json_object_iter((json_t *)(uintptr_t)metadata); at;
          at = json_object_iter_next((json_t *)(uintptr_t)metadata, at)) {
         key = json_object_iter_key(at);

@@ -142,14 +142,12 @@ int repl_back_log(struct repl_session *s, const char *argument, struct sg_error 
 int repl_back_fork(struct repl_session *s, const char *argument, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0}, why = {0};
+    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(BODY_MAX), why = {0};
     const struct repl_context *context = &s->contexts[s->current];
-    struct json j;
+    struct json j = {.out = &body};
 
     (void)argument;
     api_path(&path, s->life.id, "/fork");
-    strbuf_init(&body, BODY_MAX);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     jw_u64(jw_key(&j, "timeout"), repl_life_timeout_s(&s->life));
     jw_object_end(&j);

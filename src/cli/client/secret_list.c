@@ -49,9 +49,8 @@ static void print_table(const json_t *list)
 /* Prints a line that contains words from outside, which are cleaned. */
 static void say(const char *text)
 {
-    AUTO(strbuf_done) struct strbuf clean = {0};
+    AUTO(strbuf_done) struct strbuf clean = strbuf_upto(TEXT_MAX);
 
-    strbuf_init(&clean, TEXT_MAX);
     table_clean(&clean, text, strlen(text));
     puts(clean.buf);
 }
@@ -96,11 +95,10 @@ static void add_time(struct strbuf *out, const char *name, const char *value)
 
 static void print_secret(const json_t *row)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(TEXT_MAX);
     json_t *metadata = json_object_get(row, "metadata");
     char version[32];
 
-    strbuf_init(&out, TEXT_MAX);
     snprintf(version, sizeof(version), "%llu", (unsigned long long)jr_count(row, "currentVersion"));
     add_line(&out, "name", jr_text(row, "name"));
     add_line(&out, "id", jr_text(row, "secretID"));
@@ -110,13 +108,12 @@ static void print_secret(const json_t *row)
     add_line(&out, "hosts", metadata_text(row, SECRET_KEY_HOSTS));
     add_line(&out, "headers", metadata_text(row, SECRET_KEY_HEADER));
     for (void *at = json_object_iter(metadata); at; at = json_object_iter_next(metadata, at)) {
-        AUTO(strbuf_done) struct strbuf pair = {0};
+        AUTO(strbuf_done) struct strbuf pair = strbuf_upto(TEXT_MAX);
         const char *key = json_object_iter_key(at), *value;
 
         value = json_string_value(json_object_iter_value(at));
         if (!value || strcmp(key, SECRET_KEY_HOSTS) == 0 || strcmp(key, SECRET_KEY_HEADER) == 0)
             continue;
-        strbuf_init(&pair, TEXT_MAX);
         strbuf_addf(&pair, "%s=%s", key, value);
         add_line(&out, "metadata", pair.buf);
     }

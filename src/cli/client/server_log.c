@@ -49,12 +49,11 @@ static void keep(struct view *v, const char *text)
 static void on_line(void *arg, const char *line, size_t len)
 {
     AUTO(jr_free_p) json_t *parsed = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(JOURNAL_LINE_MAX);
     struct view *v = arg;
 
     if (!json_is_object(parsed) || !wanted(v->query, parsed))
         return;
-    strbuf_init(&out, JOURNAL_LINE_MAX);
     if (v->query->json)
         strbuf_add(&out, line, len);
     else

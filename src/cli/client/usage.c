@@ -86,17 +86,15 @@ static void print_parts(const json_t *answer)
     for (void *at = json_object_iter(prices); at; at = json_object_iter_next(prices, at)) {
         const char *name = json_object_iter_key(at);
         const json_t *price = json_object_iter_value(at);
-        AUTO(strbuf_done) struct strbuf line = {0};
+        AUTO(strbuf_done) struct strbuf line = strbuf_upto(1024);
         char cents[64];
 
         if (!json_is_object(price))
             continue;
-        strbuf_init(&line, 1024);
         strbuf_addf(&line, "%-10s %12s %s, at %s for each %s", name,
                     usage_cents(jr_text(parts, name), cents, sizeof(cents)), currency,
                     jr_text(price, "price"), jr_text(price, "per"));
-        AUTO(strbuf_done) struct strbuf clean = {0};
-        strbuf_init(&clean, 4096);
+        AUTO(strbuf_done) struct strbuf clean = strbuf_upto(4096);
         table_clean(&clean, line.buf, line.len);
         puts(clean.buf);
     }
@@ -164,9 +162,8 @@ static void print_usage(const struct usage_options *o, const json_t *answer)
 static int ask_page(struct client *c, const struct usage_options *o, const char *cursor,
                     json_t **ret, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0};
+    AUTO(strbuf_done) struct strbuf path = strbuf_upto(API_PATH_MAX);
 
-    strbuf_init(&path, API_PATH_MAX);
     strbuf_addstr(&path, "/v1/usage");
     if (o->from)
         url_add_query(&path, "from", o->from);

@@ -131,7 +131,7 @@ const struct cli_syntax acp_syntax = {options, ARRAY_SIZE(options), NULL, 0};
 /* Without --network, the agent reaches the hosts of its secrets and nothing else. */
 static int network_of_secrets(struct acp_options *o, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf list = {0};
+    AUTO(strbuf_done) struct strbuf list = strbuf_upto(64u * 1024);
 
     if (o->n_secrets == 0)
         return 0;
@@ -140,7 +140,6 @@ static int network_of_secrets(struct acp_options *o, struct sg_error *e)
                    ? err_set(e, SG_ERR_INVALID, -EINVAL,
                              "--secret needs a network: leave out '--network block'")
                    : 0;
-    strbuf_init(&list, 64u * 1024);
     for (size_t i = 0; i < o->n_secrets; i++)
         for (const char *const *host = o->secrets[i].hosts; *host; host++)
             strbuf_addf(&list, "%s%s", list.len ? "," : "", *host);

@@ -104,11 +104,10 @@ static void pax_record(struct strbuf *out, const char *key, const char *value)
 static int put_entry(struct writer *w, const char *name, const char *link, char type,
                      const struct stat *st, uint64_t size)
 {
-    AUTO(strbuf_done) struct strbuf pax = {0};
+    AUTO(strbuf_done) struct strbuf pax = strbuf_upto(3 * PATH_BOUND);
     char digits[24];
     int r = 0;
 
-    strbuf_init(&pax, 3 * PATH_BOUND);
     if (strlen(name) > sizeof((struct header *)0)->name)
         pax_record(&pax, "path", name);
     if (strlen(link) > sizeof((struct header *)0)->link)

@@ -261,8 +261,8 @@ void checkpoint_put(struct json *j, const struct checkpoint *c)
 
 void reply_fork_error(struct http_req *req, int r, const struct sg_error *e, const json_t *report)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
     if (r == -ESTALE) {
         reply_error(req, 410, "%s", e->message);
@@ -272,8 +272,6 @@ void reply_fork_error(struct http_req *req, int r, const struct sg_error *e, con
         reply_sg_error(req, e);
         return;
     }
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_i64(jw_key(&j, "code"), 409);
     jw_bytes(jw_key(&j, "message"), e->message, strlen(e->message));

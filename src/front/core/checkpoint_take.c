@@ -241,11 +241,10 @@ static void on_hold_end(struct call *call, int status, const char *message, cons
 
 static void hold(struct taking *t)
 {
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(64);
     struct sg_error e = {0};
     int r;
 
-    strbuf_init(&q, 64);
     wire_put_u64(&q, t->wait_ms);
     t->hold = (struct call){
         .owner = t, .uncounted = true, .on_event = on_hold_event, .on_end = on_hold_end};

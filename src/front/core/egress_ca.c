@@ -94,10 +94,9 @@ static void on_written(struct call *c, int status, const char *message, const vo
 static void write_file(struct install *i, const char *path, char *text)
 {
     struct pouring *p = xcalloc(1, sizeof(*p));
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(1024);
 
     *p = (struct pouring){.install = i, .text = text, .len = strlen(text)};
-    strbuf_init(&q, 1024);
     wire_put_str(&q, "root");
     wire_put_str(&q, path);
     wire_put_u32(&q, 0644);
@@ -180,9 +179,8 @@ static void on_bundle(struct call *c, int status, const char *message, const voi
 
 static void read_bundle(struct install *i)
 {
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(1024);
 
-    strbuf_init(&q, 1024);
     wire_put_str(&q, "root");
     wire_put_str(&q, BUNDLE);
     wire_put_u64(&q, 0);

@@ -268,12 +268,10 @@ static void put(struct json *j, const char *key, const char *value, size_t max)
 static char *write_json(uint64_t id, int64_t ms, enum event_kind kind,
                         const struct event_about *about)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(JSON_MAX);
     char time[CLOCK_TEXT_LEN];
-    struct json j;
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, JSON_MAX);
-    jw_init(&j, &out);
     clock_text(ms, time);
     jw_object_begin(&j);
     jw_u64(jw_key(&j, "id"), id);

@@ -23,9 +23,8 @@ static void on_written(struct call *c, int status, const char *message, const vo
 static void write_file(struct sandbox *b, const char *path, const char *text)
 {
     struct call *c = xcalloc(1, sizeof(*c));
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(1024);
 
-    strbuf_init(&q, 1024);
     wire_put_str(&q, "root");
     wire_put_str(&q, path);
     wire_put_u32(&q, 0644);
@@ -60,8 +59,7 @@ void envs_put(json_t *envs, struct strbuf *request)
     wire_put_u32(request, (uint32_t)json_object_size(envs));
     json_object_foreach(envs, name, value)
     {
-        AUTO(strbuf_done) struct strbuf pair = {0};
-        strbuf_init(&pair, OPS_OPEN_MAX);
+        AUTO(strbuf_done) struct strbuf pair = strbuf_upto(OPS_OPEN_MAX);
         strbuf_addf(&pair, "%s=%s", name, json_string_value(value));
         request->truncated |= pair.truncated;
         wire_put_str(request, pair.buf);

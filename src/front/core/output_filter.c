@@ -154,10 +154,10 @@ void output_filter_put_counts(const struct output_filter *o, struct json *j)
 
 static void record(const struct output_filter *o)
 {
-    AUTO(strbuf_done) struct strbuf detail = {0}, payload = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf detail = strbuf_upto(DETAIL_MAX);
+    AUTO(strbuf_done) struct strbuf payload = strbuf_upto(2 * DETAIL_MAX);
+    struct json j = {.out = &payload};
 
-    strbuf_init(&detail, DETAIL_MAX);
     for (unsigned k = 0; k < SANITISE_KINDS; k++)
         if (found(o, k)) {
             const char *kind = sanitiser_kind_name(o->patterns->sanitiser, k);
@@ -166,8 +166,6 @@ static void record(const struct output_filter *o)
                         (unsigned long long)found(o, k));
             figure_add(FIG_SANITISED, kind, (double)found(o, k));
         }
-    strbuf_init(&payload, 2 * DETAIL_MAX);
-    jw_init(&j, &payload);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "kind"), "sanitise");
     jw_string(jw_key(&j, "verdict"), o->mode == SANITISE_ENFORCE ? "deny" : "report");
@@ -259,9 +257,8 @@ void output_filter_clean(struct output_filter *o, struct strbuf *text)
 
 void output_filter_stored_message(struct front *f, const char *text, char *ret, size_t cap)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(cap);
 
-    strbuf_init(&out, cap);
     if (f->patterns)
         sanitise_text(f->patterns->sanitiser, SANITISE_ENFORCE, text, strlen(text), &out, NULL);
     snprintf(ret, cap, "%s", f->patterns ? out.buf : text);

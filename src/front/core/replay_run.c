@@ -198,11 +198,10 @@ static uint64_t limit_ms(const struct running *r)
 
 static void run_cell(struct running *r)
 {
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(OPS_OPEN_MAX);
     struct sg_error e = {0};
     int res;
 
-    strbuf_init(&q, OPS_OPEN_MAX);
     wire_put_str(&q, json_string_value(json_object_get(context_now(r), "context")));
     wire_put_str(&q, "");
     wire_put_u64(&q, limit_ms(r));

@@ -11,11 +11,9 @@
 
 static void reply_internal_path(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, 4096);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "message"), "this path cannot be reached from outside");
     jw_string(jw_key(&j, "path"), req->path);

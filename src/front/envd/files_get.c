@@ -67,9 +67,8 @@ static void reply_no_range(struct download *d, uint64_t size)
 static void start(struct download *d, uint64_t first, uint64_t len, uint64_t size)
 {
     bool part = d->range.kind != RANGE_NONE && size > 0;
-    AUTO(strbuf_done) struct strbuf name = {0};
+    AUTO(strbuf_done) struct strbuf name = strbuf_upto(2048);
 
-    strbuf_init(&name, 2048);
     disposition_write(&name, d->path);
     http_add_header(d->req, "Content-Disposition", name.buf);
     http_add_header(d->req, "Accept-Ranges", "bytes");
@@ -162,13 +161,12 @@ static void begin(struct download *d)
 {
     const struct range *range = &d->range;
     uint64_t first = d->sizing ? UINT64_MAX : range->first, len = 0; /* 0: to the end */
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct sg_error e = {0};
 
     if (range->kind == RANGE_FROM && range->last != UINT64_MAX)
         len = range->last - range->first + 1;
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, d->target.user);
     wire_put_str(&request, d->path);
     wire_put_u64(&request, first);

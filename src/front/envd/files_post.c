@@ -327,12 +327,11 @@ static bool begin_body(struct upload *u)
 
 void envd_files_post(struct sandbox *b, struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf metadata = {0};
+    AUTO(strbuf_done) struct strbuf metadata = strbuf_upto(16u * 1024 + 32 * req->n_headers);
     struct files_target target;
     struct sg_error e = {0};
     bool packed;
 
-    strbuf_init(&metadata, 16u * 1024 + 32 * req->n_headers);
     if (!files_admit(b, req, FILES_WRITE, &target) || !read_encoding(req, &packed))
         return;
     if (metadata_from_headers(req->headers, req->n_headers, &metadata, &e) < 0) {

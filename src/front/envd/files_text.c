@@ -174,11 +174,10 @@ static bool came_before(const struct http_header *headers, size_t i)
 int metadata_from_headers(const struct http_header *headers, size_t n, struct strbuf *ret,
                           struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf pairs = {0};
+    AUTO(strbuf_done) struct strbuf pairs = strbuf_upto(4 * FILE_META_MAX + n * 16);
     size_t total = 0;
     uint32_t count = 0;
 
-    strbuf_init(&pairs, 4 * FILE_META_MAX + n * 16);
     for (size_t i = 0; i < n; i++) {
         const char *key = headers[i].name + strlen(METADATA_HEADER);
         if (strncmp(headers[i].name, METADATA_HEADER, strlen(METADATA_HEADER)) != 0 ||

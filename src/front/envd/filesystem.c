@@ -33,10 +33,9 @@ static void stat_failed(struct task *t, int status, const char *message)
 
 static void stat_path(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct task *t = task_new(c, sizeof(*t));
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     t->done = reply_entry;
     t->failed = stat_failed;
     if (task_target(t, rpc_str(message, "path"), &request))
@@ -56,10 +55,9 @@ static void make_dir_failed(struct task *t, int status, const char *message)
 
 static void make_dir(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct task *t = task_new(c, sizeof(*t));
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     t->done = reply_entry;
     t->failed = make_dir_failed;
     if (!task_target(t, rpc_str(message, "path"), &request))
@@ -71,11 +69,10 @@ static void make_dir(struct rpc_call *c, json_t *message)
 
 static void move(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(3 * OPS_PATH_MAX);
     struct task *t = task_new(c, sizeof(*t));
     char destination[OPS_PATH_MAX];
 
-    strbuf_init(&request, 3 * OPS_PATH_MAX);
     t->done = reply_entry;
     if (!task_target(t, rpc_str(message, "source"), &request) ||
         !service_path(c, t->user, rpc_str(message, "destination"), destination))
@@ -102,10 +99,9 @@ static void remove_failed(struct task *t, int status, const char *message)
 
 static void remove_path(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct task *t = task_new(c, sizeof(*t));
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     t->done = removed;
     t->failed = remove_failed;
     if (!task_target(t, rpc_str(message, "path"), &request))
@@ -181,11 +177,10 @@ static void list_failed(struct task *t, int status, const char *message)
 
 static void list_dir(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct listing *l = task_new(c, sizeof(*l));
     uint32_t depth = rpc_u32(message, "depth");
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     strbuf_init(&l->out, RPC_REPLY_MAX);
     rpc_list_begin(&l->list, &list_dir_response, c->codec, &l->out);
     l->task.release = list_release;

@@ -34,9 +34,8 @@ static void write_metric(struct strbuf *out, const struct sandbox *b, const stru
 {
     uint64_t cpus = cpu_count(b);
     float pct = (m->cpu_pct > 0 ? m->cpu_pct : 0) / (float)(cpus ? cpus : 1);
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_i64(jw_key(&j, "ts"), m->ms / 1000);
     jw_u64(jw_key(&j, "cpu_count"), cpus);
@@ -61,10 +60,9 @@ static void write_metric(struct strbuf *out, const struct sandbox *b, const stru
 
 static void on_sample(void *arg, const struct metric *m)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
     struct waiting *w = arg;
 
-    strbuf_init(&out, 4096);
     if (w->req) {
         w->req->on_close = NULL;
         if (m) {
@@ -96,13 +94,11 @@ void envd_envs(struct sandbox *b, struct http_req *req)
     } ours[] = {{"E2B_SANDBOX", "true"},
                 {"E2B_SANDBOX_ID", b->id},
                 {"E2B_TEMPLATE_ID", b->spec.template_id}};
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ENVS_MAX);
     const char *key;
     json_t *value;
-    struct json j;
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ENVS_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
         if (json_object_get(b->spec.envs, ours[i].name))

@@ -42,10 +42,9 @@ static void reply_empty_message(struct task *t, const void *result, size_t len)
 
 static void send_signal(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(4096);
     uint32_t number = rpc_u32(message, "signal");
 
-    strbuf_init(&request, 4096);
     if (!process_selector(c, message, &request))
         return;
     if (number != 9 && number != 15) {
@@ -69,10 +68,9 @@ static void resize_failed(struct task *t, int status, const char *message)
 
 static void update(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(4096);
     json_t *pty = json_object_get(message, "pty"), *size = json_object_get(pty, "size");
 
-    strbuf_init(&request, 4096);
     if (!process_selector(c, message, &request))
         return;
     if (!pty) {

@@ -43,10 +43,9 @@ static void unknown_user(struct rpc_call *c, const char *user)
 
 bool service_user(struct rpc_call *c, char ret[OPS_NAME_MAX + 1])
 {
-    AUTO(strbuf_done) struct strbuf credentials = {0};
+    AUTO(strbuf_done) struct strbuf credentials = strbuf_upto(CREDENTIALS_MAX);
     const char *name = ENVD_DEFAULT_USER;
 
-    strbuf_init(&credentials, CREDENTIALS_MAX);
     if (basic_user(c->req, &credentials))
         name = credentials.buf;
     if (!envd_user_valid(name)) {

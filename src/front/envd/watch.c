@@ -109,10 +109,9 @@ static void on_writable(struct rpc_call *c)
 
 void watch_dir(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct watch *w = task_new(c, sizeof(*w));
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     c->req->unawaited = true; /* the client ends the stream when it has seen enough */
     w->flags = watch_flags(message);
     w->task.done = on_done;

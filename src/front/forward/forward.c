@@ -187,9 +187,8 @@ static void on_body_end(struct http_req *req)
 
 static void send_request(struct forward *f)
 {
-    AUTO(strbuf_done) struct strbuf head = {0};
+    AUTO(strbuf_done) struct strbuf head = strbuf_upto(HEAD_MAX);
 
-    strbuf_init(&head, HEAD_MAX);
     request_head_write(&head, f->req, f->host, f->upgrade);
     if (head.truncated) {
         give_up(f, 502, "The request could not be passed on");
@@ -222,9 +221,8 @@ static void on_writable(struct http_req *req)
 static void begin_pipe(struct forward *f)
 {
     struct response *r = &f->response;
-    AUTO(strbuf_done) struct strbuf head = {0};
+    AUTO(strbuf_done) struct strbuf head = strbuf_upto(HEAD_MAX);
 
-    strbuf_init(&head, HEAD_MAX);
     strbuf_addstr(&head, "HTTP/1.1 101 Switching Protocols\r\n");
     for (size_t i = 0; i < r->n_headers; i++)
         if (header_passes(r->headers, r->n_headers, r->headers[i].name) &&
@@ -399,10 +397,9 @@ static void choose_host(struct forward *f)
 
 static void begin(struct forward *f)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct sg_error e = {0};
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_u32(&request, f->port);
     f->call = (struct call){.owner = f,
                             .on_event = on_event,

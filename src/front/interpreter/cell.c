@@ -246,7 +246,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
 static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
 {
     struct cell *c = call->owner;
-    AUTO(strbuf_done) struct strbuf line = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(2 * NOTE_MAX);
     struct wire_reader r;
 
     wire_reader_init(&r, p, len);
@@ -266,7 +266,6 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
     lines_number(&c->lines, number);
     if (!note[0])
         return;
-    strbuf_init(&line, 2 * NOTE_MAX);
     strbuf_addf(&line, "sandglass: %s\n", note);
     lines_output(&c->lines, LINES_STDERR, line.buf, line.len);
 }
@@ -312,9 +311,8 @@ static void on_credit(struct call *call)
 
 static int ask(struct cell *c, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, c->request.context);
     wire_put_str(&request, c->request.language);
     wire_put_u64(&request, c->request.timeout_ms);

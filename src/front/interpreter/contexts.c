@@ -134,12 +134,11 @@ static bool create_done(struct ask *a, const void *result, size_t len)
 
 static void create(struct http_req *req, const char *body, size_t len)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct context_request c;
 
     if (!context_request_parse(req, body, len, &c))
         return;
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, c.language[0] ? c.language : "python");
     wire_put_str(&request, c.cwd);
     ask(req->owner, OP_KERNEL_CREATE, &request);
@@ -155,7 +154,7 @@ void interpreter_create(struct http_req *req)
 
 static void about_context(struct http_req *req, enum chan_op op)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct ask *a = ask_new(req);
 
     a->context = req->params[0];
@@ -163,7 +162,6 @@ static void about_context(struct http_req *req, enum chan_op op)
         refuse_call(req, a->sandbox, ENOENT, "", a->context);
         return;
     }
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, a->context);
     if (op != OP_KERNEL_INTERRUPT)
         replay_forget(a->sandbox, a->context);

@@ -75,11 +75,9 @@ static void end_progress(const struct shown *s)
 
 static void print_json(const char *path, const char *state, const struct backup_report *r)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(JSON_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, JSON_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "path"), path);
     if (state)

@@ -174,11 +174,10 @@ static bool list_one(const struct store_tenant *t, void *arg)
 static int tenant_list(struct store *s, const void *options, struct sg_error *e)
 {
     const struct tenant_options *o = options;
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(LIST_MAX);
     struct json j;
     struct listing l = {.j = o->base.json ? &j : NULL};
 
-    strbuf_init(&out, LIST_MAX);
     jw_init(&j, &out);
     jw_array_begin(&j);
     int r = store_tenants_each(s, list_one, &l, e);

@@ -261,9 +261,8 @@ static void pg_expire(struct ctx_store *s, const char *node, const char *tenant,
 /* "{a,b}" */
 static char *id_array(const char *const *ids, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(16 + n * (ID_LEN + 2));
 
-    strbuf_init(&text, 16 + n * (ID_LEN + 2));
     strbuf_addf(&text, "{");
     for (size_t i = 0; i < n; i++)
         strbuf_addf(&text, "%s%s", i > 0 ? "," : "", ids[i]);
@@ -329,11 +328,9 @@ static void write_add(struct json *j, const struct ctx_usage_add *add)
 static void pg_usage_add(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,
                          ctx_done done, void *arg)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(ADDS_BYTES);
+    struct json j = {.out = &text};
 
-    strbuf_init(&text, ADDS_BYTES);
-    jw_init(&j, &text);
     jw_array_begin(&j);
     for (size_t i = 0; i < n; i++)
         write_add(&j, &adds[i]);

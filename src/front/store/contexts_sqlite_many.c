@@ -209,11 +209,9 @@ void ctx_sqlite_expire(struct ctx_store *base, const char *node, const char *ten
 /* ["id", ...] */
 static char *list_text(const char *const *ids, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(16 + n * (ID_LEN + 4));
+    struct json j = {.out = &text};
 
-    strbuf_init(&text, 16 + n * (ID_LEN + 4));
-    jw_init(&j, &text);
     jw_array_begin(&j);
     for (size_t i = 0; i < n; i++)
         jw_string(&j, ids[i]);

@@ -316,10 +316,9 @@ static int flush_some(struct audit_chain *c, const struct audit_writer *w, bool 
 
 int audit_chain_flush(struct audit_chain *c, const struct audit_writer *w, bool head)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(BATCH_MAX);
     int r = 0;
 
-    strbuf_init(&out, BATCH_MAX);
     while (r == 0 && (c->pending.wait.n > 0 || (head && c->place.since_head > 0)))
         r = flush_some(c, w, head, &out);
     return r;

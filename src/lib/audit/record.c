@@ -72,12 +72,10 @@ static uint32_t take_character(const unsigned char **p)
  * change the direction of writing. */
 static void add_escaped(struct json *j, const char *value)
 {
-    AUTO(strbuf_done) struct strbuf quoted = {0}, ascii = {0};
-    struct json plain;
+    AUTO(strbuf_done) struct strbuf quoted = strbuf_upto(AUDIT_LINE_MAX);
+    AUTO(strbuf_done) struct strbuf ascii = strbuf_upto(AUDIT_LINE_MAX);
+    struct json plain = {.out = &quoted};
 
-    strbuf_init(&quoted, AUDIT_LINE_MAX);
-    strbuf_init(&ascii, AUDIT_LINE_MAX);
-    jw_init(&plain, &quoted);
     jw_string(&plain, value);
     for (const unsigned char *p = (const unsigned char *)quoted.buf; *p;) {
         if (*p < 0x80) {
@@ -135,9 +133,8 @@ void audit_print_record(struct strbuf *out, struct audit_place *p, int64_t time_
                         const struct audit_record *r)
 {
     size_t start = out->len;
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     begin_line(&j, p, time_ms, r->kind);
     add_text(&j, "tenant", r->tenant);
     add_text(&j, "sandbox", r->sandbox);
@@ -162,16 +159,14 @@ void audit_print_record(struct strbuf *out, struct audit_place *p, int64_t time_
 void audit_print_head(struct strbuf *out, struct audit_place *p, int64_t time_ms, uint32_t file,
                       const struct audit_signer *signer)
 {
-    AUTO(strbuf_done) struct strbuf signature = {0};
+    AUTO(strbuf_done) struct strbuf signature = strbuf_upto(256);
     size_t start = out->len;
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     begin_line(&j, p, time_ms, "head");
     jw_u64(jw_key(&j, "file"), file);
     jw_u64(jw_key(&j, "records"), p->records);
     add_text(&j, "prev", p->hash);
-    strbuf_init(&signature, 256);
     audit_sign(signer, out->buf + start, out->len - start, &signature);
     add_text(&j, "signature", signature.buf);
     end_line(out, start, p);

@@ -176,9 +176,8 @@ bool audit_check(const struct audit_signer *s, const void *data, size_t len, con
                  size_t signature_len)
 {
     AUTO(md_free_p) EVP_MD_CTX *c = EVP_MD_CTX_new();
-    AUTO(strbuf_done) struct strbuf bytes = {0};
+    AUTO(strbuf_done) struct strbuf bytes = strbuf_upto(2 * SIGNATURE_LEN);
 
-    strbuf_init(&bytes, 2 * SIGNATURE_LEN);
     return c && signature_len < 2 * SIGNATURE_LEN &&
            base64_decode(&bytes, signature, signature_len) == 0 && bytes.len == SIGNATURE_LEN &&
            EVP_DigestVerifyInit(c, NULL, NULL, NULL, s->key) == 1 &&

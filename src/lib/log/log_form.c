@@ -159,9 +159,8 @@ void log_form_text(const struct log_record *r, struct strbuf *out)
 
 void log_form_json(const struct log_record *r, struct strbuf *out)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     put_fields(&(struct form){out, &j}, r);
     jw_object_end(&j);
