@@ -10,6 +10,7 @@
 #include "cli/client/agents.h"
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
+#include "cli/client/show.h"
 #include "cli/client/url.h"
 
 #define SOURCE_MAX (12u * 1024 * 1024) /* with so much, its base64 still fits into a request */
@@ -153,10 +154,9 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
 static int print_id(const json_t *answer, const struct agents_options *o)
 {
     const char *id = jr_text(answer, "agentId");
-    struct sg_error e;
 
     if (o->base.json)
-        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+        return show_json(answer);
     if (url_is_plain_name(id))
         puts(id);
     return 0;

@@ -190,6 +190,30 @@ int api_list(struct client *c, const char *path, struct json_t **ret, struct sg_
     return err_set(e, SG_ERR_LIMIT, -E2BIG, "the server's list has no end");
 }
 
+int api_pages(struct client *c, const char *path, const char *list, struct json_t **ret,
+              struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *all = NULL;
+    int r = api_call(c, "GET", path, NULL, &all, e);
+
+    for (unsigned n = 0; r == 0 && *jr_text(all, "nextCursor"); n++) {
+        AUTO(strbuf_done) struct strbuf url = strbuf_upto(API_PATH_MAX);
+        AUTO(jr_free_p) json_t *page = NULL;
+
+        if (n == PAGES_MAX)
+            return err_set(e, SG_ERR_LIMIT, -E2BIG, "the server's list has no end");
+        strbuf_addstr(&url, path);
+        url_add_query(&url, "cursor", jr_text(all, "nextCursor"));
+        r = api_call(c, "GET", url.buf, NULL, &page, e);
+        json_array_extend(json_object_get(all, list), json_object_get(page, list));
+        json_t *next = json_object_get(page, "nextCursor");
+        json_object_set_new(all, "nextCursor", next ? json_incref(next) : json_null());
+    }
+    if (r == 0)
+        *ret = steal_ptr(&all);
+    return r;
+}
+
 void api_path(struct strbuf *path, const char *id, const char *rest)
 {
     strbuf_init(path, API_PATH_MAX);

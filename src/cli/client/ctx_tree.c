@@ -2,7 +2,7 @@
 #include "cli/client/api.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
-#include "cli/client/table.h"
+#include "cli/client/show.h"
 #include "cli/client/tree.h"
 #include "cli/client/url.h"
 
@@ -28,10 +28,10 @@ static void add_row(void *arg, const json_t *path, const char *lines)
     ctx_add_status(v->table, *context  ? jr_text(path, "sandboxStatus")
                              : *merged ? "merged"
                                        : "lazy");
-    ctx_add_time(v->table, path, "createdAt");
-    ctx_add_time(v->table, row, "lastUsedAt");
-    ctx_add_time(v->table, row, "expiresAt");
-    table_add(v->table, TABLE_PLAIN, *context ? context : "-");
+    show_time(v->table, path, "createdAt");
+    show_time(v->table, row, "lastUsedAt");
+    show_time(v->table, row, "expiresAt");
+    show_cell(v->table, context);
 }
 
 int ctx_tree_rows(const json_t *paths, const json_t *contexts, unsigned flags, struct table *ret,

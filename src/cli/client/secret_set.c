@@ -6,7 +6,7 @@
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
 #include "cli/client/secret.h"
-#include "cli/client/table.h"
+#include "cli/client/show.h"
 
 #define BODY_MAX (SECRET_VALUE_MAX * 6 + 128 * 1024) /* with every byte of the value escaped */
 
@@ -108,15 +108,14 @@ int secret_set_fn(struct client *c, void *options)
 {
     const struct secret_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf line = strbuf_upto(1024);
     struct sg_error e;
 
     prctl(PR_SET_DUMPABLE, 0); /* no core dump while the value is in our memory */
     if (set(c, o, &answer, &e) < 0)
         return client_fail(&e);
     if (o->base.json)
-        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
-    table_clean(&line, jr_text(answer, "name"), strlen(jr_text(answer, "name")));
-    printf("%s: version %llu\n", line.buf, (unsigned long long)jr_count(answer, "currentVersion"));
+        return show_json(answer);
+    show_say(stdout, "%s: version %llu", jr_text(answer, "name"),
+             (unsigned long long)jr_count(answer, "currentVersion"));
     return 0;
 }
