@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/uv/handle.h"
 #include "front/core/guard.h"
 #include "front/telemetry/figures.h"
 
@@ -174,19 +175,13 @@ static void record(const struct output_filter *o)
     guard_ask(o->front, ASK_RECORD, o->tenant, o->sandbox_id, payload.buf, payload.len, NULL, NULL);
 }
 
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
 void output_filter_free(struct output_filter *o)
 {
     if (!o)
         return;
     if (output_filter_found(o))
         record(o);
-    if (o->timer)
-        uv_close((uv_handle_t *)o->timer, on_timer_closed);
+    alarm_drop(&o->timer);
     for (size_t i = 0; i < OUTPUT_FILTER_STREAMS_; i++)
         sanitise_stream_free(o->streams[i]);
     strbuf_done(&o->out);
@@ -206,11 +201,8 @@ static void watch(struct output_filter *o, bool holds)
 {
     if (!o->on_quiet || (!holds && !o->timer))
         return;
-    if (!o->timer) {
-        o->timer = xcalloc(1, sizeof(*o->timer));
-        uv_timer_init(o->front->loop, o->timer);
-        o->timer->data = o;
-    }
+    if (!o->timer)
+        o->timer = alarm_new(o->front->loop, o);
     if (holds)
         uv_timer_start(o->timer, on_timer, OUTPUT_FILTER_QUIET_MS, 0);
     else

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/channel/wire.h"
+#include "lib/uv/handle.h"
 #include "front/forward/refusal.h"
 #include "front/forward/request_head.h"
 #include "front/forward/response.h"
@@ -45,23 +46,11 @@ struct forward {
     bool over;
 };
 
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
-static void stop_timer(struct forward *f)
-{
-    if (f->silence)
-        uv_close((uv_handle_t *)f->silence, on_timer_closed);
-    f->silence = NULL;
-}
-
 static void on_close(struct http_req *req)
 {
     struct forward *f = req->owner;
 
-    stop_timer(f);
+    alarm_drop(&f->silence);
     call_cancel(&f->call);
     tls_client_free(f->tls);
     response_done(&f->response);
@@ -263,7 +252,7 @@ static void receive(struct forward *f, const char *p, size_t len)
 
     if (f->over)
         return;
-    stop_timer(f);
+    alarm_drop(&f->silence);
     if (!f->piped && response_feed(&f->response, p, len, &used, &e) < 0)
         give_up(f, 502, e.message);
     else if (f->response.state == RESPONSE_DONE)
@@ -447,9 +436,7 @@ void forward_request(struct sandbox *b, unsigned port, struct http_req *req)
     req->on_writable = on_writable;
     req->on_body = on_body;
     req->on_body_end = on_body_end;
-    f->silence = xcalloc(1, sizeof(*f->silence));
-    uv_timer_init(b->front->loop, f->silence);
-    f->silence->data = f;
+    f->silence = alarm_new(b->front->loop, f);
     uv_timer_start(f->silence, on_silence, SILENCE_MAX_MS, 0);
     begin(f);
 }

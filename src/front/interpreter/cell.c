@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/channel/wire.h"
+#include "lib/uv/handle.h"
 #include "front/core/identity.h"
 
 #define KEEPALIVE_MS 5000
@@ -12,18 +13,6 @@
 #define HELD_MAX     (256u * 1024)
 /* Room for a window of unacknowledged bytes that come in frames of one byte each. */
 #define QUEUE_MAX (16u * CHAN_WINDOW)
-
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
-static void stop_timer(struct cell *c)
-{
-    if (c->timer)
-        uv_close((uv_handle_t *)c->timer, on_timer_closed);
-    c->timer = NULL;
-}
 
 /* ---- to the owner ---------------------------------------------------------------------------- */
 
@@ -177,7 +166,7 @@ static void finish(struct cell *c)
         cell_history_end(steal_ptr(&c->cell_history), c->output_filter);
     end_operation(c, failed);
     c->over = true;
-    stop_timer(c);
+    alarm_drop(&c->timer);
     c->on_over(c, failed);
 }
 
@@ -216,7 +205,7 @@ static void give_up(struct cell *c, int status, const char *message)
         err_set(&e, SG_ERR_INVALID, -EIO, "%s", message);
     operation_end(&c->operation, c->sandbox->front, c->sandbox, -EIO, &e, NULL);
     c->over = true;
-    stop_timer(c);
+    alarm_drop(&c->timer);
     call_cancel(&c->call);
     c->on_refused(c, status, message);
 }
@@ -358,9 +347,7 @@ void cell_begin(struct cell *c, struct execute_request *request)
         give_up(c, r == -EPIPE ? CALL_GONE : -r, e.message);
         return;
     }
-    c->timer = xcalloc(1, sizeof(*c->timer));
-    uv_timer_init(c->sandbox->front->loop, c->timer);
-    c->timer->data = c;
+    c->timer = alarm_new(c->sandbox->front->loop, c);
     c->wrote_ms = uv_now(c->sandbox->front->loop);
     uv_timer_start(c->timer, on_timer, PATIENCE_MS, 0);
 }
@@ -374,7 +361,7 @@ void cell_cancel(struct cell *c)
         span_fail(c->operation.span, "cancelled", "its client has disconnected");
     operation_drop(&c->operation);
     c->over = true;
-    stop_timer(c);
+    alarm_drop(&c->timer);
     call_cancel(&c->call);
 }
 

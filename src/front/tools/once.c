@@ -15,6 +15,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/signame.h"
 #include "lib/channel/wire.h"
+#include "lib/uv/handle.h"
 #include "front/e2b/create.h"
 #include "front/core/operation.h"
 #include "front/core/call.h"
@@ -83,17 +84,11 @@ static void end_sandbox(struct once *o)
     sandbox_unref(steal_ptr(&o->sandbox));
 }
 
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
 static void once_free(struct once *o)
 {
     operation_drop(&o->operation);
     end_sandbox(o);
-    if (o->timer)
-        uv_close((uv_handle_t *)o->timer, on_timer_closed);
+    alarm_drop(&o->timer);
     json_decref(o->request.body);
     strbuf_done(&o->out);
     strbuf_done(&o->err);
@@ -141,9 +136,7 @@ static void finish(struct once *o)
         tell(o);
         return;
     }
-    o->timer = xcalloc(1, sizeof(*o->timer));
-    uv_timer_init(o->front->loop, o->timer);
-    o->timer->data = o;
+    o->timer = alarm_new(o->front->loop, o);
     uv_timer_start(o->timer, on_timer, 0, 0);
 }
 
