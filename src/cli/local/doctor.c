@@ -74,7 +74,7 @@ static void examine(const struct check_group *g, struct json *j, bool colour,
     if (!j)
         printf("%s%s%s\n", colour ? "\033[1m" : "", g->title, colour ? "\033[0m" : "");
     for (size_t i = 0; i < g->n; i++) {
-        struct check_result r = {0};
+        struct check_result r = {.about = g->checks[i].about};
 
         g->checks[i].probe(&r);
         count[r.state]++;
