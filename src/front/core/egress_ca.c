@@ -59,21 +59,7 @@ struct pouring {
     struct call call;
     struct install *install;
     char *text;
-    size_t len, sent;
 };
-
-static void pour(struct call *c)
-{
-    struct pouring *p = CONTAINER_OF(c, struct pouring, call);
-    size_t room = call_credit(c), left = p->len - p->sent, n = room < left ? room : left;
-
-    if (left == 0)
-        return;
-    call_send(c, 0, p->text + p->sent, n);
-    p->sent += n;
-    if (p->sent == p->len)
-        call_eof(c);
-}
 
 static void on_written(struct call *c, int status, const char *message, const void *result,
                        size_t len)
@@ -94,24 +80,15 @@ static void on_written(struct call *c, int status, const char *message, const vo
 static void write_file(struct install *i, const char *path, char *text)
 {
     struct pouring *p = xcalloc(1, sizeof(*p));
-    AUTO(strbuf_done) struct strbuf q = strbuf_upto(1024);
 
-    *p = (struct pouring){.install = i, .text = text, .len = strlen(text)};
-    wire_put_str(&q, "root");
-    wire_put_str(&q, path);
-    wire_put_u32(&q, 0644);
-    wire_put_u32(&q, FILE_PARENTS);
-    wire_put_u32(&q, 0);
-    p->call.uncounted = true;
-    p->call.on_end = on_written;
-    p->call.on_credit = pour;
-    if (call_begin(&p->call, i->sandbox, OP_FILE_WRITE, &q, NULL) < 0) {
+    *p = (struct pouring){.install = i, .text = text};
+    p->call = (struct call){.uncounted = true, .on_end = on_written};
+    i->writing++;
+    if (call_write_file(&p->call, i->sandbox, "root", path, text, strlen(text), NULL) < 0) {
+        i->writing--;
         free(p->text);
         free(p);
-        return;
     }
-    i->writing++;
-    pour(&p->call);
 }
 
 /* Cuts out the certificate of an earlier policy, or of the sandbox that this one was copied

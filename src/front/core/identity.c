@@ -23,23 +23,12 @@ static void on_written(struct call *c, int status, const char *message, const vo
 static void write_file(struct sandbox *b, const char *path, const char *text)
 {
     struct call *c = xcalloc(1, sizeof(*c));
-    AUTO(strbuf_done) struct strbuf q = strbuf_upto(1024);
 
-    wire_put_str(&q, "root");
-    wire_put_str(&q, path);
-    wire_put_u32(&q, 0644);
-    wire_put_u32(&q, FILE_PARENTS);
-    wire_put_u32(&q, 0);
-    c->owner = (void *)(uintptr_t)path;
-    c->uncounted = true;
-    c->on_end = on_written;
-    if (call_begin(c, b, OP_FILE_WRITE, &q, NULL) < 0) {
+    *c = (struct call){.owner = (void *)(uintptr_t)path, .uncounted = true, .on_end = on_written};
+    if (call_write_file(c, b, "root", path, text, strlen(text), NULL) < 0)
         free(c);
-        return;
-    }
-    sandbox_ref(b);
-    call_send(c, 0, text, strlen(text));
-    call_eof(c);
+    else
+        sandbox_ref(b);
 }
 
 void identity_write(struct sandbox *b)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/channel/wire.h"
 #include "front/core/call.h"
 #include "front/core/lifecycle.h"
 
@@ -91,12 +92,31 @@ static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const vo
         chan_consumed(c, s, len);
 }
 
+static void pour_on(struct call *c)
+{
+    size_t n = call_credit(c);
+
+    n = n < c->pouring_len ? n : c->pouring_len;
+    if (n > 0)
+        call_send(c, CHAN_STDIN, c->pouring, n);
+    c->pouring += n;
+    c->pouring_len -= n;
+    if (c->pouring_len > 0)
+        return;
+    c->pouring = NULL;
+    call_eof(c);
+    if (c->on_credit)
+        c->on_credit(c);
+}
+
 static void on_credit(struct chan *c, struct chan_stream *s)
 {
     struct call *call = chan_stream_owner(s);
 
     (void)c;
-    if (call && call->on_credit)
+    if (call && call->pouring)
+        pour_on(call);
+    else if (call && call->on_credit)
         call->on_credit(call);
 }
 
@@ -239,6 +259,29 @@ void call_eof(struct call *c)
         return;
     chan_eof(c->via->chan, c->stream);
     watch(c->via);
+}
+
+void call_pour(struct call *c, const void *p, size_t len)
+{
+    c->pouring = p ? p : "";
+    c->pouring_len = len;
+    pour_on(c);
+}
+
+int call_write_file(struct call *c, struct sandbox *b, const char *user, const char *path,
+                    const void *p, size_t len, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
+
+    wire_put_str(&request, user);
+    wire_put_str(&request, path);
+    wire_put_u32(&request, 0644);
+    wire_put_u32(&request, FILE_PARENTS);
+    wire_put_u32(&request, 0); /* no metadata */
+    int r = call_begin(c, b, OP_FILE_WRITE, &request, e);
+    if (r == 0)
+        call_pour(c, p, len);
+    return r;
 }
 
 void call_control(struct call *c, enum chan_control what, const void *p, size_t len)

@@ -23,7 +23,6 @@ struct running {
     size_t context, cell; /* the cell that runs now: indices */
     struct call call;
     struct cell_history_sum sum;
-    size_t sent;
     uint64_t until_ns;
     void (*done)(void *arg, int r, const struct sg_error *e);
     void *arg;
@@ -115,29 +114,6 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
     call_consumed(call, len);
 }
 
-static void send_code(struct running *r)
-{
-    const json_t *code = json_object_get(cell_now(r), "code");
-    size_t n = call_credit(&r->call), left = json_string_length(code) - r->sent;
-
-    n = n < left ? n : left;
-    if (n > 0)
-        call_send(&r->call, CHAN_STDIN, json_string_value(code) + r->sent, n);
-    r->sent += n;
-    if (n == left) {
-        r->sent = SIZE_MAX;
-        call_eof(&r->call);
-    }
-}
-
-static void on_credit(struct call *call)
-{
-    struct running *r = call->owner;
-
-    if (r->sent != SIZE_MAX)
-        send_code(r);
-}
-
 static void compare(struct running *r)
 {
     enum sanitise_mode mode = output_filter_mode_of(r->sandbox->front, r->sandbox->spec.tenant,
@@ -199,6 +175,7 @@ static uint64_t limit_ms(const struct running *r)
 static void run_cell(struct running *r)
 {
     AUTO(strbuf_done) struct strbuf q = strbuf_upto(OPS_OPEN_MAX);
+    const json_t *code = json_object_get(cell_now(r), "code");
     struct sg_error e = {0};
     int res;
 
@@ -207,12 +184,7 @@ static void run_cell(struct running *r)
     wire_put_u64(&q, limit_ms(r));
     identity_put_envs(r->sandbox, NULL, NULL, &q);
     envs_put(json_object_get(cell_now(r), "envs"), &q);
-    r->sent = 0;
-    r->call = (struct call){.owner = r,
-                            .uncounted = true,
-                            .on_data = on_data,
-                            .on_credit = on_credit,
-                            .on_end = on_end};
+    r->call = (struct call){.owner = r, .uncounted = true, .on_data = on_data, .on_end = on_end};
     cell_history_sum_init(&r->sum);
     res = call_begin(&r->call, r->sandbox, OP_KERNEL_EXECUTE, &q, &e);
     if (res < 0) {
@@ -220,7 +192,7 @@ static void run_cell(struct running *r)
         finish(r, res, &e);
         return;
     }
-    send_code(r);
+    call_pour(&r->call, json_string_value(code), json_string_length(code));
 }
 
 static void next(struct running *r)

@@ -273,27 +273,12 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
         give_up(c, ENOMEM, "the server has no memory for the cell's output");
 }
 
-static void send_code(struct cell *c)
-{
-    struct execute_request *r = &c->request;
-    size_t n = call_credit(&c->call), left = r->code_len - c->sent;
-
-    n = n < left ? n : left;
-    if (n > 0)
-        call_send(&c->call, CHAN_STDIN, r->code + c->sent, n);
-    c->sent += n;
-    if (n < left)
-        return;
-    call_eof(&c->call);
-    json_decref(steal_ptr(&r->body));
-}
-
+/* The code is sent. The cell may run for long, so the body is freed early. */
 static void on_credit(struct call *call)
 {
     struct cell *c = call->owner;
 
-    if (c->request.body)
-        send_code(c);
+    json_decref(steal_ptr(&c->request.body));
 }
 
 /* ---- from the owner -------------------------------------------------------------------------- */
@@ -310,7 +295,7 @@ static int ask(struct cell *c, struct sg_error *e)
     sandbox_cork(c->sandbox);
     int r = call_begin(&c->call, c->sandbox, OP_KERNEL_EXECUTE, &request, e);
     if (r == 0)
-        send_code(c);
+        call_pour(&c->call, c->request.code, c->request.code_len);
     sandbox_uncork(c->sandbox);
     return r;
 }
