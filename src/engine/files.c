@@ -48,9 +48,8 @@ struct file_read {
     struct strbuf data;
 };
 
-static void keep(struct call *c, uint8_t sub, const void *p, size_t len)
+static void keep(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
-    (void)sub;
     strbuf_add(&CONTAINER_OF(c, struct file_read, call)->data, p, len);
 }
 

@@ -15,9 +15,8 @@ struct reading {
     struct strbuf data;
 };
 
-static void keep(struct call *c, uint8_t sub, const void *p, size_t len)
+static void keep(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
-    (void)sub;
     strbuf_add(&CONTAINER_OF(c, struct reading, call)->data, p, len);
 }
 

@@ -55,12 +55,12 @@ static int take_time(void *to, const struct cli_option *o, const char *value, st
     return 0;
 }
 
-static int take_limit(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+static int take_limit(void *to, const struct cli_option *o UNUSED, const char *value,
+                      struct sg_error *e)
 {
     uint64_t n;
     int r = parse_u64("--limit", value, 1, LINES_MAX, &n, e);
 
-    (void)o;
     if (r == 0)
         *(uint32_t *)to = (uint32_t)n;
     return r;
@@ -302,9 +302,8 @@ static const struct action actions[] = {
                 &audit_verify_syntax, NULL},
 };
 
-static int run(const void *arg, size_t i, const void *options, struct sg_error *e)
+static int run(const void *arg UNUSED, size_t i, const void *options, struct sg_error *e)
 {
-    (void)arg;
     if (i == VERIFY)
         return verify(options, e);
     return list(options, i == TAIL ? TAIL_DEFAULT : QUERY_DEFAULT, e);

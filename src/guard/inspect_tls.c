@@ -63,9 +63,8 @@ static int bio_read(BIO *bio, char *p, int n)
     return (int)got;
 }
 
-static long bio_ctrl(BIO *bio, int cmd, long num, void *p)
+static long bio_ctrl(BIO *bio, int cmd, long num UNUSED, void *p UNUSED)
 {
-    (void)num, (void)p;
     if (cmd == BIO_CTRL_EOF)
         return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
     return cmd == BIO_CTRL_FLUSH;

@@ -118,13 +118,12 @@ static int read_stream(struct upstream *u, struct dns_answer *a)
     return r < 0 || a->truncated ? -EBADMSG : 1;
 }
 
-static void on_stream(uv_poll_t *w, int status, int events)
+static void on_stream(uv_poll_t *w, int status, int events UNUSED)
 {
     struct upstream *u = w->data;
     struct dns_answer a;
     int r = 0;
 
-    (void)events;
     if (status < 0)
         r = -EIO;
     else if (u->sent)
@@ -152,14 +151,13 @@ static int go_on_with_stream(struct upstream *u)
 
 /* ---- UDP ------------------------------------------------------------------------------------- */
 
-static void on_datagram(uv_poll_t *w, int status, int events)
+static void on_datagram(uv_poll_t *w, int status, int events UNUSED)
 {
     struct upstream *u = w->data;
     struct dns_answer a;
     uint8_t p[DATAGRAM_MAX];
     int r = status < 0 ? -EIO : 0;
 
-    (void)events;
     for (int i = 0; r == 0 && i < DATAGRAMS_TURN; i++) {
         ssize_t n = recv(u->fd, p, sizeof(p), MSG_TRUNC);
 

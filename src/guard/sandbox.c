@@ -69,16 +69,14 @@ static void rest(struct sandbox *s, uv_poll_t *listener, uv_poll_cb fn)
         alarm_set(s->rest, REST_NS, on_rested);
 }
 
-static void on_tcp(uv_poll_t *w, int status, int events)
+static void on_tcp(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
-    (void)status, (void)events;
     if (!flows_accept(w->data))
         rest(w->data, w, on_tcp);
 }
 
-static void on_udp(uv_poll_t *w, int status, int events)
+static void on_udp(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
-    (void)status, (void)events;
     if (!udp_receive(w->data))
         rest(w->data, w, on_udp);
 }

@@ -171,11 +171,10 @@ static void copy(struct udp_flow *u, int from, int to, uint64_t *total)
     }
 }
 
-static void on_event(uv_poll_t *w, int status, int events)
+static void on_event(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
     struct udp_flow *u = w->data;
 
-    (void)status, (void)events;
     if (w == u->in_watch)
         copy(u, u->inside, u->outside, &u->up);
     else

@@ -59,11 +59,10 @@ static const struct cli_option options[] = {
 };
 static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX};
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     const struct agents_options *o = self;
 
-    (void)rest;
     if (o->base.action == &actions[EXTEND] && !o->timeout_s)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "extend needs --timeout: how long from now on");
     if (o->sandbox && o->conversation)

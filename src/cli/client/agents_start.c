@@ -193,9 +193,8 @@ int agents_extend_fn(struct client *c, void *options)
     return print_id(answer, o);
 }
 
-static int path_of(struct strbuf *path, const char *id, struct sg_error *e)
+static int path_of(struct strbuf *path, const char *id, struct sg_error *e UNUSED)
 {
-    (void)e;
     agents_path(path, id, "");
     return 0;
 }

@@ -68,12 +68,11 @@ int client_seconds(void *to, const struct cli_option *o, const char *value, stru
     return 0;
 }
 
-int client_wait(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+int client_wait(void *to, const struct cli_option *o UNUSED, const char *value, struct sg_error *e)
 {
     uint64_t ms;
     int r = parse_duration_ms("--wait", value, &ms, e);
 
-    (void)o;
     if (r < 0)
         return r;
     if (ms > CLIENT_WAIT_MAX_MS)

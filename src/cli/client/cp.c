@@ -27,12 +27,11 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     return 0;
 }
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     const struct cp_options *o = self;
     AUTO(place_done) struct place from = {0}, to = {0};
 
-    (void)rest;
     if (o->n_args < ARRAY_SIZE(o->args))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "cp needs two places: SRC DST, one of them ID:PATH");

@@ -17,21 +17,19 @@ static int set_metadata(struct create_options *o, const char *pair, struct sg_er
     return 0;
 }
 
-static int apply_metadata(void *self, const struct cli_option *option, const char *value,
+static int apply_metadata(void *self, const struct cli_option *option UNUSED, const char *value,
                           struct sg_error *e)
 {
     int r = client_check_pair("--metadata", value, e);
 
-    (void)option;
     return r < 0 ? r : set_metadata(self, value, e);
 }
 
-static int apply_name(void *self, const struct cli_option *option, const char *value,
+static int apply_name(void *self, const struct cli_option *option UNUSED, const char *value,
                       struct sg_error *e)
 {
     AUTO(free_p) char *pair = NULL;
 
-    (void)option;
     if (!*value)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "--name: the name is empty");
     if (asprintf(&pair, "name=%s", value) < 0)

@@ -110,12 +110,11 @@ static int check_rewind(const struct ctx_options *o, struct sg_error *e)
     return 0;
 }
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     const struct ctx_options *o = self;
     const struct client_action *a = o->base.action;
 
-    (void)rest;
     return a == &actions[RM]       ? check_rm(o, e)
            : a == &actions[BRANCH] ? check_branch(o, e)
            : a == &actions[REWIND] ? check_rewind(o, e)

@@ -32,12 +32,11 @@ struct events_options {
     bool given_after, follow, json;
 };
 
-static int apply_after(void *self, const struct cli_option *option, const char *value,
+static int apply_after(void *self, const struct cli_option *option UNUSED, const char *value,
                        struct sg_error *e)
 {
     struct events_options *o = self;
 
-    (void)option;
     o->given_after = true;
     return parse_u64("--after", value, 0, INT64_MAX, &o->after, e);
 }

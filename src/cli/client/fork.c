@@ -33,11 +33,10 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     return client_check_id(arg, e);
 }
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     const struct fork_options *o = self;
 
-    (void)rest;
     if (!o->id)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
     return 0;

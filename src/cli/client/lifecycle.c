@@ -23,11 +23,10 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     return sandboxes_add_id(&o->ids, arg, e);
 }
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     struct lifecycle_options *o = self;
 
-    (void)rest;
     if (o->all && o->ids.n > 0)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "both --all and ids are given: give one");
     if (!o->all && o->ids.n == 0)
@@ -108,11 +107,10 @@ const struct client_verb kill_verb = {
 
 /* ---- pause ----------------------------------------------------------------------------------- */
 
-static int pause_one(struct client *c, const char *id, void *arg, struct sg_error *e)
+static int pause_one(struct client *c, const char *id, void *arg UNUSED, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
 
-    (void)arg;
     api_path(&path, id, "/pause");
     payload_empty(&body);
     return name_sandbox(api_call(c, "POST", path.buf, &body, NULL, e), id, e);

@@ -32,25 +32,23 @@ struct position {
     size_t n_seen, cap;
 };
 
-static int apply_level(void *self, const struct cli_option *option, const char *value,
+static int apply_level(void *self, const struct cli_option *option UNUSED, const char *value,
                        struct sg_error *e)
 {
     struct logs_options *o = self;
 
-    (void)option;
     if (journal_level_parse(value, &o->level) < 0)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "--level '%.64s' is not debug, info, warn or error", value);
     return 0;
 }
 
-static int apply_since(void *self, const struct cli_option *option, const char *value,
+static int apply_since(void *self, const struct cli_option *option UNUSED, const char *value,
                        struct sg_error *e)
 {
     struct logs_options *o = self;
     uint64_t ms;
 
-    (void)option;
     if (when_parse_ms(value, &o->since_ms) == 0)
         return 0;
     if (parse_duration_ms("--since", value, &ms, NULL) < 0 || ms > INT64_MAX / 2)
@@ -73,11 +71,10 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     return client_check_id(arg, e);
 }
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     const struct logs_options *o = self;
 
-    (void)rest;
     if (o->server && o->id)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "--server is about all sandboxes: use --sandbox '%.64s' to see one", o->id);

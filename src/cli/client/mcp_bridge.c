@@ -203,9 +203,8 @@ static void loop(struct mcp_bridge *b)
 
 /* ---- the end of the session ------------------------------------------------------------------ */
 
-static size_t ignore(char *data, size_t size, size_t n, void *arg)
+static size_t ignore(char *data UNUSED, size_t size, size_t n, void *arg UNUSED)
 {
-    (void)data, (void)arg;
     return size * n;
 }
 

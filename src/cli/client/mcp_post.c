@@ -25,9 +25,8 @@ void mcp_each_request(const json_t *message, void (*fn)(void *arg, const json_t 
     }
 }
 
-static void count(void *arg, const json_t *id)
+static void count(void *arg, const json_t *id UNUSED)
 {
-    (void)id;
     ++*(size_t *)arg;
 }
 

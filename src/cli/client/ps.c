@@ -11,12 +11,11 @@ struct ps_options {
     bool quiet, json;
 };
 
-static int apply_metadata(void *self, const struct cli_option *option, const char *value,
+static int apply_metadata(void *self, const struct cli_option *option UNUSED, const char *value,
                           struct sg_error *e)
 {
     struct ps_options *o = self;
 
-    (void)option;
     if (o->filter.n_pairs == SANDBOXES_PAIRS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "--metadata: more than %d of them",
                        SANDBOXES_PAIRS_MAX);

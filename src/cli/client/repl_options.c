@@ -49,11 +49,10 @@ static const struct cli_option options[] = {
 };
 const struct cli_syntax repl_syntax = {options, ARRAY_SIZE(options), positional, 0};
 
-int repl_options_check(void *self, char **rest, struct sg_error *e)
+int repl_options_check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     struct repl_options *o = self;
 
-    (void)rest;
     if (o->context && !o->id)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "--context is of a sandbox: give the id of that too");

@@ -16,9 +16,9 @@ static const struct client_action actions[] = {
     [RM] = {"rm", "NAME...", 1, CLIENT_ARGS_MAX, secret_rm_fn, NULL},
 };
 
-static int check_argument(const struct client_actions *o, const char *arg, struct sg_error *e)
+static int check_argument(const struct client_actions *o UNUSED, const char *arg,
+                          struct sg_error *e)
 {
-    (void)o;
     if (url_is_plain_name(arg))
         return 0;
     return err_set(e, SG_ERR_INVALID, -EINVAL,

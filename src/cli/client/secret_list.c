@@ -86,9 +86,8 @@ int secret_show_fn(struct client *c, void *options)
 
 /* ---- rm -------------------------------------------------------------------------------------- */
 
-static int path_of(struct strbuf *path, const char *name, struct sg_error *e)
+static int path_of(struct strbuf *path, const char *name, struct sg_error *e UNUSED)
 {
-    (void)e;
     secret_path(path, name);
     return 0;
 }

@@ -6,10 +6,9 @@
 #include "engine/sandbox.h"
 
 /* The engine has one template, and knows it by both names, as a server does. */
-static int apply_template(void *self, const struct cli_option *option, const char *value,
-                          struct sg_error *e)
+static int apply_template(void *self UNUSED, const struct cli_option *option UNUSED,
+                          const char *value, struct sg_error *e)
 {
-    (void)self, (void)option;
     if (strcmp(value, "base") == 0 || strcmp(value, "code-interpreter-v1") == 0)
         return 0;
     return err_set(e, SG_ERR_INVALID, -EINVAL,
@@ -18,12 +17,11 @@ static int apply_template(void *self, const struct cli_option *option, const cha
                    value);
 }
 
-static int apply_source(void *self, const struct cli_option *option, const char *value,
+static int apply_source(void *self, const struct cli_option *option UNUSED, const char *value,
                         struct sg_error *e)
 {
     struct acp_options *o = self;
 
-    (void)option;
     if (!*value)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "--source: the path is empty");
     if (o->source)
@@ -32,12 +30,11 @@ static int apply_source(void *self, const struct cli_option *option, const char 
     return 0;
 }
 
-static int apply_into(void *self, const struct cli_option *option, const char *value,
+static int apply_into(void *self, const struct cli_option *option UNUSED, const char *value,
                       struct sg_error *e)
 {
     struct acp_options *o = self;
 
-    (void)option;
     if (!*value || strlen(value) >= PATH_MAX / 2)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "--into '%.64s' is not a path inside the sandbox", value);
@@ -79,14 +76,13 @@ static int split_hosts(struct acp_secret *s, char *rest, struct sg_error *e)
     return 0;
 }
 
-static int apply_secret(void *self, const struct cli_option *option, const char *value,
+static int apply_secret(void *self, const struct cli_option *option UNUSED, const char *value,
                         struct sg_error *e)
 {
     struct acp_options *o = self;
     struct acp_secret *s = &o->secrets[o->n_secrets];
     char *at, *equals;
 
-    (void)option;
     if (o->n_secrets == ACP_SECRETS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "--secret: more than %d secrets",
                        ACP_SECRETS_MAX);

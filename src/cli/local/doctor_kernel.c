@@ -135,12 +135,11 @@ static void check_landlock(struct check_result *r)
 }
 
 /* Traces a child process, as the warden does to copy warm interpreters. */
-static int try_trace(void *arg)
+static int try_trace(void *arg UNUSED)
 {
     pid_t pid = fork();
     int r;
 
-    (void)arg;
     if (pid < 0)
         return -errno;
     if (pid == 0)

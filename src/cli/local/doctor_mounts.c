@@ -113,21 +113,19 @@ static int idmapped_tree(int dirfd, const char *path, int *ret_fd)
 
 /* ---- what is tried --------------------------------------------------------------------------- */
 
-static int try_mount_api(void *arg)
+static int try_mount_api(void *arg UNUSED)
 {
     AUTO(close_p) int fd = -1;
     int r = private_mounts();
 
-    (void)arg;
     return r < 0 ? r : new_tmpfs(&fd);
 }
 
-static int try_idmapped_tmpfs(void *arg)
+static int try_idmapped_tmpfs(void *arg UNUSED)
 {
     AUTO(close_p) int fd = -1, tree = -1;
     int r = private_mounts();
 
-    (void)arg;
     if (r == 0)
         r = new_tmpfs(&fd);
     if (r < 0)
@@ -137,12 +135,11 @@ static int try_idmapped_tmpfs(void *arg)
     return idmapped_tree(AT_FDCWD, SCRATCH, &tree);
 }
 
-static int try_idmapped_path(void *arg)
+static int try_idmapped_path(void *arg UNUSED)
 {
     AUTO(close_p) int tree = -1;
     int r = private_mounts();
 
-    (void)arg;
     return r < 0 ? r : idmapped_tree(AT_FDCWD, TEMPLATES, &tree);
 }
 
@@ -162,12 +159,11 @@ static int mount_overlay(int lower)
     return fd < 0 ? -errno : 0;
 }
 
-static int try_overlay(void *arg)
+static int try_overlay(void *arg UNUSED)
 {
     AUTO(close_p) int tmpfs = -1, lower = -1;
     int r = private_mounts();
 
-    (void)arg;
     if (r == 0)
         r = new_tmpfs(&tmpfs);
     if (r < 0)
@@ -181,13 +177,12 @@ static int try_overlay(void *arg)
 
 /* Tries what a live fork needs: an overlay of layers that are named one by one, on mounts that are
  * attached nowhere, one of them with mapped ids; and an overlay that becomes read-only. */
-static int try_layer_stack(void *arg)
+static int try_layer_stack(void *arg UNUSED)
 {
     AUTO(close_p) int tmpfs = -1, mapped = -1, fs = -1, root = -1, pick = -1;
     char lower[40], below[40], upper[40], work[40];
     int r = private_mounts();
 
-    (void)arg;
     if (r == 0)
         r = new_tmpfs(&tmpfs);
     if (r < 0)

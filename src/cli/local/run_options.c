@@ -46,24 +46,22 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     return set_source(self, source, arg, e);
 }
 
-static int apply_file(void *self, const struct cli_option *option, const char *value,
+static int apply_file(void *self, const struct cli_option *option UNUSED, const char *value,
                       struct sg_error *e)
 {
     enum run_source source = strcmp(value, "-") == 0 ? RUN_SOURCE_STDIN : RUN_SOURCE_FILE;
 
-    (void)option;
     if (!*value)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "--file: the name of the file is empty");
     return set_source(self, source, value, e);
 }
 
-static int apply_language(void *self, const struct cli_option *option, const char *value,
+static int apply_language(void *self, const struct cli_option *option UNUSED, const char *value,
                           struct sg_error *e)
 {
     struct run_options *o = self;
     int r = sg_language_parse(value, &o->language, e);
 
-    (void)option;
     o->language_given = true;
     return r < 0 ? err_wrap(e, r, "--language") : 0;
 }

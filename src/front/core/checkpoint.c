@@ -238,9 +238,8 @@ void checkpoint_drop(struct checkpoint *c)
     checkpoint_unref(c);
 }
 
-static void on_forgotten(void *arg, const struct order_answer *a, int fd)
+static void on_forgotten(void *arg UNUSED, const struct order_answer *a UNUSED, int fd)
 {
-    (void)arg, (void)a;
     close_p(&fd);
 }
 

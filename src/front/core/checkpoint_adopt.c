@@ -29,13 +29,12 @@ static void finish(struct adopting *a, int r, const struct sg_error *e)
     free(a);
 }
 
-static void on_end(struct call *call, int status, const char *message, const void *result,
-                   size_t len)
+static void on_end(struct call *call, int status, const char *message, const void *result UNUSED,
+                   size_t len UNUSED)
 {
     struct adopting *a = call->owner;
     struct sg_error e = {0};
 
-    (void)result, (void)len;
     if (status == 0) {
         finish(a, 0, NULL);
     } else if (status == ENOENT && !a->gone) {

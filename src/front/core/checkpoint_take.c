@@ -214,15 +214,14 @@ static void on_hold_event(struct call *call, uint8_t what, const void *p, size_t
 
 /* The call ended before the agent held its cells or, if the order was sent, by itself while the
  * warden works: then the warden's answer decides. */
-static void on_hold_end(struct call *call, int status, const char *message, const void *result,
-                        size_t len)
+static void on_hold_end(struct call *call, int status, const char *message,
+                        const void *result UNUSED, size_t len UNUSED)
 {
     struct taking *t = call->owner;
     struct sg_error e = {0};
     json_t *report = NULL;
     int r;
 
-    (void)result, (void)len;
     if (t->ordered)
         return;
     if (status == CALL_GONE) {
@@ -257,13 +256,12 @@ static void hold(struct taking *t)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *unused)
+static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *unused UNUSED)
 {
     struct taking *t = arg;
     struct checkpoint *c = t->made;
     struct sg_error e = {0};
 
-    (void)unused;
     if (b->state != SANDBOX_RUNNING) {
         finish(t, checkpoint_no_sandbox(b, &e), &e, NULL);
         return;

@@ -84,9 +84,8 @@ static void made(struct making *m, int r, const struct sg_error *e)
     free(m);
 }
 
-static void on_time(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_time(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
 {
-    (void)b;
     made(arg, r, e);
 }
 
@@ -182,11 +181,10 @@ struct warm {
 };
 
 static void on_warm(void *arg, struct sandbox *b, int r, const struct sg_error *e,
-                    const json_t *report)
+                    const json_t *report UNUSED)
 {
     AUTO(free_p) struct warm *w = arg;
 
-    (void)report;
     w->done(w->arg, b, r, e);
 }
 
@@ -301,13 +299,12 @@ static void on_rewound(void *arg, const struct order_answer *a, int fd)
                          on_rewound_adopted, w);
 }
 
-static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *unused)
+static void begin(void *arg, struct sandbox *b, int r UNUSED, const struct sg_error *unused UNUSED)
 {
     struct rewinding *w = arg;
     struct sg_error e = {0};
     struct order o;
 
-    (void)r, (void)unused;
     if (!w->to->kernels && !w->files_do && checkpoint_had_kernels(w->to)) {
         back(w, checkpoint_say_lost(w->to, &e), &e);
         return;
@@ -364,12 +361,11 @@ static void on_timer_closed(uv_handle_t *h)
 
 static void on_again(uv_timer_t *t);
 
-static void on_finished(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
-                        const json_t *report)
+static void on_finished(void *arg, struct checkpoint *c UNUSED, int r, const struct sg_error *e,
+                        const json_t *report UNUSED)
 {
     struct finishing *x = arg;
 
-    (void)c, (void)report;
     if (r == -EALREADY && x->tries++ < FINISH_TRIES) {
         uv_timer_start(&x->timer, on_again, FINISH_EVERY_MS, 0);
         return;
@@ -394,11 +390,10 @@ static void on_again(uv_timer_t *t)
         on_finished(x, NULL, err_set(&e, SG_ERR_GONE, -ESTALE, "the checkpoint is gone"), &e, NULL);
 }
 
-static bool finish_one(struct sandbox *b, void *arg)
+static bool finish_one(struct sandbox *b, void *arg UNUSED)
 {
     struct finishing *x;
 
-    (void)arg;
     if (!b->spec.goes_back[0])
         return true;
     x = xcalloc(1, sizeof(*x));

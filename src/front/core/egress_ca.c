@@ -61,13 +61,12 @@ struct pouring {
     char *text;
 };
 
-static void on_written(struct call *c, int status, const char *message, const void *result,
-                       size_t len)
+static void on_written(struct call *c, int status, const char *message, const void *result UNUSED,
+                       size_t len UNUSED)
 {
     struct pouring *p = CONTAINER_OF(c, struct pouring, call);
     struct install *i = p->install;
 
-    (void)result, (void)len;
     if (status != 0)
         complain(i, status > 0 ? message : "the sandbox has ended");
     free(p->text);
@@ -125,26 +124,24 @@ static void write_all(struct install *i)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void on_bundle_data(struct call *c, uint8_t sub, const void *p, size_t len)
+static void on_bundle_data(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
     struct install *i = CONTAINER_OF(c, struct install, read);
 
-    (void)sub;
     strbuf_add(&i->bundle, p, len);
     call_consumed(c, len);
 }
 
-static void on_bundle_event(struct call *c, uint8_t what, const void *p, size_t len)
+static void on_bundle_event(struct call *c UNUSED, uint8_t what UNUSED, const void *p UNUSED,
+                            size_t len UNUSED)
 {
-    (void)c, (void)what, (void)p, (void)len;
 }
 
-static void on_bundle(struct call *c, int status, const char *message, const void *result,
-                      size_t len)
+static void on_bundle(struct call *c, int status, const char *message UNUSED,
+                      const void *result UNUSED, size_t len UNUSED)
 {
     struct install *i = CONTAINER_OF(c, struct install, read);
 
-    (void)message, (void)result, (void)len;
     if (status == CALL_GONE) {
         install_end(i);
         return;

@@ -370,23 +370,20 @@ void events_since(struct front *f, const char *tenant, uint64_t after,
     }
 }
 
-uint64_t events_last(const struct front *f)
+uint64_t events_last(const struct front *f UNUSED)
 {
-    (void)f;
     return events.last;
 }
 
-uint64_t events_gone(const struct front *f, const char *tenant)
+uint64_t events_gone(const struct front *f UNUSED, const char *tenant)
 {
     uint64_t own = tenant && events.on ? share_of(tenant)->gone : 0;
 
-    (void)f;
     return own > events.gone ? own : events.gone;
 }
 
-void events_watch(struct front *f, struct event_watch *w)
+void events_watch(struct front *f UNUSED, struct event_watch *w)
 {
-    (void)f;
     list_push(&events.watches, &w->link);
 }
 

@@ -110,9 +110,8 @@ static void on_told(void)
         finish();
 }
 
-static void on_late(uv_timer_t *timer)
+static void on_late(uv_timer_t *timer UNUSED)
 {
-    (void)timer;
     finish();
 }
 

@@ -9,10 +9,9 @@
 
 #define DIR "/run/e2b/."
 
-static void on_written(struct call *c, int status, const char *message, const void *result,
-                       size_t len)
+static void on_written(struct call *c, int status, const char *message, const void *result UNUSED,
+                       size_t len UNUSED)
 {
-    (void)result, (void)len;
     if (status > 0)
         sandbox_log_add(&c->sandbox->log, LOG_WARN, FAULT_INFRASTRUCTURE, 0,
                         "%s could not be written: %s", (const char *)c->owner, message);

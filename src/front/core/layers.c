@@ -35,11 +35,10 @@ static void on_saved(void *arg, const struct order_answer *a, int fd)
     free(s);
 }
 
-static void save_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void save_again(void *arg, struct sandbox *b, int r UNUSED, const struct sg_error *e UNUSED)
 {
     AUTO(free_p) struct saving *s = arg;
 
-    (void)r, (void)e;
     struct trace_ref before = operation_enter(&s->operation.trace);
     sandbox_snapshot(b, s->snapshot, s->durable, s->done, s->arg);
     operation_leave(&before);

@@ -346,11 +346,10 @@ static void on_paused(void *arg, const struct order_answer *a, int fd)
     transition_end(t, true, r, &e);
 }
 
-static void pause_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void pause_again(void *arg, struct sandbox *b, int r UNUSED, const struct sg_error *e UNUSED)
 {
     struct transition *t = arg;
 
-    (void)r, (void)e;
     struct trace_ref before = operation_enter(&t->operation.trace);
     sandbox_pause(b, t->memory, t->done, t->arg);
     operation_leave(&before);
@@ -424,11 +423,11 @@ static void on_resumed(void *arg, const struct order_answer *a, int fd)
     transition_end(t, true, r, &e);
 }
 
-static void resume_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void resume_again(void *arg, struct sandbox *b, int r UNUSED,
+                         const struct sg_error *e UNUSED)
 {
     struct transition *t = arg;
 
-    (void)r, (void)e;
     struct trace_ref before = operation_enter(&t->operation.trace);
     sandbox_resume(b, t->memory, t->timeout_ms, t->done, t->arg);
     operation_leave(&before);
@@ -474,11 +473,10 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
     warden_order(b->front, &o, -1, on_resumed, t);
 }
 
-static void wake_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void wake_again(void *arg, struct sandbox *b, int r, const struct sg_error *e UNUSED)
 {
     struct transition *t = arg;
 
-    (void)e;
     if (r < 0 && r != -EALREADY)
         t->done(t->arg, b, r, e);
     else
@@ -546,9 +544,8 @@ void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_onl
     warden_order(b->front, &o, -1, on_deadline_set, t);
 }
 
-static void on_noted(void *arg, const struct order_answer *a, int fd)
+static void on_noted(void *arg UNUSED, const struct order_answer *a UNUSED, int fd)
 {
-    (void)arg, (void)a;
     close_p(&fd);
 }
 

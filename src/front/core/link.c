@@ -51,14 +51,13 @@ static void broke(struct link *l, int r)
     sandbox_kill(b, NULL, NULL);
 }
 
-static void on_ready(uv_poll_t *poll, int status, int events)
+static void on_ready(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
     struct link *l = poll->data;
     int r;
 
     struct sandbox *b = sandbox_ref(l->sandbox); /* a callback may drop the last other reference */
 
-    (void)status, (void)events;
     l->pumping = true;
     r = chan_pump(l->chan);
     l->pumping = false;
@@ -71,11 +70,11 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     sandbox_unref(b);
 }
 
-static void on_event(struct chan *c, struct chan_stream *s, uint8_t what, const void *p, size_t len)
+static void on_event(struct chan *c UNUSED, struct chan_stream *s, uint8_t what, const void *p,
+                     size_t len)
 {
     struct call *call = chan_stream_owner(s);
 
-    (void)c;
     if (call && call->on_event)
         call->on_event(call, what, p, len);
 }
@@ -109,23 +108,21 @@ static void pour_on(struct call *c)
         c->on_credit(c);
 }
 
-static void on_credit(struct chan *c, struct chan_stream *s)
+static void on_credit(struct chan *c UNUSED, struct chan_stream *s)
 {
     struct call *call = chan_stream_owner(s);
 
-    (void)c;
     if (call && call->pouring)
         pour_on(call);
     else if (call && call->on_credit)
         call->on_credit(call);
 }
 
-static void on_end(struct chan *c, struct chan_stream *s, int status, const char *message,
+static void on_end(struct chan *c UNUSED, struct chan_stream *s, int status, const char *message,
                    const void *result, size_t len)
 {
     struct call *call = chan_stream_owner(s);
 
-    (void)c;
     if (!call)
         return;
     list_remove(&call->in_link);

@@ -41,12 +41,12 @@ static void finish(struct sample *s, bool ok)
     free(s);
 }
 
-static void on_disk(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_disk(struct call *c, int status, const char *message UNUSED, const void *result,
+                    size_t len)
 {
     struct sample *s = c->owner;
     struct wire_reader r;
 
-    (void)message;
     wire_reader_init(&r, result, len);
     s->m.disk_total = wire_get_u64(&r);
     s->m.disk_used = wire_get_u64(&r);

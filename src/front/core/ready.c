@@ -42,11 +42,10 @@ static void on_close(struct http_req *req)
     free(a);
 }
 
-static void on_told(void *arg, const struct order_answer *a, int fd)
+static void on_told(void *arg UNUSED, const struct order_answer *a, int fd UNUSED)
 {
     struct asking *first;
 
-    (void)arg, (void)fd;
     ready.asked = false;
     ready.told_ns = clock_ns();
     ready.r = warden_error(a, &ready.e);

@@ -4,9 +4,9 @@
 #include "front/core/call.h"
 #include "front/core/identity.h"
 
-static void on_warm(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_warm(struct call *c, int status, const char *message, const void *result UNUSED,
+                    size_t len UNUSED)
 {
-    (void)result, (void)len;
     if (status > 0)
         sandbox_log_add(&c->sandbox->log, LOG_WARN, FAULT_INFRASTRUCTURE, 0,
                         "No kernel was started: %s", message);

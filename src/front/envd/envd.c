@@ -23,9 +23,8 @@ static void reply_internal_path(struct http_req *req)
     reply_json(req, 404, &out);
 }
 
-static void files_compose(struct sandbox *b, struct http_req *req)
+static void files_compose(struct sandbox *b UNUSED, struct http_req *req)
 {
-    (void)b;
     reply_error(req, 501, "files cannot be composed yet: write the whole file with POST /files");
 }
 

@@ -121,11 +121,10 @@ static void on_entry(struct call *c, uint8_t what, const void *p, size_t len)
         start(d, first, wanted, (uint64_t)size);
 }
 
-static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
+static void on_data(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
     struct download *d = c->owner;
 
-    (void)sub;
     if (len > d->left) {
         call_cancel(c); /* more bytes than announced: no honest agent does that */
         http_abort(d->req);
@@ -140,11 +139,11 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
 
 static void begin(struct download *d);
 
-static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_end(struct call *c, int status, const char *message, const void *result UNUSED,
+                   size_t len UNUSED)
 {
     struct download *d = c->owner;
 
-    (void)result, (void)len;
     if (d->sizing && status == 0) {
         d->sizing = false;
         begin(d);

@@ -105,11 +105,10 @@ static int on_part(void *arg, const char *name, const char *filename, struct sg_
     return u->answered ? err_set(e, SG_ERR_INVALID, -ECANCELED, "answered") : 0;
 }
 
-static int on_part_data(void *arg, const char *data, size_t len, struct sg_error *e)
+static int on_part_data(void *arg, const char *data, size_t len, struct sg_error *e UNUSED)
 {
     struct upload *u = arg;
 
-    (void)e;
     if (!u->wanted)
         return 0;
     u->stray -= len;
@@ -117,11 +116,10 @@ static int on_part_data(void *arg, const char *data, size_t len, struct sg_error
     return 0;
 }
 
-static int on_part_end(void *arg, struct sg_error *e)
+static int on_part_end(void *arg, struct sg_error *e UNUSED)
 {
     struct upload *u = arg;
 
-    (void)e;
     if (u->wanted)
         sink_end(&u->sink);
     return 0;

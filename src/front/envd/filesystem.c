@@ -82,9 +82,8 @@ static void move(struct rpc_call *c, json_t *message)
     task_begin(t, OP_FILE_MOVE, &request);
 }
 
-static void removed(struct task *t, const void *result, size_t len)
+static void removed(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
-    (void)result, (void)len;
     rpc_reply(t->rpc, NULL);
 }
 
@@ -150,12 +149,11 @@ static void list_event(struct call *call, uint8_t what, const void *p, size_t le
                  "there are too many entries in %s: list a smaller depth", l->task.path);
 }
 
-static void list_done(struct task *t, const void *result, size_t len)
+static void list_done(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
     struct listing *l = CONTAINER_OF(t, struct listing, task);
     struct strbuf out;
 
-    (void)result, (void)len;
     rpc_list_end(&l->list);
     out = l->out; /* the answer outlives the task */
     strbuf_init(&l->out, 0);

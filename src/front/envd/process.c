@@ -34,9 +34,8 @@ bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *reques
 
 /* ---- SendSignal, Update ---------------------------------------------------------------------- */
 
-static void reply_empty_message(struct task *t, const void *result, size_t len)
+static void reply_empty_message(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
-    (void)result, (void)len;
     rpc_reply(t->rpc, NULL);
 }
 
@@ -97,11 +96,10 @@ static void list_release(struct task *t)
     strbuf_done(&CONTAINER_OF(t, struct listing, task)->data);
 }
 
-static void list_data(struct call *call, uint8_t sub, const void *p, size_t len)
+static void list_data(struct call *call, uint8_t sub UNUSED, const void *p, size_t len)
 {
     struct listing *l = call->owner;
 
-    (void)sub;
     strbuf_add(&l->data, p, len);
     if (l->data.truncated)
         rpc_fail(l->task.rpc, RPC_RESOURCE_EXHAUSTED,
@@ -138,14 +136,13 @@ static json_t *read_process(struct wire_reader *r)
     return info;
 }
 
-static void list_done(struct task *t, const void *result, size_t len)
+static void list_done(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
     struct listing *l = CONTAINER_OF(t, struct listing, task);
     struct strbuf out;
     struct rpc_list list;
     struct wire_reader r;
 
-    (void)result, (void)len;
     strbuf_init(&out, RPC_REPLY_MAX);
     rpc_list_begin(&list, &list_response, t->rpc->codec, &out);
     wire_reader_init(&r, l->data.buf, l->data.len);
@@ -163,11 +160,10 @@ static void list_done(struct task *t, const void *result, size_t len)
     rpc_reply_encoded(t->rpc, &out);
 }
 
-static void list(struct rpc_call *c, json_t *message)
+static void list(struct rpc_call *c, json_t *message UNUSED)
 {
     struct listing *l = task_new(c, sizeof(*l));
 
-    (void)message;
     strbuf_init(&l->data, LIST_MAX);
     l->task.release = list_release;
     l->task.done = list_done;

@@ -228,12 +228,11 @@ static void ended(struct stream *s, const struct ending *ending)
 
 /* A start failed with ENOENT, which is about the program or about its directory. This is the answer
  * of a second call that looked whether the directory exists. */
-static void cwd_looked_at(struct call *call, int status, const char *message, const void *result,
-                          size_t len)
+static void cwd_looked_at(struct call *call, int status, const char *message UNUSED,
+                          const void *result UNUSED, size_t len UNUSED)
 {
     struct stream *s = call->owner;
 
-    (void)message, (void)result, (void)len;
     if (status == CALL_GONE)
         service_gone(s->rpc);
     else if (status == ENOENT)

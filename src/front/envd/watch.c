@@ -94,9 +94,8 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
 }
 
 /* An agent never ends a watch by itself, so this answer makes no sense. */
-static void on_done(struct task *t, const void *result, size_t len)
+static void on_done(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
-    (void)result, (void)len;
     service_nonsense(t->rpc);
 }
 

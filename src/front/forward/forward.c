@@ -261,12 +261,11 @@ static void receive(struct forward *f, const char *p, size_t len)
         write_client(f, p + used, len - used);
 }
 
-static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
+static void on_data(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
     struct forward *f = c->owner;
     struct sg_error e = {0};
 
-    (void)sub;
     if (!f->tls)
         receive(f, p, len);
     else if (tls_client_feed(f->tls, p, len, &e) < 0)
@@ -309,11 +308,10 @@ static void on_tls_sealed(void *arg, const char *p, size_t len)
 static const struct tls_client_handlers tls_handlers = {
     .on_ready = on_tls_ready, .on_plain = on_tls_plain, .on_sealed = on_tls_sealed};
 
-static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
+static void on_event(struct call *c, uint8_t what, const void *p UNUSED, size_t len UNUSED)
 {
     struct forward *f = c->owner;
 
-    (void)p, (void)len;
     if (what != EVENT_STARTED || f->connected)
         return;
     f->connected = true;
@@ -323,12 +321,12 @@ static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
         send_request(f);
 }
 
-static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_end(struct call *c, int status, const char *message UNUSED,
+                   const void *result UNUSED, size_t len UNUSED)
 {
     struct forward *f = c->owner;
     struct sg_error e = {0};
 
-    (void)message, (void)result, (void)len;
     if (f->over)
         return;
     if (status == 0 && (f->piped || response_eof(&f->response, &e) == 0)) {

@@ -108,9 +108,8 @@ static void on_context(struct call *call, uint8_t what, const void *p, size_t le
         nonsense(a);
 }
 
-static bool list_done(struct ask *a, const void *result, size_t len)
+static bool list_done(struct ask *a, const void *result UNUSED, size_t len UNUSED)
 {
-    (void)result, (void)len;
     jw_array_end(&a->json);
     return true;
 }

@@ -19,10 +19,9 @@ struct key_options {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static int apply_sanitise(void *self, const struct cli_option *option, const char *value,
+static int apply_sanitise(void *self, const struct cli_option *option UNUSED, const char *value,
                           struct sg_error *e)
 {
-    (void)option;
     return manage_sanitise(value, &((struct key_options *)self)->sanitise, e);
 }
 

@@ -65,12 +65,11 @@ static int apply_limit(void *self, const struct cli_option *option, const char *
     return normal ? 0 : settings_set(&o->own, settings[which], what, value, e);
 }
 
-static int apply_sanitise(void *self, const struct cli_option *option, const char *value,
+static int apply_sanitise(void *self, const struct cli_option *option UNUSED, const char *value,
                           struct sg_error *e)
 {
     struct tenant_options *o = self;
 
-    (void)option;
     o->sanitises = true;
     o->sanitise = 0;
     return strcmp(value, "default") == 0 ? 0 : manage_sanitise(value, &o->sanitise, e);

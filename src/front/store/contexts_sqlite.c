@@ -52,9 +52,8 @@ static void on_check(uv_check_t *check)
     deliver_all(check->data);
 }
 
-static void on_idle(uv_idle_t *idle)
+static void on_idle(uv_idle_t *idle UNUSED)
 {
-    (void)idle;
 }
 
 /* Whether contexts.h lists the error; every other one is the database's trouble. */

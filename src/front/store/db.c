@@ -466,9 +466,8 @@ static int check_whole(struct store *s, struct sg_error *e)
 
 /* Uses a name as it is. SQLite would make the path absolute, and fail if this user may not search a
  * directory above. The working directory never changes, so a relative name is safe. */
-static int same_name(sqlite3_vfs *vfs, const char *name, int cap, char *ret)
+static int same_name(sqlite3_vfs *vfs UNUSED, const char *name, int cap, char *ret)
 {
-    (void)vfs;
     return snprintf(ret, (size_t)cap, "%s", name) < cap ? SQLITE_OK : SQLITE_CANTOPEN;
 }
 

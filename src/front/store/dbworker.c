@@ -322,11 +322,10 @@ static bool take_message(struct dbworker *c)
     return false;
 }
 
-static void on_ready(uv_poll_t *poll, int status, int events)
+static void on_ready(uv_poll_t *poll, int status UNUSED, int events)
 {
     struct dbworker *c = poll->data;
 
-    (void)status;
     if (events & UV_WRITABLE)
         send_queued(c);
     /* Handling an answer may hang up, which ends the loop. */

@@ -70,10 +70,8 @@ void target_free(struct target *t)
 }
 
 /* Drops notices, which libpq would print to standard error, where the log is. */
-static void drop_notice(void *arg, const char *message)
+static void drop_notice(void *arg UNUSED, const char *message UNUSED)
 {
-    (void)arg;
-    (void)message;
 }
 
 PGconn *target_connect(const struct target *t)

@@ -293,11 +293,10 @@ static void send_batch(struct target *t)
     }
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_timer(uv_timer_t *timer UNUSED)
 {
     uint64_t now = clock_ns();
 
-    (void)timer;
     export.due_ns = 0;
     for (size_t i = 0; i < ARRAY_SIZE(targets); i++)
         if (waits(&targets[i]) && due_of(&targets[i]) <= now)
@@ -392,9 +391,8 @@ void trace_configure(const struct settings *s, struct exporter *h, struct uv_loo
     set_timer(clock_ns());
 }
 
-static void on_flush_late(uv_timer_t *timer)
+static void on_flush_late(uv_timer_t *timer UNUSED)
 {
-    (void)timer;
     if (export.flushed)
         flush_over();
 }

@@ -12,7 +12,7 @@
 
 #define AUTO(fn)                      __attribute__((cleanup(fn)))
 #define PRINTF(f, a)                  __attribute__((format(printf, f, a)))
-#define MUST_USE                      __attribute__((warn_unused_result))
+#define UNUSED                        __attribute__((unused)) /* of a parameter, after its name */
 #define ARRAY_SIZE(a)                 (sizeof(a) / sizeof((a)[0]))
 #define CONTAINER_OF(p, type, member) ((type *)(void *)((char *)(p)-offsetof(type, member)))
 

@@ -15,16 +15,16 @@ static const char *flag_name(const struct cli_option *o, char buf[FLAG_NAME_MAX]
     return buf;
 }
 
-int cli_flag(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+int cli_flag(void *to, const struct cli_option *o UNUSED, const char *value UNUSED,
+             struct sg_error *e UNUSED)
 {
-    (void)o, (void)value, (void)e;
     *(bool *)to = true;
     return 0;
 }
 
-int cli_text(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+int cli_text(void *to, const struct cli_option *o UNUSED, const char *value,
+             struct sg_error *e UNUSED)
 {
-    (void)o, (void)e;
     *(const char **)to = value;
     return 0;
 }

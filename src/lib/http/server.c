@@ -193,13 +193,11 @@ static void rest(struct listener *l)
         uv_timer_start(&l->server->tick, on_tick, HTTP_TICK_MS, HTTP_TICK_MS);
 }
 
-static void on_listener(uv_poll_t *poll, int status, int events)
+static void on_listener(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
     struct listener *l = CONTAINER_OF(poll, struct listener, poll);
     struct http_server *s = l->server;
 
-    (void)status;
-    (void)events;
     for (unsigned i = 0; i < ACCEPTS_MAX && l->fd >= 0; i++) {
         struct sockaddr_storage addr = {0};
         socklen_t len = sizeof(addr);

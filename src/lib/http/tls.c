@@ -20,9 +20,8 @@ static int tls_error(struct sg_error *e, const char *what)
 }
 
 /* A key under a password is refused: asking for one would block. */
-static int no_password(char *buf, int size, int writing, void *arg)
+static int no_password(char *buf UNUSED, int size UNUSED, int writing UNUSED, void *arg UNUSED)
 {
-    (void)buf, (void)size, (void)writing, (void)arg;
     return -1;
 }
 
@@ -63,13 +62,12 @@ static int with_pem(SSL_CTX *ctx, const char *pem, size_t len, int (*fn)(SSL_CTX
 
 /* ---- context --------------------------------------------------------------------------------- */
 
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
-                           const unsigned char *in, unsigned in_len, void *arg)
+static int choose_protocol(SSL *ssl UNUSED, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *arg UNUSED)
 {
     static const unsigned char ours[] = "\x08http/1.1";
     unsigned char *chosen = NULL;
 
-    (void)ssl, (void)arg;
     if (SSL_select_next_proto(&chosen, out_len, ours, sizeof(ours) - 1, in, in_len) !=
         OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
@@ -138,9 +136,8 @@ static int bio_read(BIO *bio, char *p, int n)
     return (int)got;
 }
 
-static long bio_ctrl(BIO *bio, int cmd, long num, void *p)
+static long bio_ctrl(BIO *bio, int cmd, long num UNUSED, void *p UNUSED)
 {
-    (void)num, (void)p;
     if (cmd == BIO_CTRL_EOF)
         return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
     return cmd == BIO_CTRL_FLUSH;
