@@ -181,11 +181,10 @@ static void on_datagram(uv_poll_t *w, int status, int events UNUSED)
 int upstream_ask(uv_loop_t *loop, const struct net_addr *server, const char *name, uint16_t type,
                  upstream_done done, void *arg, struct upstream **ret)
 {
-    struct upstream *u = xcalloc(1, sizeof(*u));
     int r;
+    struct upstream *u = NEW(struct upstream, .loop = loop, .server = *server, .done = done,
+                             .arg = arg, .fd = -1, .type = type);
 
-    *u = (struct upstream){
-        .loop = loop, .server = *server, .done = done, .arg = arg, .fd = -1, .type = type};
     r = make_secret(u, name);
     if (r == 0)
         r = open_socket(u, SOCK_DGRAM);

@@ -127,15 +127,8 @@ void sandbox_add(struct guard *g, const struct guard_message *m, int tcp, int ud
         close_p(&udp);
         return;
     }
-    s = xcalloc(1, sizeof(*s));
-    *s = (struct sandbox){.guard = g,
-                          .life = m->life,
-                          .epoch = m->epoch,
-                          .path = (enum egress_path)m->path,
-                          .tcp = tcp,
-                          .udp = udp,
-                          .policy = policy,
-                          .refs = 1};
+    s = NEW(struct sandbox, .guard = g, .life = m->life, .epoch = m->epoch,
+            .path = (enum egress_path)m->path, .tcp = tcp, .udp = udp, .policy = policy, .refs = 1);
     memcpy(s->id, m->id, sizeof(s->id));
     memcpy(s->tenant, m->tenant, sizeof(s->tenant));
     map_add(&g->sandboxes, &s->by_id, hash_text(0, s->id));

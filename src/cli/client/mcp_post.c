@@ -238,14 +238,11 @@ static void done(struct repl_transfer *t, CURLcode code)
 
 void mcp_post_begin(struct mcp_bridge *b, json_t *message)
 {
-    struct mcp_post *p = xcalloc(1, sizeof(*p));
+    struct mcp_post *p =
+        NEW(struct mcp_post, .transfer.done = done, .bridge = b, .easy = curl_easy_init(),
+            .message = message, .body = json_dumps(message, JSON_COMPACT),
+            .initialize = strcmp(jr_text(message, "method"), "initialize") == 0);
 
-    *p = (struct mcp_post){.transfer.done = done,
-                           .bridge = b,
-                           .easy = curl_easy_init(),
-                           .message = message,
-                           .body = json_dumps(message, JSON_COMPACT),
-                           .initialize = strcmp(jr_text(message, "method"), "initialize") == 0};
     if (!p->easy || !p->body)
         abort();
     list_push(&b->posts, &p->link);

@@ -108,12 +108,8 @@ static void ask(struct adopting *a)
 void checkpoint_adopt(struct sandbox *b, struct checkpoint *c, const char *gone, adopt_done done,
                       void *arg)
 {
-    struct adopting *a = xcalloc(1, sizeof(*a));
+    struct adopting *a = NEW(struct adopting, .sandbox = sandbox_ref(b), .from = checkpoint_ref(c),
+                             .gone = gone, .done = done, .arg = arg);
 
-    *a = (struct adopting){.sandbox = sandbox_ref(b),
-                           .from = checkpoint_ref(c),
-                           .gone = gone,
-                           .done = done,
-                           .arg = arg};
     ask(a);
 }

@@ -299,18 +299,13 @@ void checkpoint_give_way(struct sandbox *b)
 void sandbox_checkpoint(struct sandbox *b, const struct checkpoint_ask *ask, checkpoint_done done,
                         void *arg)
 {
-    struct taking *t = xcalloc(1, sizeof(*t));
     struct checkpoint *c = checkpoint_new(b->front);
     struct sg_error e = {0};
+    struct taking *t =
+        NEW(struct taking, .sandbox = sandbox_ref(b), .made = c, .wait_ms = ask->wait_ms,
+            .durable = ask->durable, .files_only = ask->files_only, .one = ask->one, .done = done,
+            .arg = arg);
 
-    *t = (struct taking){.sandbox = sandbox_ref(b),
-                         .made = c,
-                         .wait_ms = ask->wait_ms,
-                         .durable = ask->durable,
-                         .files_only = ask->files_only,
-                         .one = ask->one,
-                         .done = done,
-                         .arg = arg};
     operation_begin(&t->operation, OPERATION_CHECKPOINT);
     operation_sandbox(&t->operation, b);
     c->kind = ask->kind;

@@ -149,7 +149,6 @@ static void on_made(void *arg, struct sandbox *b, int r, const struct sg_error *
 void sandbox_create_from(struct front *f, struct sandbox_spec *spec, struct checkpoint *c,
                          const struct fork_ask *ask, fork_done done, void *arg)
 {
-    struct making *m = xcalloc(1, sizeof(*m));
     bool last = ask->last && c->uses == 0, failed = false;
     struct sandbox_make make = {.snapshot = c->name,
                                 .timeout_ms = ask->timeout_ms + (ask->replay ? REPLAY_MS : 0),
@@ -157,12 +156,9 @@ void sandbox_create_from(struct front *f, struct sandbox_spec *spec, struct chec
                                          (ask->files_do ? 0 : ORDER_WHOLE),
                                 .came_from = c->kind == CHECKPOINT_FORK ? c->parent : c->name,
                                 .closed = ask->replay};
+    struct making *m = NEW(struct making, .from = checkpoint_ref(c), .ask = *ask,
+                           .failed_at_once = &failed, .done = done, .arg = arg);
 
-    *m = (struct making){.from = checkpoint_ref(c),
-                         .ask = *ask,
-                         .failed_at_once = &failed,
-                         .done = done,
-                         .arg = arg};
     c->uses++;
     checkpoint_ref(c);
     sandbox_make(f, spec, &make, on_made, m);
@@ -197,8 +193,7 @@ bool sandbox_create_warm(struct front *f, struct sandbox_spec *spec, const char 
 
     if (!c || !checkpoint_had_kernels(c))
         return false;
-    w = xcalloc(1, sizeof(*w));
-    *w = (struct warm){.done = done, .arg = arg};
+    w = NEW(struct warm, .done = done, .arg = arg);
     sandbox_create_from(f, spec, c, &ask, on_warm, w);
     return true;
 }
@@ -330,13 +325,9 @@ static void begin(void *arg, struct sandbox *b, int r UNUSED, const struct sg_er
 void sandbox_rewind(struct sandbox *b, struct checkpoint *c, bool files_do, checkpoint_done done,
                     void *arg)
 {
-    struct rewinding *w = xcalloc(1, sizeof(*w));
+    struct rewinding *w = NEW(struct rewinding, .sandbox = sandbox_ref(b), .to = checkpoint_ref(c),
+                              .files_do = files_do, .done = done, .arg = arg);
 
-    *w = (struct rewinding){.sandbox = sandbox_ref(b),
-                            .to = checkpoint_ref(c),
-                            .files_do = files_do,
-                            .done = done,
-                            .arg = arg};
     operation_begin(&w->operation, OPERATION_REWIND);
     operation_sandbox(&w->operation, b);
     begin(w, b, 0, NULL);

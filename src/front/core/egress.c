@@ -297,11 +297,10 @@ static void on_policy(void *arg, const struct order_answer *a, int fd)
  * taken over; NULL: the spec stays as it is. */
 static void apply(struct sandbox *b, const struct network *before, sandbox_done done, void *arg)
 {
-    struct change *c = xcalloc(1, sizeof(*c));
     struct order o;
     int fd = -1;
+    struct change *c = NEW(struct change, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
 
-    *c = (struct change){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     if (before) {
         c->before = *before;
         c->now = b->spec.network;

@@ -78,9 +78,8 @@ static void on_written(struct call *c, int status, const char *message, const vo
 /* Takes text over. */
 static void write_file(struct install *i, const char *path, char *text)
 {
-    struct pouring *p = xcalloc(1, sizeof(*p));
+    struct pouring *p = NEW(struct pouring, .install = i, .text = text);
 
-    *p = (struct pouring){.install = i, .text = text};
     p->call = (struct call){.uncounted = true, .on_end = on_written};
     i->writing++;
     if (call_write_file(&p->call, i->sandbox, "root", path, text, strlen(text), NULL) < 0) {
@@ -218,8 +217,7 @@ void egress_install(struct sandbox *b, void (*done)(void *arg), void *arg)
     question = json_pack("{s:o}", "names", names);
     text = json_dumps(question, JSON_COMPACT);
     json_decref(question);
-    i = xcalloc(1, sizeof(*i));
-    *i = (struct install){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
+    i = NEW(struct install, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
     guard_ask(b->front, ASK_CA, b->spec.tenant, b->id, text, strlen(text), on_certificate, i);
     free(text);
 }

@@ -21,9 +21,9 @@ static void on_written(struct call *c, int status, const char *message, const vo
 
 static void write_file(struct sandbox *b, const char *path, const char *text)
 {
-    struct call *c = xcalloc(1, sizeof(*c));
+    struct call *c =
+        NEW(struct call, .owner = (void *)(uintptr_t)path, .uncounted = true, .on_end = on_written);
 
-    *c = (struct call){.owner = (void *)(uintptr_t)path, .uncounted = true, .on_end = on_written};
     if (call_write_file(c, b, "root", path, text, strlen(text), NULL) < 0)
         free(c);
     else

@@ -73,8 +73,7 @@ void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, san
         done(arg, r, &e, 0);
         return;
     }
-    s = xcalloc(1, sizeof(*s));
-    *s = (struct saving){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
+    s = NEW(struct saving, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
     b->busy = BUSY_SNAPSHOT;
     operation_begin(&s->operation, OPERATION_SNAPSHOT);
     operation_sandbox(&s->operation, b);

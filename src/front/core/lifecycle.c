@@ -40,9 +40,9 @@ struct transition {
 static struct transition *transition_new(struct sandbox *b, enum sandbox_busy busy,
                                          sandbox_done done, void *arg)
 {
-    struct transition *t = xcalloc(1, sizeof(*t));
+    struct transition *t =
+        NEW(struct transition, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
 
-    *t = (struct transition){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     if (busy != BUSY_NO)
         b->busy = busy;
     return t;
@@ -61,9 +61,8 @@ void sandbox_settled(struct sandbox *b)
 
 void sandbox_when_settled(struct sandbox *b, sandbox_done again, void *arg)
 {
-    struct settle *s = xcalloc(1, sizeof(*s));
+    struct settle *s = NEW(struct settle, .again = again, .arg = arg);
 
-    *s = (struct settle){.again = again, .arg = arg};
     list_append(&b->waiting, &s->link);
 }
 

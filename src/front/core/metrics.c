@@ -124,10 +124,9 @@ static void on_stats(void *arg, const struct order_answer *a, int fd)
 void sandbox_metrics_sample(struct sandbox *b, void (*done)(void *arg, const struct metric *m),
                             void *arg)
 {
-    struct sample *s = xcalloc(1, sizeof(*s));
     struct order o = {.op = ORDER_STATS};
+    struct sample *s = NEW(struct sample, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
 
-    *s = (struct sample){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     b->metrics.sampling = true;
     memcpy(o.id, b->id, sizeof(o.id));
     warden_order(b->front, &o, -1, on_stats, s);

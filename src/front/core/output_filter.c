@@ -38,8 +38,7 @@ int output_filter_set_patterns(struct front *f, const char *patterns, struct sg_
     int r = sanitiser_new(patterns, &s, e);
     if (r < 0)
         return err_wrap(e, r, "sanitise_patterns");
-    p = xcalloc(1, sizeof(*p));
-    *p = (struct output_filter_patterns){.sanitiser = s, .refs = 1, .text = xstrdup(patterns)};
+    p = NEW(struct output_filter_patterns, .sanitiser = s, .refs = 1, .text = xstrdup(patterns));
     patterns_unref(f->patterns);
     f->patterns = p;
     return 0;

@@ -227,14 +227,11 @@ static void say_unrecorded(const json_t *contexts, json_t *report)
 void replay_run(struct sandbox *b, struct checkpoint *c, json_t *report,
                 void (*done)(void *arg, int r, const struct sg_error *e), void *arg)
 {
-    struct running *r = xcalloc(1, sizeof(*r));
+    struct running *r =
+        NEW(struct running, .sandbox = sandbox_ref(b), .from = checkpoint_ref(c),
+            .report = json_incref(report), .until_ns = clock_ns() + REPLAY_MS * 1000000ull,
+            .done = done, .arg = arg);
 
-    *r = (struct running){.sandbox = sandbox_ref(b),
-                          .from = checkpoint_ref(c),
-                          .report = json_incref(report),
-                          .until_ns = clock_ns() + REPLAY_MS * 1000000ull,
-                          .done = done,
-                          .arg = arg};
     say_unrecorded(c->contexts, report);
     next(r);
 }

@@ -337,8 +337,8 @@ void envd_files_post(struct sandbox *b, struct http_req *req)
         return;
     }
 
-    struct upload *u = xcalloc(1, sizeof(*u));
-    *u = (struct upload){.req = req, .sandbox = sandbox_ref(b), .target = target, .packed = packed};
+    struct upload *u = NEW(struct upload, .req = req, .sandbox = sandbox_ref(b), .target = target,
+                           .packed = packed);
     u->metadata = metadata;
     metadata = (struct strbuf){0};
     strbuf_init(&u->held, HELD_MAX);

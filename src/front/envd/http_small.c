@@ -78,9 +78,8 @@ static void on_sample(void *arg, const struct metric *m)
 
 void envd_metrics(struct sandbox *b, struct http_req *req)
 {
-    struct waiting *w = xcalloc(1, sizeof(*w));
+    struct waiting *w = NEW(struct waiting, .req = req, .sandbox = sandbox_ref(b));
 
-    *w = (struct waiting){.req = req, .sandbox = sandbox_ref(b)};
     req->owner = w;
     req->on_close = on_close;
     sandbox_metrics_sample(b, on_sample, w);

@@ -418,8 +418,7 @@ void forward_request(struct sandbox *b, unsigned port, struct http_req *req)
         return;
     }
 
-    struct forward *f = xcalloc(1, sizeof(*f));
-    *f = (struct forward){.sandbox = sandbox_ref(b), .req = req, .port = port};
+    struct forward *f = NEW(struct forward, .sandbox = sandbox_ref(b), .req = req, .port = port);
     f->upgrade = request_upgrade(req);
     f->response = (struct response){.owner = f,
                                     .to_head = req->method == HTTP_M_HEAD,

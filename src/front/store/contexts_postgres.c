@@ -38,9 +38,8 @@ static void on_rows(void *arg, const struct dbworker_rows *rows)
 
 static struct pg_call *call_new(ctx_done done, void *arg)
 {
-    struct pg_call *call = xcalloc(1, sizeof(*call));
+    struct pg_call *call = NEW(struct pg_call, .done = done, .arg = arg, .read = pg_read_rows);
 
-    *call = (struct pg_call){.done = done, .arg = arg, .read = pg_read_rows};
     return call;
 }
 
@@ -412,8 +411,7 @@ static const struct ctx_store_ops ops = {
 
 struct ctx_store *ctx_store_postgres(uv_loop_t *loop, struct dbworker *c)
 {
-    struct postgres *p = xcalloc(1, sizeof(*p));
+    struct postgres *p = NEW(struct postgres, .base = {.ops = &ops, .loop = loop}, .dbworker = c);
 
-    *p = (struct postgres){.base = {.ops = &ops, .loop = loop}, .dbworker = c};
     return &p->base;
 }

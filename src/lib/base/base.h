@@ -48,3 +48,6 @@ static inline void *steal_ptr_(void *pp)
 void *xcalloc(size_t n, size_t size) __attribute__((returns_nonnull, malloc));
 void *xrealloc(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
 char *xstrdup(const char *s) __attribute__((returns_nonnull, malloc));
+void *xmemdup(const void *p, size_t len) __attribute__((returns_nonnull, malloc));
+/* A structure on the heap: NEW(struct pair, .key = key, .value = value). */
+#define NEW(type, ...) ((type *)xmemdup(&(type){__VA_ARGS__}, sizeof(type)))

@@ -421,12 +421,8 @@ struct ws *ws_accept(struct http_req *req, const char *subprotocol, size_t messa
         refuse_request(req, 400, "a request for a WebSocket has no body");
         return NULL;
     }
-    struct ws *w = xcalloc(1, sizeof(*w));
-    *w = (struct ws){.req = req,
-                     .handlers = handlers,
-                     .owner = owner,
-                     .former_owner = req->owner,
-                     .former_on_close = req->on_close};
+    struct ws *w = NEW(struct ws, .req = req, .handlers = handlers, .owner = owner,
+                       .former_owner = req->owner, .former_on_close = req->on_close);
     ws_codec_init(&w->codec, message_max);
     w->heard_ms = now_ms(w);
     w->timer = timer_new(w);
