@@ -283,9 +283,8 @@ static int run_loop(struct exec *x, struct file_write *w, uint64_t deadline, str
 
 static int read_ending(const struct call *c, struct ending *ret, struct sg_error *e)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(c->result.buf, c->result.len);
 
-    wire_reader_init(&r, c->result.buf, c->result.len);
     ret->how = wire_get_u32(&r);
     ret->code = wire_get_u32(&r);
     ret->utime_us = wire_get_u64(&r);

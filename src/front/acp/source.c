@@ -87,7 +87,7 @@ static void judge(struct source_run *s, bool killed, bool timed_out, uint32_t st
 static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
 {
     struct source_run *s = c->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
     if (status == CALL_GONE) {
         struct sg_error e;
@@ -100,7 +100,6 @@ static void on_end(struct call *c, int status, const char *message, const void *
         fail(s, SG_ERR_INVALID, -status, message);
         return;
     }
-    wire_reader_init(&r, result, len);
     bool killed = wire_get_u32(&r) == PROC_KILLED;
     uint32_t code = wire_get_u32(&r);
     for (int i = 0; i < 4; i++)

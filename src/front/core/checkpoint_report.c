@@ -47,9 +47,8 @@ static const char *why_not(const char *language, bool twin, bool idle)
 
 json_t *report_read_context(const void *event, size_t len)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(event, len);
 
-    wire_reader_init(&r, event, len);
     const char *id = wire_get_str(&r, KERNEL_ID_LEN), *language = wire_get_str(&r, OPS_TAG_MAX);
     const char *cwd = wire_get_str(&r, OPS_PATH_MAX);
     uint32_t state = wire_get_u32(&r), cells = wire_get_u32(&r), is_default = wire_get_u32(&r);

@@ -45,9 +45,8 @@ static void on_disk(struct call *c, int status, const char *message UNUSED, cons
                     size_t len)
 {
     struct sample *s = c->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
-    wire_reader_init(&r, result, len);
     s->m.disk_total = wire_get_u64(&r);
     s->m.disk_used = wire_get_u64(&r);
     finish(s, status == 0 && wire_done(&r));

@@ -133,10 +133,9 @@ static void on_end(struct call *call, int status, const char *message, const voi
                    size_t len)
 {
     struct running *r = call->owner;
-    struct wire_reader w;
+    struct wire_reader w = wire_reader_of(result, len);
     struct sg_error e = {0};
 
-    wire_reader_init(&w, result, len);
     uint32_t how = wire_get_u32(&w);
     wire_get_u32(&w); /* skips the exit code */
     uint32_t timed_out = wire_get_u32(&w);

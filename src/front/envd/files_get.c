@@ -88,9 +88,8 @@ static void start(struct download *d, uint64_t first, uint64_t len, uint64_t siz
 /* The size in an entry, or -1. */
 static int64_t size_of(const void *p, size_t len)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
 
-    wire_reader_init(&r, p, len);
     json_t *entry = entry_read(&r);
     int64_t size = entry ? json_integer_value(json_object_get(entry, "size")) : -1;
     json_decref(entry);

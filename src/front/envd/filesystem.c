@@ -12,10 +12,9 @@
 
 static void reply_entry(struct task *t, const void *result, size_t len)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
     json_t *entry;
 
-    wire_reader_init(&r, result, len);
     entry = entry_read(&r);
     if (entry)
         rpc_reply(t->rpc, json_pack("{s:o}", "entry", entry));
@@ -128,12 +127,11 @@ static void list_release(struct task *t)
 static void list_event(struct call *call, uint8_t what, const void *p, size_t len)
 {
     struct listing *l = call->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
     json_t *entry;
 
     if (what != EVENT_ENTRY)
         return;
-    wire_reader_init(&r, p, len);
     entry = entry_read(&r);
     if (!entry) {
         service_nonsense(l->task.rpc);

@@ -141,11 +141,10 @@ static void list_done(struct task *t, const void *result UNUSED, size_t len UNUS
     struct listing *l = CONTAINER_OF(t, struct listing, task);
     struct strbuf out;
     struct rpc_list list;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(l->data.buf, l->data.len);
 
     strbuf_init(&out, RPC_REPLY_MAX);
     rpc_list_begin(&list, &list_response, t->rpc->codec, &out);
-    wire_reader_init(&r, l->data.buf, l->data.len);
     while (!wire_done(&r)) {
         json_t *info = read_process(&r);
         if (!info) {

@@ -90,9 +90,8 @@ static json_t *event(const char *kind, json_t *value)
 static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
 {
     struct stream *s = call->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
 
-    wire_reader_init(&r, p, len);
     uint32_t pid = wire_get_u32(&r), tty = wire_get_u32(&r);
     if (what != EVENT_STARTED || s->started || !s->rpc || !wire_done(&r))
         return;
@@ -173,9 +172,8 @@ struct ending {
 
 static bool read_ending(const void *result, size_t len, struct ending *ret)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
-    wire_reader_init(&r, result, len);
     ret->killed = wire_get_u32(&r) == PROC_KILLED;
     ret->code = wire_get_u32(&r);
     for (int i = 0; i < 4; i++)

@@ -21,10 +21,9 @@ json_t *watch_event(const void *p, size_t len, uint32_t flags, bool *ret_lost)
                                 [WATCH_REMOVE] = EVENT_TYPE_REMOVE,
                                 [WATCH_RENAME] = EVENT_TYPE_RENAME,
                                 [WATCH_CHMOD] = EVENT_TYPE_CHMOD};
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
     json_t *event, *entry = NULL;
 
-    wire_reader_init(&r, p, len);
     uint32_t what = wire_get_u32(&r);
     const char *name = wire_get_str(&r, OPS_PATH_MAX);
     bool has_entry = (flags & FILE_ENTRIES) && wire_get_u32(&r) == 1;

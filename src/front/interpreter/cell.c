@@ -236,9 +236,8 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
 {
     struct cell *c = call->owner;
     AUTO(strbuf_done) struct strbuf line = strbuf_upto(2 * NOTE_MAX);
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
 
-    wire_reader_init(&r, p, len);
     uint32_t number = wire_get_u32(&r);
     const char *note = wire_get_str(&r, NOTE_MAX);
     if (what != EVENT_EXECUTING || c->running || !wire_done(&r))

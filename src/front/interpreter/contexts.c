@@ -80,9 +80,8 @@ static void ask(struct ask *a, enum chan_op op, const struct strbuf *request)
 static bool write_context(struct ask *a, const void *p, size_t len)
 {
     struct json *j = &a->json;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
 
-    wire_reader_init(&r, p, len);
     const char *id = wire_get_str(&r, KERNEL_ID_LEN), *language = wire_get_str(&r, LANGUAGE_MAX);
     const char *cwd = wire_get_str(&r, OPS_PATH_MAX);
     for (int i = 0; i < 3; i++)

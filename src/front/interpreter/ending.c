@@ -9,9 +9,8 @@
 
 bool ending_read(const void *result, size_t len, struct ending *ret)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
-    wire_reader_init(&r, result, len);
     uint32_t how = wire_get_u32(&r), code = wire_get_u32(&r), timed_out = wire_get_u32(&r);
     if (!wire_done(&r) || how >= KERNEL_END_MAX_)
         return false;

@@ -248,7 +248,7 @@ static void end_of_program(struct once *o, uint32_t how, uint32_t code, bool tim
 static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
 {
     struct once *o = c->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
     o->result.ms = (clock_ns() - o->began_ns) / NS_PER_MS;
     if (status == CALL_GONE) {
@@ -264,7 +264,6 @@ static void on_end(struct call *c, int status, const char *message, const void *
         conclude(o, ONCE_SETUP_ERROR, "%s", message);
         return;
     }
-    wire_reader_init(&r, result, len);
     uint32_t how = wire_get_u32(&r), code = wire_get_u32(&r);
     uint64_t user_us = wire_get_u64(&r), system_us = wire_get_u64(&r);
     o->result.memory_bytes = wire_get_u64(&r);
