@@ -3,6 +3,7 @@
 #include <openssl/pem.h>
 #include <sys/socket.h>
 
+#include "lib/http/bio.h"
 #include "lib/http/impl.h"
 
 #define CIPHERS_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -111,62 +112,26 @@ int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size
 
 /* ---- socket ---------------------------------------------------------------------------------- */
 
-/* OpenSSL's own socket BIO would raise SIGPIPE. */
-static int bio_write(BIO *bio, const char *p, int n)
+static ssize_t socket_recv(void *arg, void *p, size_t n)
 {
-    int fd = (int)(intptr_t)BIO_get_data(bio);
-    ssize_t sent = send(fd, p, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-    BIO_clear_retry_flags(bio);
-    if (sent < 0 && (errno == EAGAIN || errno == EINTR))
-        BIO_set_retry_write(bio);
-    return (int)sent;
+    return recv((int)(intptr_t)arg, p, n, MSG_DONTWAIT);
 }
 
-static int bio_read(BIO *bio, char *p, int n)
+static ssize_t socket_send(void *arg, const void *p, size_t n)
 {
-    int fd = (int)(intptr_t)BIO_get_data(bio);
-    ssize_t got = recv(fd, p, (size_t)n, MSG_DONTWAIT);
-
-    BIO_clear_retry_flags(bio);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        BIO_set_retry_read(bio);
-    if (got == 0)
-        BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
-    return (int)got;
-}
-
-static long bio_ctrl(BIO *bio, int cmd, long num UNUSED, void *p UNUSED)
-{
-    if (cmd == BIO_CTRL_EOF)
-        return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
-    return cmd == BIO_CTRL_FLUSH;
-}
-
-static const BIO_METHOD *bio_method(void)
-{
-    static BIO_METHOD *method;
-
-    if (!method) {
-        method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "connection");
-        BIO_meth_set_write(method, bio_write);
-        BIO_meth_set_read(method, bio_read);
-        BIO_meth_set_ctrl(method, bio_ctrl);
-    }
-    return method;
+    return send((int)(intptr_t)arg, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 SSL *tls_open(SSL_CTX *ctx, int fd)
 {
+    static const struct bio_stream stream = {socket_recv, socket_send};
     SSL *ssl = SSL_new(ctx);
-    BIO *bio = ssl ? BIO_new(bio_method()) : NULL;
+    BIO *bio = ssl ? bio_new(&stream, (void *)(intptr_t)fd) : NULL;
 
     if (!bio) {
         SSL_free(ssl);
         return NULL;
     }
-    BIO_set_data(bio, (void *)(intptr_t)fd);
-    BIO_set_init(bio, 1);
     SSL_set_bio(ssl, bio, bio);
     SSL_set_accept_state(ssl);
     return ssl;
