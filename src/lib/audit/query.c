@@ -138,9 +138,9 @@ int audit_query(int dirfd, const struct audit_filter *f,
     struct source *s;
     int r;
 
-    audit_time_text(f->from_ms, q.from);
-    audit_time_text(f->to_ms, q.to);
-    audit_time_text(give_up, q.give_up);
+    clock_text(f->from_ms, q.from);
+    clock_text(f->to_ms, q.to);
+    clock_text(give_up, q.give_up);
     r = add_sources(&q, dirfd, e);
     while (r == 0 && (s = newest(&q))) {
         if (is_wanted(&q, s) &&

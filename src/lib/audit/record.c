@@ -2,7 +2,6 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/audit/audit_impl.h"
 #include "lib/text/json.h"
@@ -16,21 +15,6 @@ void audit_place_init(struct audit_place *p)
 {
     *p = (struct audit_place){0};
     memset(p->hash, '0', AUDIT_HASH_LEN);
-}
-
-void audit_time_text(int64_t ms, char ret[AUDIT_TIME_LEN + 1])
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-
-    /* A year of more than four digits would make the text longer, and texts would no longer
-     * sort. */
-    if (ms < 0 || !gmtime_r(&seconds, &tm) || tm.tm_year > 9999 - 1900) {
-        ms = seconds = 0;
-        gmtime_r(&seconds, &tm);
-    }
-    size_t n = strftime(ret, AUDIT_TIME_LEN + 1, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(ret + n, AUDIT_TIME_LEN + 1 - n, ".%03dZ", (int)(ms % 1000));
 }
 
 void audit_hash_text(const char *line, size_t len, char ret[AUDIT_HASH_LEN + 1])
@@ -114,7 +98,7 @@ static void begin_line(struct json *j, struct audit_place *p, int64_t time_ms, c
 {
     char time[AUDIT_TIME_LEN + 1];
 
-    audit_time_text(time_ms, time);
+    clock_text(time_ms, time);
     jw_object_begin(j);
     add_number(j, "seq", ++p->seq);
     add_text(j, "time", time);
