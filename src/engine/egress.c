@@ -227,8 +227,7 @@ static int start_thread(struct egress *g, struct sg_error *e)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     r = -pthread_create(&g->thread, NULL, attend, g);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return r < 0 ? err_set(e, err_kind_of(-r), r, "start a thread for the guard: %s", strerror(-r))
-                 : 0;
+    return r < 0 ? err_code(e, r, "start a thread for the guard") : 0;
 }
 
 /* ---- for the library ------------------------------------------------------------------------- */

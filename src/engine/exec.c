@@ -141,14 +141,13 @@ static void put_lists(struct strbuf *q, const char *const *first, const char *co
 static int check_request(const struct sg_exec *x, struct sg_error *e)
 {
     if (!x->argv || !x->argv[0] || !x->argv[0][0])
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no command to run");
+        return err_invalid(e, "no command to run");
     if (count(x->argv) > OPS_ARGS_MAX || count(x->env) > OPS_ARGS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG,
                        "too many arguments or variables: at most %d of each", OPS_ARGS_MAX);
     for (const char *const *v = x->env; v && *v; v++)
         if (**v == '=' || !strchr(*v, '='))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "an environment variable must look like NAME=VALUE");
+            return err_invalid(e, "an environment variable must look like NAME=VALUE");
     return 0;
 }
 

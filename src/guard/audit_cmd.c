@@ -34,9 +34,8 @@ struct audit_options {
 static int take_id(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     if (!id_valid(value))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--%s '%.64s' is not an id: an id has %d letters and digits", o->name, value,
-                       ID_LEN);
+        return err_invalid(e, "--%s '%.64s' is not an id: an id has %d letters and digits", o->name,
+                           value, ID_LEN);
     return cli_text(to, o, value, e);
 }
 
@@ -48,9 +47,8 @@ static int take_time(void *to, const struct cli_option *o, const char *value, st
     if (when_parse_ms(value, ret) == 0 && *ret > 0)
         return 0;
     if (parse_duration_ms(o->name, value, &ms, NULL) < 0 || ms > (uint64_t)clock_wall_ms())
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--%s '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z",
-                       o->name, value);
+        return err_invalid(e, "--%s '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z",
+                           o->name, value);
     *ret = clock_wall_ms() - (int64_t)ms;
     return 0;
 }
@@ -276,8 +274,7 @@ static int verify(const struct audit_options *o, struct sg_error *e)
     if (o->key_file) {
         r = file_read(AT_FDCWD, o->key_file, PEM_MAX, &pem, NULL);
         if (r < 0)
-            return err_set(e, err_kind_of(-r), r, "cannot read --key '%s': %s", o->key_file,
-                           strerror(-r));
+            return err_code(e, r, "cannot read --key '%s'", o->key_file);
     }
     r = open_record(o, &dir, e);
     if (r < 0)

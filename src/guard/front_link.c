@@ -85,11 +85,10 @@ static int read_names(const char *text, size_t len, struct names *ret, struct sg
     int r = 0;
 
     if (!json_is_array(names) || json_array_size(names) == 0 || json_array_size(names) > NAMES_MAX)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, "a certificate needs 1 to %d names", NAMES_MAX);
+        r = err_invalid(e, "a certificate needs 1 to %d names", NAMES_MAX);
     for (i = 0; r == 0 && (v = json_array_get(names, i)); i++) {
         if (!take_name(v, ret->text[i]))
-            r = err_set(e, SG_ERR_INVALID, -EINVAL,
-                        "name %zu of the certificate is not a host name", i);
+            r = err_invalid(e, "name %zu of the certificate is not a host name", i);
         ret->at[i] = ret->text[i];
     }
     ret->n = i;
@@ -126,7 +125,7 @@ static void ask_ca(const struct front_asker *from, const char *id, const char *t
     int r;
 
     if (!id_valid(id))
-        r = err_set(&e, SG_ERR_INVALID, -EINVAL, "the request for a certificate names no sandbox");
+        r = err_invalid(&e, "the request for a certificate names no sandbox");
     else
         r = read_names(text, len, names, &e);
     if (r == 0)

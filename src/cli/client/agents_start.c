@@ -85,8 +85,7 @@ static int load_source(const struct acp_source *s, char **ret, size_t *ret_len, 
                        "the source '%.128s' is over %u MiB: put it into a sandbox with 'sandglass "
                        "cp', and start the agent there with --sandbox",
                        s->path, SOURCE_MAX >> 20);
-    return r < 0 ? err_set(e, err_kind_of(-r), r, "cannot read '%.128s': %s", s->path, strerror(-r))
-                 : 0;
+    return r < 0 ? err_code(e, r, "cannot read '%.128s'", s->path) : 0;
 }
 
 static int put_source(struct json *j, const struct agents_options *o, struct sg_error *e)

@@ -31,7 +31,7 @@ static int apply_name(void *self, const struct cli_option *option UNUSED, const 
     AUTO(free_p) char *pair = NULL;
 
     if (!*value)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--name: the name is empty");
+        return err_invalid(e, "--name: the name is empty");
     if (asprintf(&pair, "name=%s", value) < 0)
         return err_set(e, SG_ERR_INTERNAL, -ENOMEM, "out of memory");
     return set_metadata(self, pair, e);
@@ -42,9 +42,9 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     struct create_options *o = self;
 
     if (o->template)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s'", arg);
+        return err_invalid(e, "unexpected argument '%.64s'", arg);
     if (!*arg)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the name of the template is empty");
+        return err_invalid(e, "the name of the template is empty");
     o->template = arg;
     return 0;
 }

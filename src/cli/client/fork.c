@@ -25,10 +25,11 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     struct fork_options *o = self;
 
     if (o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "unexpected argument '%.64s': fork takes one sandbox, --count says how many "
-                       "copies",
-                       arg);
+        return err_invalid(
+            e,
+            "unexpected argument '%.64s': fork takes one sandbox, --count says how many "
+            "copies",
+            arg);
     o->id = arg;
     return client_check_id(arg, e);
 }
@@ -38,7 +39,7 @@ static int check(void *self, char **rest UNUSED, struct sg_error *e)
     const struct fork_options *o = self;
 
     if (!o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
+        return err_invalid(e, "no sandbox given: 'sandglass ps' lists them");
     return 0;
 }
 

@@ -28,9 +28,9 @@ static int check(void *self, char **rest UNUSED, struct sg_error *e)
     struct lifecycle_options *o = self;
 
     if (o->all && o->ids.n > 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "both --all and ids are given: give one");
+        return err_invalid(e, "both --all and ids are given: give one");
     if (!o->all && o->ids.n == 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
+        return err_invalid(e, "no sandbox given: 'sandglass ps' lists them");
     return 0;
 }
 

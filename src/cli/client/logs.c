@@ -38,8 +38,7 @@ static int apply_level(void *self, const struct cli_option *option UNUSED, const
     struct logs_options *o = self;
 
     if (journal_level_parse(value, &o->level) < 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--level '%.64s' is not debug, info, warn or error", value);
+        return err_invalid(e, "--level '%.64s' is not debug, info, warn or error", value);
     return 0;
 }
 
@@ -52,9 +51,8 @@ static int apply_since(void *self, const struct cli_option *option UNUSED, const
     if (when_parse_ms(value, &o->since_ms) == 0)
         return 0;
     if (parse_duration_ms("--since", value, &ms, NULL) < 0 || ms > INT64_MAX / 2)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--since '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z",
-                       value);
+        return err_invalid(
+            e, "--since '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z", value);
     o->since_ms = clock_wall_ms() - (int64_t)ms;
     if (o->since_ms < 0)
         o->since_ms = 0;
@@ -66,7 +64,7 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     struct logs_options *o = self;
 
     if (o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s'", arg);
+        return err_invalid(e, "unexpected argument '%.64s'", arg);
     o->id = arg;
     return client_check_id(arg, e);
 }
@@ -76,13 +74,12 @@ static int check(void *self, char **rest UNUSED, struct sg_error *e)
     const struct logs_options *o = self;
 
     if (o->server && o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--server is about all sandboxes: use --sandbox '%.64s' to see one", o->id);
+        return err_invalid(e, "--server is about all sandboxes: use --sandbox '%.64s' to see one",
+                           o->id);
     if (!o->server && (o->state || o->request || o->sandbox || o->lines))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--lines, --request, --sandbox and --state go with --server");
+        return err_invalid(e, "--lines, --request, --sandbox and --state go with --server");
     if (!o->id && !o->server)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
+        return err_invalid(e, "no sandbox given: 'sandglass ps' lists them");
     return 0;
 }
 

@@ -50,8 +50,7 @@ static int renew(struct repl_session *s, const char *argument UNUSED, struct sg_
 static int language(struct repl_session *s, const char *argument, struct sg_error *e)
 {
     if (!url_is_plain_name(argument))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%.64s' is not the name of a language",
-                       argument);
+        return err_invalid(e, "'%.64s' is not the name of a language", argument);
     int r = repl_session_language(s, argument, e);
     if (r == 0)
         repl_input_language(&s->input, current(s)->language);
@@ -107,7 +106,7 @@ static int save(struct repl_session *s, const char *argument, struct sg_error *e
         return err_errno(e, "cannot create '%.200s'", argument);
     int r = fd_write_all(fd, s->cells.buf, s->cells.len);
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "cannot write '%.200s': %s", argument, strerror(-r));
+        return err_code(e, r, "cannot write '%.200s'", argument);
     printf("%zu bytes written to %s\n", s->cells.len, argument);
     return 0;
 }

@@ -33,7 +33,7 @@ static int write_all(int fd, const char *data, size_t len, struct sg_error *e)
     int r = len > 0 ? fd_write_all(fd, data, len) : 0;
 
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "cannot write the output: %s", strerror(-r));
+        return err_code(e, r, "cannot write the output");
     return 0;
 }
 

@@ -16,8 +16,7 @@ static int check_text(const struct strbuf *value, struct sg_error *e)
     AUTO(jr_free_p) json_t *text = json_stringn(value->buf, value->len);
 
     return text ? 0
-                : err_set(e, SG_ERR_INVALID, -EINVAL,
-                          "the value is not UTF-8: encode it first, such as with base64");
+                : err_invalid(e, "the value is not UTF-8: encode it first, such as with base64");
 }
 
 static void add_list(json_t *metadata, const char *key, const struct secret_list *l)

@@ -25,8 +25,7 @@ static int take_day(void *to, const struct cli_option *o, const char *value, str
     for (size_t i = 0; ok && form[i]; i++)
         ok = form[i] == '-' ? value[i] == '-' : value[i] >= '0' && value[i] <= '9';
     return ok ? cli_text(to, o, value, e)
-              : err_set(e, SG_ERR_INVALID, -EINVAL, "--%s '%.64s' is not a day such as 2026-03-31",
-                        o->name, value);
+              : err_invalid(e, "--%s '%.64s' is not a day such as 2026-03-31", o->name, value);
 }
 
 static const struct cli_option options[] = {

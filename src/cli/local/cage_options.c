@@ -70,8 +70,7 @@ static char *absolute_path(const char *path, size_t len)
 
 static int bad_mount(const char *value, const char *why, struct sg_error *e)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "--mount '%.128s' %s: use SRC:DST[:ro|rw]", value,
-                   why);
+    return err_invalid(e, "--mount '%.128s' %s: use SRC:DST[:ro|rw]", value, why);
 }
 
 /* Only parses the paths. The library checks links and mount roots: it looks at the real file, not
@@ -119,7 +118,7 @@ static bool plain_name(const char *s, size_t max)
 static int invalid(const struct cli_option *o, const char *value, const char *expected,
                    struct sg_error *e)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s '%.64s' is not %s", o->name, value, expected);
+    return err_invalid(e, "--%s '%.64s' is not %s", o->name, value, expected);
 }
 
 int cage_user(void *to, const struct cli_option *o, const char *value, struct sg_error *e)

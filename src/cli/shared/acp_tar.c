@@ -35,7 +35,7 @@ static int put(struct writer *w, const void *data, size_t len)
 {
     int r = fd_write_all(w->out, data, len);
 
-    return r < 0 ? err_set(w->e, err_kind_of(-r), r, "cannot write the tar: %s", strerror(-r)) : 0;
+    return r < 0 ? err_code(w->e, r, "cannot write the tar") : 0;
 }
 
 static int pad(struct writer *w, uint64_t len)

@@ -92,10 +92,10 @@ int event_types_parse(const char *what, const char *text, uint32_t *ret, struct 
         uint32_t found = kinds_like(text, len);
 
         if (!found)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "%s: there is no event '%.*s'; write names such as sandbox.created, "
-                           "sandbox.* or *, with commas between",
-                           what, (int)(len < 40 ? len : 40), text);
+            return err_invalid(e,
+                               "%s: there is no event '%.*s'; write names such as sandbox.created, "
+                               "sandbox.* or *, with commas between",
+                               what, (int)(len < 40 ? len : 40), text);
         kinds |= found;
         text += len;
         text += strspn(text, " ");
@@ -103,7 +103,7 @@ int event_types_parse(const char *what, const char *text, uint32_t *ret, struct 
             break;
     }
     if (*text)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: put commas between events", what);
+        return err_invalid(e, "%s: put commas between events", what);
     *ret = kinds;
     return 0;
 }

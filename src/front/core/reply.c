@@ -221,8 +221,7 @@ int body_weight_check(const char *body, size_t len, struct sg_error *e)
     struct json_weight w = json_weigh(body, len);
 
     if (w.depth > JSON_BODY_DEPTH)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "nested more than %d levels deep",
-                       JSON_BODY_DEPTH);
+        return err_invalid(e, "nested more than %d levels deep", JSON_BODY_DEPTH);
     if (w.values > JSON_BODY_VALUES)
         return err_set(e, SG_ERR_INVALID, -E2BIG,
                        "more than %u values, of which an object or array counts as %d",

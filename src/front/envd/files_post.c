@@ -95,11 +95,10 @@ static int on_part(void *arg, const char *name, const char *filename, struct sg_
     if (!u->wanted)
         return 0;
     if (given[0] == '\0')
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "a part has no file name, and the query has no path");
+        return err_invalid(e, "a part has no file name, and the query has no path");
     if (!files_resolve(u->req, u->target.user, given, path)) {
         u->answered = true;
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the path is not valid");
+        return err_invalid(e, "the path is not valid");
     }
     sink_begin(&u->sink, path);
     return u->answered ? err_set(e, SG_ERR_INVALID, -ECANCELED, "answered") : 0;

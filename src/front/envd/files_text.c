@@ -184,22 +184,20 @@ int metadata_from_headers(const struct http_header *headers, size_t n, struct st
             came_before(headers, i))
             continue;
         if (!key_valid(key))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "invalid metadata: key '%.64s' has other characters than a-z, 0-9, "
-                           "'.', '_' and '-'",
-                           key);
+            return err_invalid(e,
+                               "invalid metadata: key '%.64s' has other characters than a-z, 0-9, "
+                               "'.', '_' and '-'",
+                               key);
         if (strlen(key) > FILE_META_KEY_MAX)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "invalid metadata: key '%.64s...' exceeds %d bytes", key,
-                           FILE_META_KEY_MAX);
+            return err_invalid(e, "invalid metadata: key '%.64s...' exceeds %d bytes", key,
+                               FILE_META_KEY_MAX);
         if (!printable(headers[i].value))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "invalid metadata: the value for key '%.64s' is not printable ASCII",
-                           key);
+            return err_invalid(
+                e, "invalid metadata: the value for key '%.64s' is not printable ASCII", key);
         total += strlen(FILE_XATTR_PREFIX) + strlen(key) + strlen(headers[i].value);
         if (total > FILE_META_MAX)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "invalid metadata: the total size exceeds %d bytes", FILE_META_MAX);
+            return err_invalid(e, "invalid metadata: the total size exceeds %d bytes",
+                               FILE_META_MAX);
         wire_put_str(&pairs, key);
         wire_put_str(&pairs, headers[i].value);
         count++;

@@ -25,8 +25,7 @@ static int apply_path(void *self, const char *arg, struct sg_error *e)
     struct options *o = self;
 
     if (o->base.which)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "unexpected argument '%.64s': name one directory", arg);
+        return err_invalid(e, "unexpected argument '%.64s': name one directory", arg);
     o->base.which = arg;
     return 0;
 }

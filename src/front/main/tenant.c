@@ -210,11 +210,9 @@ static int tenant_set(struct store *s, const void *options, struct sg_error *e)
         any = any || change[i];
     }
     if (o->always && !o->sanitises)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--sanitise-always goes with --sanitise MODE: name both");
+        return err_invalid(e, "--sanitise-always goes with --sanitise MODE: name both");
     if (!any && !o->sanitises)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "nothing to set: name a limit, such as --max-contexts 20");
+        return err_invalid(e, "nothing to set: name a limit, such as --max-contexts 20");
     if (o->sanitises) {
         int r = store_tenant_sanitise(s, o->base.which, o->sanitise, o->always, e);
         if (r < 0 || !any)

@@ -436,7 +436,7 @@ static int make_file(const char *path, struct sg_error *e)
     if (lstat(path, &st) < 0)
         return err_errno(e, "stat '%s'", path);
     if (!S_ISREG(st.st_mode))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' is not a regular file", path);
+        return err_invalid(e, "'%s' is not a regular file", path);
     if ((st.st_mode & 077) && chmod(path, 0600) < 0)
         return err_errno(e, "make '%s' private", path);
     return 0;

@@ -186,9 +186,8 @@ int store_key_create(struct store *s, const char *tenant_id, const char *name,
     struct hash hash;
 
     if (!name_valid(name))
-        return err_set(
-            e, SG_ERR_INVALID, -EINVAL,
-            "'%.80s' is not a name for a key: use at most %d characters, no control characters",
+        return err_invalid(
+            e, "'%.80s' is not a name for a key: use at most %d characters, no control characters",
             name, STORE_NAME_MAX);
     int r = store_tenant_get(s, tenant_id, &tenant);
     if (r < 0)

@@ -73,9 +73,9 @@ int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *
     char id[ID_LEN + 1];
 
     if (!name_valid(name))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "'%.80s' is not a name for a tenant: use 1 to %d of a-z, 0-9, '_' and '-'",
-                       name, STORE_NAME_MAX);
+        return err_invalid(
+            e, "'%.80s' is not a name for a tenant: use 1 to %d of a-z, 0-9, '_' and '-'", name,
+            STORE_NAME_MAX);
     id_of_name(name, id);
     int r = db_run(s, DB_TENANT_ADD,
                    DB_WITH(db_text(id), db_text(name), db_number(clock_wall_ms())), e);

@@ -102,8 +102,7 @@ static int add_source(struct query *q, int dirfd, const char *tenant, struct sg_
     if (dir == -ENOENT && tenant[0])
         return 0;
     if (dir < 0)
-        return err_set(e, err_kind_of(-dir), dir, "open the folder '%s' of the record: %s", tenant,
-                       strerror(-dir));
+        return err_code(e, dir, "open the folder '%s' of the record", tenant);
     q->n++;
     r = audit_back_open(&s->back, dir, q->f->before, e);
     return r < 0 ? r : advance(q, s, e);

@@ -94,10 +94,9 @@ int multipart_new(const char *content_type, const struct multipart_handlers *h, 
     size_t len = sizeof(type) - 1;
 
     if (strcspn(content_type, "; \t") != len || strncasecmp(content_type, type, len) != 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "Content-Type is not multipart/form-data");
+        return err_invalid(e, "Content-Type is not multipart/form-data");
     if (!find_parameter(content_type, "boundary", &boundary) || !boundary_valid(&boundary))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "Content-Type multipart/form-data has no usable boundary");
+        return err_invalid(e, "Content-Type multipart/form-data has no usable boundary");
     struct multipart *m = xcalloc(1, sizeof(*m));
     m->handlers = *h;
     m->arg = arg;
@@ -122,7 +121,7 @@ void multipart_free(struct multipart *m)
 
 static int bad(struct sg_error *e, const char *what)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "malformed multipart body: %s", what);
+    return err_invalid(e, "malformed multipart body: %s", what);
 }
 
 static int hex(char c)

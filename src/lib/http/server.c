@@ -241,7 +241,7 @@ int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error 
     int r = fd_set_nonblock(fd, true);
 
     if (tls && !s->tls)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "a TLS listener needs a certificate and key");
+        return err_invalid(e, "a TLS listener needs a certificate and key");
     struct listener *l = xcalloc(1, sizeof(*l));
     if (r == 0)
         r = uv_poll_init(s->loop, &l->poll, fd);

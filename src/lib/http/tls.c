@@ -17,7 +17,7 @@ static int tls_error(struct sg_error *e, const char *what)
     const char *reason = ERR_reason_error_string(code);
 
     ERR_clear_error();
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: %s", what, reason ? reason : "unknown error");
+    return err_invalid(e, "%s: %s", what, reason ? reason : "unknown error");
 }
 
 /* A key under a password is refused: asking for one would block. */
