@@ -72,20 +72,17 @@ static void finish_kept(struct taking *t)
     json_decref(report);
 }
 
-static void on_saved(void *arg, const struct order_answer *a, int fd)
+static void on_saved(void *arg, const struct warden_answer *w)
 {
     struct taking *t = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
 
-    close_p(&fd);
-    t->made->disk_bytes = a->stats.disk_bytes;
-    if (r == 0) {
+    t->made->disk_bytes = w->a->stats.disk_bytes;
+    if (w->r == 0) {
         finish_kept(t);
         return;
     }
     checkpoint_forget(t->made);
-    finish(t, r, &e, NULL);
+    finish(t, w->r, &w->e, NULL);
 }
 
 /* Has the warden write the files to disk, while the sandbox runs on. */
@@ -123,23 +120,20 @@ static void taken(struct taking *t, const struct order_answer *a, const json_t *
         finish_kept(t);
 }
 
-static void on_taken(void *arg, const struct order_answer *a, int fd)
+static void on_taken(void *arg, const struct warden_answer *w)
 {
     struct taking *t = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
-    json_t *broker = report_read(fd), *report = NULL;
+    json_t *broker = report_read(*w->fd), *report = NULL;
 
-    close_p(&fd);
     call_cancel(&t->hold); /* first of all, cells that waited go on */
-    if (r == 0) {
-        taken(t, a, broker);
+    if (w->r == 0) {
+        taken(t, w->a, broker);
     } else {
-        if (r == -EBUSY)
-            report = report_in_the_way(broker, e.message);
-        else if (r == -EOPNOTSUPP)
-            report = report_kernels(t->made->contexts, e.message);
-        finish(t, r, &e, report);
+        if (w->r == -EBUSY)
+            report = report_in_the_way(broker, w->e.message);
+        else if (w->r == -EOPNOTSUPP)
+            report = report_kernels(t->made->contexts, w->e.message);
+        finish(t, w->r, &w->e, report);
     }
     json_decref(report);
     json_decref(broker);

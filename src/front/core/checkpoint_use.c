@@ -275,13 +275,12 @@ static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const
     egress_install(b, on_installed, w);
 }
 
-static void on_rewound(void *arg, const struct order_answer *a, int fd)
+static void on_rewound(void *arg, const struct warden_answer *answer)
 {
     struct rewinding *w = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
+    struct sg_error e = answer->e;
+    int r = answer->r;
 
-    close_p(&fd);
     if (r == -EOWNERDEAD) {
         checkpoint_say_lost(w->to, &e);
     } else if (r == -ENOENT && w->sandbox->state != SANDBOX_ENDED) {
@@ -290,7 +289,7 @@ static void on_rewound(void *arg, const struct order_answer *a, int fd)
     if (r < 0)
         back(w, r, &e);
     else
-        checkpoint_adopt(w->sandbox, w->to, a->flags & TELL_KERNELS ? NULL : REASON_GONE,
+        checkpoint_adopt(w->sandbox, w->to, answer->a->flags & TELL_KERNELS ? NULL : REASON_GONE,
                          on_rewound_adopted, w);
 }
 

@@ -279,14 +279,12 @@ static void change_end(void *arg)
     sandbox_unref(b);
 }
 
-static void on_policy(void *arg, const struct order_answer *a, int fd)
+static void on_policy(void *arg, const struct warden_answer *w)
 {
     struct change *c = arg;
 
-    close_p(&fd);
-    c->r = warden_error(a, &c->e);
-    if (c->r == -EAGAIN) /* no guard: nothing goes out; the next guard gets this policy */
-        c->r = 0;
+    c->e = w->e;
+    c->r = w->r == -EAGAIN ? 0 : w->r; /* no guard: nothing goes out; the next gets this policy */
     if (c->r < 0)
         change_end(c);
     else

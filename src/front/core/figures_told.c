@@ -83,12 +83,12 @@ static void set_faults(const struct order_figures *f)
         }
 }
 
-static void on_warden(void *arg UNUSED, const struct order_answer *a, int fd)
+static void on_warden(void *arg UNUSED, const struct warden_answer *w)
 {
     struct order_figures f;
 
     state.warden_owes = false;
-    if (a->code == 0 && fd >= 0 && pread(fd, &f, sizeof(f), 0) == (ssize_t)sizeof(f)) {
+    if (w->r == 0 && *w->fd >= 0 && pread(*w->fd, &f, sizeof(f), 0) == (ssize_t)sizeof(f)) {
         figures_set_process("warden", &f.warden);
         figure_set(FIG_POOL, NULL, f.pool);
         figure_total(FIG_WARDEN_SANDBOXES, "made", (double)f.made);
@@ -99,7 +99,6 @@ static void on_warden(void *arg UNUSED, const struct order_answer *a, int fd)
     } else {
         forget_warden();
     }
-    close_p(&fd);
     state.told();
 }
 

@@ -19,17 +19,14 @@ struct saving {
     void *arg;
 };
 
-static void on_saved(void *arg, const struct order_answer *a, int fd)
+static void on_saved(void *arg, const struct warden_answer *w)
 {
     struct saving *s = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
 
-    close_p(&fd);
-    if (r < 0)
+    if (w->r < 0)
         store_snapshot_gone(s->sandbox->front->store, s->snapshot);
-    operation_end(&s->operation, s->sandbox->front, s->sandbox, r, &e, NULL);
-    s->done(s->arg, r, &e, a->stats.disk_bytes);
+    operation_end(&s->operation, s->sandbox->front, s->sandbox, w->r, &w->e, NULL);
+    s->done(s->arg, w->r, &w->e, w->a->stats.disk_bytes);
     sandbox_settled(s->sandbox);
     sandbox_unref(s->sandbox);
     free(s);
@@ -89,12 +86,11 @@ struct forgetting {
     char snapshot[ID_LEN + 1];
 };
 
-static void on_forgotten(void *arg, const struct order_answer *a, int fd)
+static void on_forgotten(void *arg, const struct warden_answer *w)
 {
     struct forgetting *g = arg;
 
-    close_p(&fd);
-    if (a->code == 0 || a->code == -ENOENT)
+    if (w->r == 0 || w->r == -ENOENT)
         store_snapshot_gone(g->front->store, g->snapshot);
     free(g);
 }

@@ -93,14 +93,14 @@ static void tell_limits(struct sandbox *b, const struct order_stats *now)
                more_than(&m->pids_hits, now->pids_hits));
 }
 
-static void on_stats(void *arg, const struct order_answer *a, int fd)
+static void on_stats(void *arg, const struct warden_answer *w)
 {
+    const struct order_answer *a = w->a;
     struct sample *s = arg;
     struct sandbox_metrics *m = &s->sandbox->metrics;
     uint64_t now = clock_ns();
 
-    close_p(&fd);
-    if (a->code < 0) {
+    if (w->r < 0) {
         finish(s, false);
         return;
     }
