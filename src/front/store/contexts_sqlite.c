@@ -111,7 +111,7 @@ int64_t ctx_number(uint64_t n)
     return (int64_t)(n < most ? n : most);
 }
 
-uint64_t ctx_column_u64(sqlite3_stmt *st, int i)
+static uint64_t column_u64(sqlite3_stmt *st, int i)
 {
     int64_t n = sqlite3_column_int64(st, i);
 
@@ -120,13 +120,14 @@ uint64_t ctx_column_u64(sqlite3_stmt *st, int i)
 
 int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret)
 {
-#define TAKE(name) ret->name = ctx_column_u64(st, i++);
+#define TAKE(name) ret->name = column_u64(st, i++);
     CTX_USAGE(TAKE)
 #undef TAKE
     return i;
 }
 
-void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
+/* Reads the statement's current row. */
+static void take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
 {
     struct ctx_row *row = &ret->row;
     char status[16];
@@ -148,7 +149,7 @@ void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
     row->used_ms = sqlite3_column_int64(st, i++);
     row->expires_ms = sqlite3_column_int64(st, i++);
     row->terminated_ms = sqlite3_column_int64(st, i++);
-    row->ttl_ms = ctx_column_u64(st, i++);
+    row->ttl_ms = column_u64(st, i++);
     db_column(st, i++, row->error, sizeof(row->error));
     i = ctx_take_usage(st, i, &row->usage);
     db_column(st, i++, row->node, sizeof(row->node));
@@ -182,7 +183,7 @@ int ctx_take_rows(struct ctx_sqlite *s, enum db_statement which, const struct db
     if (r < 0)
         return r;
     while ((r = db_step(s->db, st, &a->reply.e)) > 0) {
-        ctx_take_row(st, now_ms, &found);
+        take_row(st, now_ms, &found);
         *ctx_add_row(a) = found.row;
     }
     return r;
@@ -197,7 +198,7 @@ static int take_one(struct ctx_sqlite *s, enum db_statement which, const struct 
 
     if (r <= 0)
         return r < 0 ? r : -ENOENT;
-    ctx_take_row(st, now_ms, ret);
+    take_row(st, now_ms, ret);
     sqlite3_reset(st);
     return 0;
 }

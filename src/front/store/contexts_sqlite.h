@@ -52,8 +52,6 @@ void ctx_answer_send(struct ctx_sqlite *s, struct answer *a, int r);
 int ctx_change_begin(struct ctx_sqlite *s, bool durable, struct answer *a);
 void ctx_change_end(struct ctx_sqlite *s, struct answer *a, int r);
 
-/* Reads the statement's current row. */
-void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret);
 /* Reads the columns of a usage, from column i on. Returns the column after them. */
 int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret);
 /* Adds every row that the statement finds to the answer. */
@@ -77,7 +75,6 @@ int ctx_add_path(struct ctx_sqlite *s, const char *tenant, const char *conversat
                  const char *path, int64_t now_ms, struct sg_error *e);
 /* Limits a number to what the database can keep. */
 int64_t ctx_number(uint64_t n);
-uint64_t ctx_column_u64(sqlite3_stmt *st, int i);
 
 #define CTX_NEVER_MADE "its server did not finish making its sandbox"
 
