@@ -32,74 +32,70 @@ static enum db_statement list_statement(const struct ctx_list *q)
 
 void ctx_sqlite_list(struct ctx_store *base, const struct ctx_list *q, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     size_t limit = q->limit < CTX_LIST_MAX ? q->limit : CTX_LIST_MAX;
     bool first = q->before_ms == 0;
     char statuses[64];
 
     join_statuses(q->statuses, statuses, sizeof(statuses));
     int r =
-        ctx_take_rows(s, list_statement(q),
+        ctx_take_rows(a, list_statement(q),
                       DB_WITH(db_text(q->tenant), db_text(q->conversation), db_text(q->path),
                               db_text(q->sandbox_id), db_text(statuses),
                               db_number(first ? INT64_MAX : q->before_ms),
                               db_text(first ? "" : q->before_id), db_number((int64_t)limit + 1)),
-                      clock_wall_ms(), a);
+                      clock_wall_ms());
     if (r == 0 && a->reply.n > limit) {
         a->reply.n = limit;
         a->reply.more = true;
     }
-    ctx_answer_send(s, a, r);
+    ctx_answer_send(a, r);
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 /* Notes how one path relates to another. */
-static int relate(struct ctx_sqlite *s, enum db_statement which, const char *tenant,
-                  const char *conversation, const char *path, const char *other, struct sg_error *e)
+static int relate(struct answer *a, enum db_statement which, const char *tenant,
+                  const char *conversation, const char *path, const char *other)
 {
-    return db_run(s->db, which,
-                  DB_WITH(db_text(tenant), db_text(conversation), db_text(path), db_text(other)),
-                  e);
+    return ctx_run(a, which,
+                   DB_WITH(db_text(tenant), db_text(conversation), db_text(path), db_text(other)));
 }
 
 void ctx_sqlite_branch(struct ctx_store *base, const char *tenant, const char *conversation,
                        const char *from, const char *to, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    struct sg_error *e = &a->reply.e;
+    struct answer *a = ctx_answer(base, done, arg);
     int64_t now = clock_wall_ms();
     struct ctx_found active;
-    int r = ctx_change_begin(s, true, a);
+    int r = ctx_change_begin(a, true);
 
     if (r == 0) {
-        r = ctx_find_active(s, tenant, conversation, to, now, &active, e);
+        r = ctx_find_active(a, tenant, conversation, to, now, &active);
         if (r == 0)
-            r = ctx_error_active(e, to);
+            r = ctx_error_active(&a->reply.e, to);
         else if (r == -ENOENT)
             r = 0;
     }
     if (r == 0)
-        r = ctx_add_path(s, tenant, conversation, from, now, e);
+        r = ctx_add_path(a, tenant, conversation, from, now);
     if (r == 0)
-        r = ctx_add_path(s, tenant, conversation, to, now, e);
+        r = ctx_add_path(a, tenant, conversation, to, now);
     if (r == 0)
-        r = relate(s, DB_PATH_FROM, tenant, conversation, to, from, e);
-    ctx_change_end(s, a, r);
+        r = relate(a, DB_PATH_FROM, tenant, conversation, to, from);
+    ctx_change_end(a, r);
 }
 
 /* Ends the active row of a path, if there is one, and adds it to the answer. */
-static int end_active(struct ctx_sqlite *s, const char *tenant, const char *conversation,
-                      const char *path, int64_t now, struct answer *a)
+static int end_active(struct answer *a, const char *tenant, const char *conversation,
+                      const char *path, int64_t now)
 {
     struct ctx_found found;
-    int r = ctx_find_active(s, tenant, conversation, path, now, &found, &a->reply.e);
+    int r = ctx_find_active(a, tenant, conversation, path, now, &found);
 
     if (r < 0)
         return r == -ENOENT ? 0 : r;
-    r = ctx_end_row(s, &found.row, CTX_TERMINATED, "", &a->reply.e);
+    r = ctx_end_row(a, &found.row, CTX_TERMINATED, "");
     if (r == 0)
         *ctx_add_row(a) = found.row;
     return r;
@@ -108,21 +104,19 @@ static int end_active(struct ctx_sqlite *s, const char *tenant, const char *conv
 void ctx_sqlite_merge(struct ctx_store *base, const char *tenant, const char *conversation,
                       const char *source, const char *target, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    struct sg_error *e = &a->reply.e;
+    struct answer *a = ctx_answer(base, done, arg);
     int64_t now = clock_wall_ms();
-    int r = ctx_change_begin(s, true, a);
+    int r = ctx_change_begin(a, true);
 
     if (r == 0)
-        r = end_active(s, tenant, conversation, source, now, a);
+        r = end_active(a, tenant, conversation, source, now);
     if (r == 0)
-        r = ctx_add_path(s, tenant, conversation, source, now, e);
+        r = ctx_add_path(a, tenant, conversation, source, now);
     if (r == 0)
-        r = ctx_add_path(s, tenant, conversation, target, now, e);
+        r = ctx_add_path(a, tenant, conversation, target, now);
     if (r == 0)
-        r = relate(s, DB_PATH_INTO, tenant, conversation, source, target, e);
-    ctx_change_end(s, a, r);
+        r = relate(a, DB_PATH_INTO, tenant, conversation, source, target);
+    ctx_change_end(a, r);
 }
 
 static void take_path(sqlite3_stmt *st, struct ctx_path *ret)
@@ -142,68 +136,64 @@ static void take_path(sqlite3_stmt *st, struct ctx_path *ret)
 void ctx_sqlite_paths(struct ctx_store *base, const char *tenant, const char *conversation,
                       ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     struct ctx_path *paths = xcalloc(CTX_LIST_MAX, sizeof(*paths));
     sqlite3_stmt *st;
-    int r = db_query(s->db, DB_PATHS,
+    int r = db_query(a->db, DB_PATHS,
                      DB_WITH(db_text(tenant), db_text(conversation), db_number(CTX_LIST_MAX + 1)),
                      &st, &a->reply.e);
 
     if (r == 0) {
-        while ((r = db_step(s->db, st, &a->reply.e)) > 0 && a->reply.n < CTX_LIST_MAX)
+        while ((r = db_step(a->db, st, &a->reply.e)) > 0 && a->reply.n < CTX_LIST_MAX)
             take_path(st, &paths[a->reply.n++]);
         a->reply.more = r > 0;
         sqlite3_reset(st);
     }
     a->items = paths;
     a->reply.paths = paths;
-    ctx_answer_send(s, a, r < 0 ? r : 0);
+    ctx_answer_send(a, r < 0 ? r : 0);
 }
 
 /* ---- calls of the server itself -------------------------------------------------------------- */
 
 /* Ends the answer's rows from `first` on. */
-static int end_rows(struct ctx_sqlite *s, struct answer *a, size_t first, enum ctx_status status,
-                    const char *error)
+static int end_rows(struct answer *a, size_t first, enum ctx_status status, const char *error)
 {
     int r = 0;
 
     for (size_t i = first; r == 0 && i < a->reply.n; i++)
-        r = ctx_end_row(s, &a->rows[i], status, error, &a->reply.e);
+        r = ctx_end_row(a, &a->rows[i], status, error);
     return r;
 }
 
-static int reap(struct ctx_sqlite *s, enum db_statement which, const char *node, const char *tenant,
-                int64_t before, size_t limit, int64_t now, struct answer *a)
+static int reap(struct answer *a, enum db_statement which, const char *node, const char *tenant,
+                int64_t before, size_t limit, int64_t now)
 {
-    return ctx_take_rows(s, which,
+    return ctx_take_rows(a, which,
                          DB_WITH(db_text(node), db_number(now - CTX_NODE_DEAD_MS), db_text(tenant),
                                  db_number(before), db_number((int64_t)limit)),
-                         now, a);
+                         now);
 }
 
 void ctx_sqlite_expire(struct ctx_store *base, const char *node, const char *tenant,
                        uint64_t lease_ms, size_t limit, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     int64_t now = clock_wall_ms();
-    int r = ctx_change_begin(s, false, a);
+    int r = ctx_change_begin(a, false);
 
     if (limit > ROWS_MAX)
         limit = ROWS_MAX;
     if (r == 0)
-        r = reap(s, DB_CTX_EXPIRED, node, tenant, now, limit, now, a);
+        r = reap(a, DB_CTX_EXPIRED, node, tenant, now, limit, now);
     if (r == 0)
-        r = end_rows(s, a, 0, CTX_TERMINATED, "");
+        r = end_rows(a, 0, CTX_TERMINATED, "");
     size_t expired = a->reply.n;
     if (r == 0 && expired < limit)
-        r = reap(s, DB_CTX_STUCK, node, tenant, now - ctx_number(lease_ms), limit - expired, now,
-                 a);
+        r = reap(a, DB_CTX_STUCK, node, tenant, now - ctx_number(lease_ms), limit - expired, now);
     if (r == 0)
-        r = end_rows(s, a, expired, CTX_ERROR, CTX_NEVER_MADE);
-    ctx_change_end(s, a, r);
+        r = end_rows(a, expired, CTX_ERROR, CTX_NEVER_MADE);
+    ctx_change_end(a, r);
 }
 
 /* ["id", ...] */
@@ -220,17 +210,17 @@ static char *list_text(const char *const *ids, size_t n)
 }
 
 /* Takes the sandbox out of the rows whose sandbox does not live any more. */
-static int lose_dead(struct ctx_sqlite *s, const char *node, const char *alive, struct answer *a)
+static int lose_dead(struct answer *a, const char *node, const char *alive)
 {
     size_t first = a->reply.n;
     int r =
-        ctx_take_rows(s, DB_CTX_DEAD, DB_WITH(db_text(node), db_text(alive), db_number(ROWS_MAX)),
-                      clock_wall_ms(), a);
+        ctx_take_rows(a, DB_CTX_DEAD, DB_WITH(db_text(node), db_text(alive), db_number(ROWS_MAX)),
+                      clock_wall_ms());
 
     for (size_t i = first; r == 0 && i < a->reply.n; i++) {
         const struct ctx_row *row = &a->rows[i];
 
-        r = ctx_lose_sandbox(s, row->tenant, row->id, row->sandbox_id, &a->reply.e);
+        r = ctx_lose_sandbox(a, row->tenant, row->id, row->sandbox_id);
     }
     return r;
 }
@@ -238,80 +228,74 @@ static int lose_dead(struct ctx_sqlite *s, const char *node, const char *alive, 
 void ctx_sqlite_recover(struct ctx_store *base, const char *node, const char *const *alive,
                         size_t n, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     AUTO(free_p) char *ids = list_text(alive, n);
-    int r = ctx_change_begin(s, false, a);
+    int r = ctx_change_begin(a, false);
 
     if (r == 0)
-        r = ctx_take_rows(s, DB_CTX_HALF_MADE, DB_WITH(db_text(node), db_number(ROWS_MAX)),
-                          clock_wall_ms(), a);
+        r = ctx_take_rows(a, DB_CTX_HALF_MADE, DB_WITH(db_text(node), db_number(ROWS_MAX)),
+                          clock_wall_ms());
     if (r == 0)
-        r = end_rows(s, a, 0, CTX_ERROR, CTX_NEVER_MADE);
+        r = end_rows(a, 0, CTX_ERROR, CTX_NEVER_MADE);
     if (r == 0)
-        r = lose_dead(s, node, ids, a);
-    ctx_change_end(s, a, r);
+        r = lose_dead(a, node, ids);
+    ctx_change_end(a, r);
 }
 
 void ctx_sqlite_seen(struct ctx_store *base, const char *node, const char *url, ctx_done done,
                      void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    int r = ctx_change_begin(s, false, a);
+    struct answer *a = ctx_answer(base, done, arg);
+    int r = ctx_change_begin(a, false);
 
     if (r == 0)
-        r = db_run(s->db, DB_NODE_SEEN,
-                   DB_WITH(db_text(node), db_text(url), db_number(clock_wall_ms())), &a->reply.e);
-    ctx_change_end(s, a, r);
+        r = ctx_run(a, DB_NODE_SEEN,
+                    DB_WITH(db_text(node), db_text(url), db_number(clock_wall_ms())));
+    ctx_change_end(a, r);
 }
 
 void ctx_sqlite_leave(struct ctx_store *base, const char *node, ctx_done done, void *arg)
 {
     static const enum db_statement statements[] = {DB_CTX_LEFT, DB_NODE_LEFT};
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    int r = ctx_change_begin(s, false, a);
+    struct answer *a = ctx_answer(base, done, arg);
+    int r = ctx_change_begin(a, false);
 
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(statements); i++)
-        r = db_run(s->db, statements[i], DB_WITH(db_text(node)), &a->reply.e);
-    ctx_change_end(s, a, r);
+        r = ctx_run(a, statements[i], DB_WITH(db_text(node)));
+    ctx_change_end(a, r);
 }
 
 /* ---- usage ----------------------------------------------------------------------------------- */
 
 /* Adds usage. `to`: a day, or a context, for which the day is a parameter of its own. */
-static int add_usage(struct ctx_sqlite *s, enum db_statement which, const char *tenant,
-                     const char *to, const char *day, const struct ctx_usage *u, struct sg_error *e)
+static int add_usage(struct answer *a, enum db_statement which, const char *tenant, const char *to,
+                     const char *day, const struct ctx_usage *u)
 {
 #define NUMBER(name) db_number(ctx_number(u->name)),
-    return db_run(s->db, which,
-                  DB_WITH(db_text(tenant), db_text(to),
-                          CTX_USAGE(NUMBER) db_number(ctx_number(UINT64_MAX)), db_text(day)),
-                  e);
+    return ctx_run(a, which,
+                   DB_WITH(db_text(tenant), db_text(to),
+                           CTX_USAGE(NUMBER) db_number(ctx_number(UINT64_MAX)), db_text(day)));
 #undef NUMBER
 }
 
 void ctx_sqlite_usage_add(struct ctx_store *base, const struct ctx_usage_add *adds, size_t n,
                           ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    struct sg_error *e = &a->reply.e;
+    struct answer *a = ctx_answer(base, done, arg);
     char today[CTX_DAY_LEN + 1];
-    int r = ctx_change_begin(s, false, a);
+    int r = ctx_change_begin(a, false);
 
     ctx_day(clock_wall_ms(), today);
     for (size_t i = 0; r == 0 && i < n; i++) {
         const struct ctx_usage_add *add = &adds[i];
 
-        r = add_usage(s, DB_DAY_USED, add->tenant, today, NULL, &add->usage, e);
+        r = add_usage(a, DB_DAY_USED, add->tenant, today, NULL, &add->usage);
         if (r == 0)
-            r = add_usage(s, DB_TALK_USED, add->tenant, add->context, today, &add->usage, e);
+            r = add_usage(a, DB_TALK_USED, add->tenant, add->context, today, &add->usage);
         if (r == 0 && add->context[0])
-            r = add_usage(s, DB_CTX_USED, add->tenant, add->context, NULL, &add->usage, e);
+            r = add_usage(a, DB_CTX_USED, add->tenant, add->context, NULL, &add->usage);
     }
-    ctx_change_end(s, a, r);
+    ctx_change_end(a, r);
 }
 
 static enum db_statement usage_statement(const struct ctx_usage_query *q)
@@ -324,20 +308,19 @@ static enum db_statement usage_statement(const struct ctx_usage_query *q)
 void ctx_sqlite_usage_get(struct ctx_store *base, const struct ctx_usage_query *q, ctx_done done,
                           void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     size_t max = q->by == USAGE_BY_DAY ? CTX_DAYS_MAX : CTX_LIST_MAX;
     struct ctx_usage_row *used = xcalloc(max + 1, sizeof(*used));
     const char *after = q->after ? q->after : "";
     sqlite3_stmt *st;
-    int r = db_query(s->db, usage_statement(q),
+    int r = db_query(a->db, usage_statement(q),
                      DB_WITH(db_text(q->tenant), db_text(q->from), db_text(q->to),
                              db_number((int64_t)max + 1),
                              db_text(q->conversation ? q->conversation : after), db_text(q->after)),
                      &st, &a->reply.e);
 
     if (r == 0) {
-        while (a->reply.n <= max && (r = db_step(s->db, st, &a->reply.e)) > 0) {
+        while (a->reply.n <= max && (r = db_step(a->db, st, &a->reply.e)) > 0) {
             struct ctx_usage_row *row = &used[a->reply.n++];
 
             db_column(st, 0, row->day, sizeof(row->day));
@@ -352,5 +335,5 @@ void ctx_sqlite_usage_get(struct ctx_store *base, const struct ctx_usage_query *
     }
     a->items = used;
     a->reply.used = used;
-    ctx_answer_send(s, a, r < 0 ? r : 0);
+    ctx_answer_send(a, r < 0 ? r : 0);
 }
