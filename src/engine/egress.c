@@ -227,8 +227,7 @@ static int start_thread(struct egress *g, struct sg_error *e)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     r = -pthread_create(&g->thread, NULL, attend, g);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return r < 0 ? err_set(e, err_kind_of(-r), r, "start a thread for the guard: %s", strerror(-r))
-                 : 0;
+    return r < 0 ? err_code(e, r, "start a thread for the guard") : 0;
 }
 
 /* ---- for the library ------------------------------------------------------------------------- */
@@ -292,7 +291,7 @@ static char *print_document(const char *id, const struct sg_options *o, char *co
                                 .secrets = secrets,
                                 .n_secrets = o->n_secrets,
                                 .flows = FLOWS};
-    AUTO(strbuf_wipe) struct strbuf text = {0};
+    AUTO(strbuf_wipe) struct strbuf text = strbuf_upto(GUARD_DOCUMENT_MAX);
 
     for (size_t i = 0; i < o->n_secrets; i++)
         secrets[i] = (struct egress_secret){.name = o->secrets[i].name,
@@ -302,7 +301,6 @@ static char *print_document(const char *id, const struct sg_options *o, char *co
     /* A protocol such as SSH does not name its host. Fake addresses let the guard tell the name
      * there too. */
     d.fake_ip = d.default_deny && has_names(o->network_allow);
-    strbuf_init(&text, GUARD_DOCUMENT_MAX);
     if (o->n_secrets > 0)
         strbuf_reserve(&text);
     egress_document_print(&d, &text);
@@ -413,9 +411,8 @@ static int ask_guard(int sock, const char *id, const struct strbuf *question, ch
 
 static void print_names(const char *const *hosts, struct strbuf *out)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_array_begin(jw_key(&j, "names"));
     for (; *hosts; hosts++)
@@ -428,7 +425,7 @@ int egress_certificate(struct egress *g, const char *id, const char *const *host
                        char ret_hash[16], struct sg_error *e)
 {
     struct guard_message m = {.what = GUARD_FRONT};
-    AUTO(strbuf_done) struct strbuf question = {0};
+    AUTO(strbuf_done) struct strbuf question = strbuf_upto(GUARD_PAYLOAD_MAX);
     AUTO(free_p) char *answer = xcalloc(1, ANSWER_MAX);
     AUTO(free_p) char *pem = NULL;
     AUTO(free_p) char *hash = NULL;
@@ -436,7 +433,6 @@ int egress_certificate(struct egress *g, const char *id, const char *const *host
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return err_errno(e, "make a socket for the guard");
-    strbuf_init(&question, GUARD_PAYLOAD_MAX);
     print_names(hosts, &question);
     pthread_mutex_lock(&g->lock);
     r = tell(g, &m, &ends[1], 1);

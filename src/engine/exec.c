@@ -61,9 +61,8 @@ static void keep_output(struct exec *x, uint8_t sub, const void *p, size_t len)
     else if (keep)
         strbuf_add(&o->kept, p, keep);
     if (keep < len && !o->cut) {
-        AUTO(strbuf_done) struct strbuf q = {0};
+        AUTO(strbuf_done) struct strbuf q = strbuf_upto(16);
         o->cut = true;
-        strbuf_init(&q, 16);
         wire_put_u32(&q, channel);
         chan_control(session_chan(x->sandbox->session), x->call.stream, CONTROL_DISCARD, q.buf,
                      q.len);
@@ -142,14 +141,13 @@ static void put_lists(struct strbuf *q, const char *const *first, const char *co
 static int check_request(const struct sg_exec *x, struct sg_error *e)
 {
     if (!x->argv || !x->argv[0] || !x->argv[0][0])
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no command to run");
+        return err_invalid(e, "no command to run");
     if (count(x->argv) > OPS_ARGS_MAX || count(x->env) > OPS_ARGS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG,
                        "too many arguments or variables: at most %d of each", OPS_ARGS_MAX);
     for (const char *const *v = x->env; v && *v; v++)
         if (**v == '=' || !strchr(*v, '='))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "an environment variable must look like NAME=VALUE");
+            return err_invalid(e, "an environment variable must look like NAME=VALUE");
     return 0;
 }
 
@@ -157,10 +155,9 @@ static int begin(struct exec *x, struct sg_error *e)
 {
     const struct sg_exec *q = x->x;
     bool has_stdin = q->stdin_data || q->stdin_fd >= 0;
-    AUTO(strbuf_done) struct strbuf req = {0};
+    AUTO(strbuf_done) struct strbuf req = strbuf_upto(OPS_OPEN_MAX);
     int r;
 
-    strbuf_init(&req, OPS_OPEN_MAX);
     r = check_request(q, e);
     if (r < 0)
         return r;
@@ -285,9 +282,8 @@ static int run_loop(struct exec *x, struct file_write *w, uint64_t deadline, str
 
 static int read_ending(const struct call *c, struct ending *ret, struct sg_error *e)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(c->result.buf, c->result.len);
 
-    wire_reader_init(&r, c->result.buf, c->result.len);
     ret->how = wire_get_u32(&r);
     ret->code = wire_get_u32(&r);
     ret->utime_us = wire_get_u64(&r);

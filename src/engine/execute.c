@@ -61,8 +61,7 @@ static int check_code(const char *code, size_t len, struct sg_error *e)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "the code is %s: the limit is 64 MiB",
                        format_size(len, text, sizeof(text)));
     if (memchr(code, '\0', len))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "the code holds a NUL byte: it must be plain text");
+        return err_invalid(e, "the code holds a NUL byte: it must be plain text");
     return 0;
 }
 
@@ -86,13 +85,13 @@ static int read_code(const char *path, char **ret, size_t *ret_len, struct sg_er
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_errno(e, "cannot read '%s'", path);
     if (!S_ISREG(st.st_mode))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' is not a regular file", path);
+        return err_invalid(e, "'%s' is not a regular file", path);
     r = st.st_size > (off_t)CODE_MAX ? -EFBIG : fd_read_all(fd, CODE_MAX, ret, ret_len);
     if (r == -EFBIG)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "'%s' is %s: the limit for code is 64 MiB", path,
                        format_size((uint64_t)st.st_size, text, sizeof(text)));
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "cannot read '%s': %s", path, strerror(-r));
+        return err_code(e, r, "cannot read '%s'", path);
     return 0;
 }
 

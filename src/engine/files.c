@@ -28,10 +28,9 @@ static void send_more(struct call *c)
 int file_write_begin(struct session *s, struct file_write *w, const char *user, const char *path,
                      unsigned mode, const void *data, size_t len, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(OPS_OPEN_MAX);
     int r;
 
-    strbuf_init(&q, OPS_OPEN_MAX);
     wire_put_str(&q, user);
     wire_put_str(&q, path);
     wire_put_u32(&q, mode);
@@ -49,20 +48,18 @@ struct file_read {
     struct strbuf data;
 };
 
-static void keep(struct call *c, uint8_t sub, const void *p, size_t len)
+static void keep(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
-    (void)sub;
     strbuf_add(&CONTAINER_OF(c, struct file_read, call)->data, p, len);
 }
 
 int file_read_whole(struct session *s, const char *user, const char *path, size_t max, char **ret,
                     size_t *ret_len, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(OPS_OPEN_MAX);
     struct file_read f = {.call.on_data = keep};
     int r;
 
-    strbuf_init(&q, OPS_OPEN_MAX);
     strbuf_init(&f.data, max);
     wire_put_str(&q, user);
     wire_put_str(&q, path);

@@ -26,8 +26,8 @@ int sg_language_parse(const char *name, enum sg_language *ret, struct sg_error *
             *ret = (enum sg_language)i;
             return 0;
         }
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown language '%.64s': use %s", name,
-                   language_names(SG_LANGUAGE_MAX_, names));
+    return err_invalid(e, "unknown language '%.64s': use %s", name,
+                       language_names(SG_LANGUAGE_MAX_, names));
 }
 
 const char *language_suffix(const struct language *l, const char *name, size_t *ret_len)
@@ -46,6 +46,5 @@ int sg_language_of_path(const char *path, enum sg_language *ret, struct sg_error
             *ret = (enum sg_language)i;
             return 0;
         }
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "the suffix of '%.128s' names no language: add --language", path);
+    return err_invalid(e, "the suffix of '%.128s' names no language: add --language", path);
 }

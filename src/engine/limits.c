@@ -35,13 +35,13 @@ int limits_complete(const struct sg_limits *given, struct sg_limits *ret, struct
 
     l.disk_inodes = or_default(given->disk_inodes, inodes < INODES_MIN ? INODES_MIN : inodes);
     if (l.memory_bytes < MEMORY_MIN || l.memory_bytes > DISK_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "memory must be between 16M and 16T");
+        return err_invalid(e, "memory must be between 16M and 16T");
     if (l.disk_bytes < DISK_MIN || l.disk_bytes > DISK_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "disk must be between 1M and 16T");
+        return err_invalid(e, "disk must be between 1M and 16T");
     if (l.cpus_milli < CPUS_MIN || l.cpus_milli > CPUS_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "cpus must be between 0.01 and 1024");
+        return err_invalid(e, "cpus must be between 0.01 and 1024");
     if (l.pids > PIDS_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "pids must be between 1 and 32768");
+        return err_invalid(e, "pids must be between 1 and 32768");
     *ret = l;
     return 0;
 }

@@ -55,8 +55,8 @@ int network_entry_check(const char *what, const char *entry, struct sg_error *e)
 {
     if (is_network(entry) || network_entry_is_name(entry))
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "%s: '%.64s' is not a name, an address or a network: use for example "
-                   "example.com, *.example.com, 192.0.2.7 or 2001:db8::/32",
-                   what, entry);
+    return err_invalid(e,
+                       "%s: '%.64s' is not a name, an address or a network: use for example "
+                       "example.com, *.example.com, 192.0.2.7 or 2001:db8::/32",
+                       what, entry);
 }

@@ -33,9 +33,8 @@ static bool plain_path(const char *path)
 static int check_mount(const struct sg_options *o, const struct sg_mount *m, struct sg_error *e)
 {
     if (!m->source || !plain_path(m->target))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "mount target '%s' must be an absolute path below / without '..'",
-                       m->target ? m->target : "");
+        return err_invalid(e, "mount target '%s' must be an absolute path below / without '..'",
+                           m->target ? m->target : "");
     if (m->writable && !o->approved && !policy_of(o)->allow_writable_mounts)
         return err_set(
             e, SG_ERR_DENIED, -EACCES,
@@ -61,8 +60,8 @@ static int check_network(const struct sg_options *o, struct sg_error *e)
     if (o->network == SG_NETWORK_BLOCK)
         return 0;
     if (o->network == SG_NETWORK_LIST && (!o->network_allow || !o->network_allow[0]))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "a network list with nothing in it: name what may be reached, or block it");
+        return err_invalid(
+            e, "a network list with nothing in it: name what may be reached, or block it");
     r = check_entries("network_allow", o->network_allow, e);
     if (r == 0)
         r = check_entries("network_deny", o->network_deny, e);

@@ -15,9 +15,8 @@ struct reading {
     struct strbuf data;
 };
 
-static void keep(struct call *c, uint8_t sub, const void *p, size_t len)
+static void keep(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
-    (void)sub;
     strbuf_add(&CONTAINER_OF(c, struct reading, call)->data, p, len);
 }
 
@@ -40,13 +39,13 @@ static int call(struct sg_sandbox *s, struct call *c, enum chan_op op, const str
 
 void results_give(struct sg_sandbox *s, const struct sg_exec *x, const char *path)
 {
-    AUTO(strbuf_done) struct strbuf request = {0}, removal = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
+    AUTO(strbuf_done) struct strbuf removal = strbuf_upto(OPS_OPEN_MAX);
     struct reading r = {.call.on_data = keep};
     struct call removed = {0};
     const char *user = x->user ? x->user : "user";
 
     strbuf_init(&r.data, RESULTS_MAX);
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, user);
     wire_put_str(&request, path);
     wire_put_u64(&request, 0);
@@ -58,7 +57,6 @@ void results_give(struct sg_sandbox *s, const struct sg_exec *x, const char *pat
     strbuf_done(&r.data);
     if (s->one_shot)
         return;
-    strbuf_init(&removal, OPS_OPEN_MAX);
     wire_put_str(&removal, user);
     wire_put_str(&removal, path);
     wire_put_u32(&removal, 0);

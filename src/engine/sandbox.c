@@ -20,8 +20,7 @@ int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_err
     int r;
 
     if (max_sandboxes > ENGINE_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "an engine holds at most %u sandboxes",
-                       ENGINE_MAX);
+        return err_invalid(e, "an engine holds at most %u sandboxes", ENGINE_MAX);
     engine = xcalloc(1, sizeof(*engine));
     struct provider_setup setup = {.max_instances = max_sandboxes ? max_sandboxes : ENGINE_DEFAULT,
                                    .omit = control_omit()};
@@ -56,8 +55,8 @@ static int check_hostname(const char *name, struct sg_error *e)
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
 
     if (n == 0 || name[n] != '\0' || n > HOSTNAME_MAX || name[0] == '-' || name[0] == '.')
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "host name '%.64s' must be 1 to 63 letters, digits, dots or dashes", name);
+        return err_invalid(e, "host name '%.64s' must be 1 to 63 letters, digits, dots or dashes",
+                           name);
     return 0;
 }
 
@@ -91,8 +90,7 @@ static int open_instance(struct sg_engine *engine, const struct sg_options *o,
     if (r == 0)
         r = check_hostname(spec.hostname, e);
     if (r == 0 && !owner)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, "mount owner '%.32s': use user or root",
-                    o->mount_owner);
+        r = err_invalid(e, "mount owner '%.32s': use user or root", o->mount_owner);
     spec.mount_owner = owner ? owner->uid : 0;
     if (r == 0)
         r = policy_check(o, e);
@@ -114,8 +112,7 @@ static int complete_options(const struct sg_options *given, struct sg_options *r
     if (!given)
         given = &defaults;
     if (given->size > sizeof(*ret) || given->size < offsetof(struct sg_options, network_allow))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "struct sg_options was not initialised with SG_OPTIONS_INIT");
+        return err_invalid(e, "struct sg_options was not initialised with SG_OPTIONS_INIT");
     *ret = (struct sg_options){0};
     memcpy(ret, given, given->size);
     return 0;
@@ -187,8 +184,7 @@ static int complete_exec(const struct sg_exec *given, struct sg_exec *ret, struc
     struct sg_exec x = SG_EXEC_INIT;
 
     if (given->size > sizeof(x) || given->size < offsetof(struct sg_exec, stdout_fd))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "struct sg_exec was not initialised with SG_EXEC_INIT");
+        return err_invalid(e, "struct sg_exec was not initialised with SG_EXEC_INIT");
     memcpy(&x, given, given->size);
     *ret = x;
     return 0;
@@ -280,7 +276,7 @@ int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len
     int r;
 
     if (!l)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown language");
+        return err_invalid(e, "unknown language");
     r = exec ? complete_exec(exec, &x, e) : 0;
     if (r < 0)
         return r;

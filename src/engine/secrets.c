@@ -45,18 +45,15 @@ static bool is_variable(const char *s)
 static int check(const struct sg_secret *s, struct sg_error *e)
 {
     if (!is_variable(s->name))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "a secret's name must be a variable name: letters, digits and '_'");
+        return err_invalid(e, "a secret's name must be a variable name: letters, digits and '_'");
     if (!s->value || !*s->value || strlen(s->value) > VALUE_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the secret '%s' is empty or over %u KiB",
-                       s->name, VALUE_MAX / 1024);
+        return err_invalid(e, "the secret '%s' is empty or over %u KiB", s->name, VALUE_MAX / 1024);
     if (!s->hosts || !*s->hosts)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "the secret '%s' names no host that it may go to", s->name);
+        return err_invalid(e, "the secret '%s' names no host that it may go to", s->name);
     for (const char *const *host = s->hosts; *host; host++)
         if (!network_entry_is_name(*host))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "the host '%.64s' of secret '%s' is not a host name", *host, s->name);
+            return err_invalid(e, "the host '%.64s' of secret '%s' is not a host name", *host,
+                               s->name);
     return 0;
 }
 
@@ -67,8 +64,7 @@ int secrets_prepare(const struct sg_options *o, char ***ret_placeholders, struct
     if (o->n_secrets > SECRETS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "a sandbox has at most %d secrets", SECRETS_MAX);
     if (o->n_secrets > 0 && o->network == SG_NETWORK_BLOCK)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "secrets are put into requests: the sandbox needs a network");
+        return err_invalid(e, "secrets are put into requests: the sandbox needs a network");
     for (size_t i = 0; i < o->n_secrets; i++) {
         int r = check(&o->secrets[i], e);
         if (r < 0)
@@ -105,12 +101,11 @@ static int install_certificate(struct sg_sandbox *s, const char *pem, const char
                                struct sg_error *e)
 {
     AUTO(free_p) char *bundle = NULL;
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(BUNDLE_MAX + (64u * 1024));
     char hashed[64];
     size_t len = 0;
     int r;
 
-    strbuf_init(&text, BUNDLE_MAX + (64u * 1024));
     if (file_read_whole(s->session, "root", BUNDLE, BUNDLE_MAX, &bundle, &len, NULL) == 0)
         strbuf_add(&text, bundle, len);
     strbuf_addstr(&text, pem);

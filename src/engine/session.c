@@ -23,21 +23,19 @@ static void on_data(struct chan *chan, struct chan_stream *s, uint8_t sub, const
         chan_consumed(chan, s, len);
 }
 
-static void on_event(struct chan *chan, struct chan_stream *s, uint8_t what, const void *p,
+static void on_event(struct chan *chan UNUSED, struct chan_stream *s, uint8_t what, const void *p,
                      size_t len)
 {
     struct call *c = chan_stream_owner(s);
 
-    (void)chan;
     if (c && c->on_event)
         c->on_event(c, what, p, len);
 }
 
-static void on_credit(struct chan *chan, struct chan_stream *s)
+static void on_credit(struct chan *chan UNUSED, struct chan_stream *s)
 {
     struct call *c = chan_stream_owner(s);
 
-    (void)chan;
     if (c && c->on_credit)
         c->on_credit(c);
 }
@@ -53,12 +51,11 @@ static void copy_message(char *to, size_t cap, const char *from)
     to[i] = '\0';
 }
 
-static void on_end(struct chan *chan, struct chan_stream *s, int status, const char *message,
+static void on_end(struct chan *chan UNUSED, struct chan_stream *s, int status, const char *message,
                    const void *result, size_t len)
 {
     struct call *c = chan_stream_owner(s);
 
-    (void)chan;
     if (!c)
         return;
     c->ended = true;

@@ -34,9 +34,8 @@ struct audit_options {
 static int take_id(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     if (!id_valid(value))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--%s '%.64s' is not an id: an id has %d letters and digits", o->name, value,
-                       ID_LEN);
+        return err_invalid(e, "--%s '%.64s' is not an id: an id has %d letters and digits", o->name,
+                           value, ID_LEN);
     return cli_text(to, o, value, e);
 }
 
@@ -48,19 +47,18 @@ static int take_time(void *to, const struct cli_option *o, const char *value, st
     if (when_parse_ms(value, ret) == 0 && *ret > 0)
         return 0;
     if (parse_duration_ms(o->name, value, &ms, NULL) < 0 || ms > (uint64_t)clock_wall_ms())
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--%s '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z",
-                       o->name, value);
+        return err_invalid(e, "--%s '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z",
+                           o->name, value);
     *ret = clock_wall_ms() - (int64_t)ms;
     return 0;
 }
 
-static int take_limit(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+static int take_limit(void *to, const struct cli_option *o UNUSED, const char *value,
+                      struct sg_error *e)
 {
     uint64_t n;
     int r = parse_u64("--limit", value, 1, LINES_MAX, &n, e);
 
-    (void)o;
     if (r == 0)
         *(uint32_t *)to = (uint32_t)n;
     return r;
@@ -222,11 +220,9 @@ static void json_text(struct json *j, const char *key, const char *text)
 
 static void print_report_json(const struct audit_report *r)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, 4096);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_bool(jw_key(&j, "whole"), r->bad_seq == 0);
     jw_u64(jw_key(&j, "records"), r->records);
@@ -278,8 +274,7 @@ static int verify(const struct audit_options *o, struct sg_error *e)
     if (o->key_file) {
         r = file_read(AT_FDCWD, o->key_file, PEM_MAX, &pem, NULL);
         if (r < 0)
-            return err_set(e, err_kind_of(-r), r, "cannot read --key '%s': %s", o->key_file,
-                           strerror(-r));
+            return err_code(e, r, "cannot read --key '%s'", o->key_file);
     }
     r = open_record(o, &dir, e);
     if (r < 0)
@@ -304,9 +299,8 @@ static const struct action actions[] = {
                 &audit_verify_syntax, NULL},
 };
 
-static int run(const void *arg, size_t i, const void *options, struct sg_error *e)
+static int run(const void *arg UNUSED, size_t i, const void *options, struct sg_error *e)
 {
-    (void)arg;
     if (i == VERIFY)
         return verify(options, e);
     return list(options, i == TAIL ? TAIL_DEFAULT : QUERY_DEFAULT, e);

@@ -300,8 +300,7 @@ int ca_certificate(struct ca *ca, const char *sandbox_id, const char *const *nam
     int r;
 
     if (n == 0 || n > NAMES_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "a sandbox's CA is for 1 to %d names, these are %zu", NAMES_MAX, n);
+        return err_invalid(e, "a sandbox's CA is for 1 to %d names, these are %zu", NAMES_MAX, n);
     key = ca_sandbox_key(ca, sandbox_id, e);
     ca_sandbox_name(sandbox_id, common_name);
     /* Only one sandbox trusts this certificate, and only while it lives; a paused sandbox can live
@@ -397,7 +396,7 @@ static int load_key(struct ca *ca, int dirfd, struct sg_error *e)
     if (ca->key)
         return EVP_PKEY_is_a(ca->key, "EC")
                    ? 0
-                   : err_set(e, SG_ERR_INVALID, -EINVAL, "%s is not a key of the guard", KEY_FILE);
+                   : err_invalid(e, "%s is not a key of the guard", KEY_FILE);
     if (bio || faccessat(dirfd, KEY_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return ca_error(e, "read " KEY_FILE);
     ca->key = EVP_EC_gen("P-256");

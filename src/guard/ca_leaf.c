@@ -25,12 +25,11 @@ static const char *const roots_files[] = {
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
-                           const unsigned char *in, unsigned in_len, void *arg)
+static int choose_protocol(SSL *ssl UNUSED, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *arg UNUSED)
 {
     unsigned char *chosen = NULL;
 
-    (void)ssl, (void)arg;
     if (SSL_select_next_proto(&chosen, out_len, protocols, sizeof(protocols) - 1, in, in_len) !=
         OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
@@ -39,13 +38,12 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 }
 
 /* Refuses another name than the one that was judged: a second ClientHello could ask for one. */
-static int check_name(SSL *ssl, int *alert, void *arg)
+static int check_name(SSL *ssl, int *alert, void *arg UNUSED)
 {
     const char *asked = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
     const char *name = SSL_get_app_data(ssl);
     char normal[POLICY_NAME_MAX + 1];
 
-    (void)arg;
     if (!asked)
         return SSL_TLSEXT_ERR_NOACK;
     if (name_normalise(asked, strlen(asked), normal) == 0 && strcmp(normal, name) == 0)

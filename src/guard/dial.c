@@ -72,13 +72,12 @@ static void finish(struct dial *d, int fd)
 
 static bool try_next(struct dial *d);
 
-static void on_connected(uv_poll_t *w, int status, int events)
+static void on_connected(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
     struct dial *d = w->data;
     int err = 0;
     socklen_t len = sizeof(err);
 
-    (void)status, (void)events;
     if (getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
         err = errno;
     watch_drop(&d->watch);

@@ -47,11 +47,10 @@ static void pending_free(struct dns_pending *d)
 
 static void answer(struct dns_pending *d, int rcode, const struct dns_record *records, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(DNS_MESSAGE_MAX);
     dns_reply reply = d->reply;
     void *arg = d->arg;
 
-    strbuf_init(&out, DNS_MESSAGE_MAX);
     dns_reply_write(&d->question, rcode, records, n, d->max, &out);
     pending_free(d);
     reply(arg, (const uint8_t *)out.buf, out.len);
@@ -81,10 +80,9 @@ static void answer_addresses(struct dns_pending *d, const struct net_addr *addrs
 
 static void answer_name(struct dns_pending *d, const char *name)
 {
-    AUTO(strbuf_done) struct strbuf data = {0};
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(DNS_RDATA_MAX);
     struct dns_record r = {.type = DNS_PTR, .ttl = FAKE_TTL};
 
-    strbuf_init(&data, DNS_RDATA_MAX);
     dns_name_write(name, &data);
     r.data = (const uint8_t *)data.buf;
     r.len = (uint16_t)data.len;

@@ -55,9 +55,8 @@ static int read_rr(struct message *m, bool answer)
 /* Whether the answer repeats the question byte for byte, with its case. */
 static bool is_about(const uint8_t *p, size_t len, const char *name_in_case, uint16_t type)
 {
-    AUTO(strbuf_done) struct strbuf want = {0};
+    AUTO(strbuf_done) struct strbuf want = strbuf_upto(512);
 
-    strbuf_init(&want, 512);
     dns_name_write(name_in_case, &want);
     dns_put16(&want, type);
     dns_put16(&want, DNS_CLASS_IN);
@@ -78,10 +77,9 @@ static bool owned_by(const struct message *m, const struct rr *rr, const char *n
 static bool keep(const struct message *m, const struct rr *rr, const char *owner,
                  struct dns_answer *ret, size_t *used)
 {
-    AUTO(strbuf_done) struct strbuf data = {0};
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(DNS_RDATA_MAX);
     struct dns_record *r = &ret->records[ret->n];
 
-    strbuf_init(&data, DNS_RDATA_MAX);
     if (ret->n == DNS_RECORDS_MAX ||
         dns_rdata_copy(m->p, m->len, rr->data_at, rr->len, rr->type, &data) < 0 ||
         data.len > sizeof(ret->store) - *used)

@@ -101,12 +101,11 @@ static int flush(struct dns_tcp *d)
     return 0;
 }
 
-static void on_event(uv_poll_t *w, int status, int events)
+static void on_event(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
     struct dns_tcp *d = w->data;
     ssize_t n;
 
-    (void)status, (void)events;
     alarm_set(d->timer, SILENCE_NS, on_silence);
     if (d->out.len > 0) {
         if (flush(d) < 0) {

@@ -46,10 +46,10 @@ int entries_add(struct entries *l, const char *verb, const char *entry, struct s
         return 0;
     }
     if (name_pattern(entry, pattern) < 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s '%.80s': not an address, a network or a name; use for example "
-                       "192.0.2.7, 192.0.2.0/24, a.test or *.a.test",
-                       verb, entry);
+        return err_invalid(e,
+                           "%s '%.80s': not an address, a network or a name; use for example "
+                           "192.0.2.7, 192.0.2.0/24, a.test or *.a.test",
+                           verb, entry);
     names_add(l->names, pattern, keep_text(l, verb, entry));
     return 0;
 }

@@ -196,12 +196,8 @@ static bool flow_new(struct sandbox *s, int fd)
         close(fd);
         return false;
     }
-    f = xcalloc(1, sizeof(*f));
-    *f = (struct flow){.sandbox = sandbox_ref(s),
-                       .policy = policy_ref(s->policy),
-                       .fd = fd,
-                       .server_fd = -1,
-                       .began_ns = clock_ns()};
+    f = NEW(struct flow, .sandbox = sandbox_ref(s), .policy = policy_ref(s->policy), .fd = fd,
+            .server_fd = -1, .began_ns = clock_ns());
     list_push(&s->flows, &f->link);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (original_destination(s, fd, &f->dst) < 0)

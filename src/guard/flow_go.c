@@ -108,7 +108,7 @@ static void flush_to_proxy(struct flow *f)
     strbuf_init(&f->out, PROXY_BYTES_MAX);
 }
 
-static void on_proxy(uv_poll_t *w, int status, int events)
+static void on_proxy(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
     struct flow *f = w->data;
     uint8_t bytes[1024];
@@ -117,7 +117,6 @@ static void on_proxy(uv_poll_t *w, int status, int events)
     ssize_t n = recv(f->server_fd, bytes, sizeof(bytes), 0);
     int r;
 
-    (void)status, (void)events;
     if (n < 0 && errno == EAGAIN)
         return;
     strbuf_reserve(&f->out);

@@ -125,12 +125,11 @@ static void on_late(uv_timer_t *t)
         go_silent(f);
 }
 
-static void on_first_bytes(uv_poll_t *w, int status, int events)
+static void on_first_bytes(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
     struct flow *f = w->data;
     ssize_t n;
 
-    (void)status, (void)events;
     if (!f->first)
         f->first = xcalloc(1, PEEK_MAX);
     n = recv(f->fd, f->first + f->first_len, PEEK_MAX - f->first_len, 0);
@@ -183,11 +182,10 @@ void flow_peek(struct flow *f, bool allowed)
 
 /* ---- connected, and silent ------------------------------------------------------------------- */
 
-static void on_server_first(uv_poll_t *w, int status, int events)
+static void on_server_first(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
     struct flow *f = w->data;
 
-    (void)status, (void)events;
     f->silent = false;
     flow_connected(f, NULL, 0);
 }

@@ -37,11 +37,9 @@ static void put_dns(struct json *j, const struct guard *g)
 
 void front_ask_figures(const struct front_asker *from)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(GUARD_PAYLOAD_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, GUARD_PAYLOAD_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     put_process(&j);
     put_sanitised(&j, from->guard);

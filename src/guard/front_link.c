@@ -85,11 +85,10 @@ static int read_names(const char *text, size_t len, struct names *ret, struct sg
     int r = 0;
 
     if (!json_is_array(names) || json_array_size(names) == 0 || json_array_size(names) > NAMES_MAX)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, "a certificate needs 1 to %d names", NAMES_MAX);
+        r = err_invalid(e, "a certificate needs 1 to %d names", NAMES_MAX);
     for (i = 0; r == 0 && (v = json_array_get(names, i)); i++) {
         if (!take_name(v, ret->text[i]))
-            r = err_set(e, SG_ERR_INVALID, -EINVAL,
-                        "name %zu of the certificate is not a host name", i);
+            r = err_invalid(e, "name %zu of the certificate is not a host name", i);
         ret->at[i] = ret->text[i];
     }
     ret->n = i;
@@ -100,17 +99,15 @@ static int read_names(const char *text, size_t len, struct names *ret, struct sg
 static int print_certificate(struct guard *g, const char *id, const struct names *names,
                              struct strbuf *out, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf pem = {0};
+    AUTO(strbuf_done) struct strbuf pem = strbuf_upto(GUARD_PAYLOAD_MAX / 2);
     char hash[16] = "";
-    struct json j;
+    struct json j = {.out = out};
     int r = g->ca ? 0 : ca_new(g, g->dir, &g->ca, e);
 
-    strbuf_init(&pem, GUARD_PAYLOAD_MAX / 2);
     if (r == 0)
         r = ca_certificate(g->ca, id, names->at, names->n, &pem, hash, e);
     if (r < 0)
         return r;
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_bytes(jw_key(&j, "pem"), pem.buf, pem.len);
     jw_string(jw_key(&j, "hash"), hash);
@@ -123,13 +120,12 @@ static int print_certificate(struct guard *g, const char *id, const struct names
 static void ask_ca(const struct front_asker *from, const char *id, const char *text, size_t len)
 {
     AUTO(free_p) struct names *names = xcalloc(1, sizeof(*names));
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(GUARD_PAYLOAD_MAX);
     struct sg_error e = {0};
     int r;
 
-    strbuf_init(&out, GUARD_PAYLOAD_MAX);
     if (!id_valid(id))
-        r = err_set(&e, SG_ERR_INVALID, -EINVAL, "the request for a certificate names no sandbox");
+        r = err_invalid(&e, "the request for a certificate names no sandbox");
     else
         r = read_names(text, len, names, &e);
     if (r == 0)
@@ -187,9 +183,8 @@ static int on_message(struct ipc_in *in)
     return 0;
 }
 
-static void on_gone(struct ipc_link *l, int r)
+static void on_gone(struct ipc_link *l UNUSED, int r)
 {
-    (void)l;
     if (r != -EPIPE)
         log_line(LEVEL_WARN, "guard: the front sent a malformed message");
 }

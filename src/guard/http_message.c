@@ -48,7 +48,7 @@ static struct http_text cut(struct http_text *rest, char c)
     return t;
 }
 
-bool http_is_token(const char *p, size_t len)
+static bool is_token(const char *p, size_t len)
 {
     static const char marks[] = "!#$%&'*+-.^_`|~";
 
@@ -122,7 +122,7 @@ static const char *read_fields(struct http_message *m, struct http_text rest)
         if (!memchr(value.p, ':', value.len))
             return "a header without a colon";
         name = cut(&value, ':');
-        if (!http_is_token(name.p, name.len))
+        if (!is_token(name.p, name.len))
             return "the name of a header is not valid";
         if (m->n_fields == HTTP_MESSAGE_FIELDS)
             return "too many headers";
@@ -239,7 +239,7 @@ static int read_request_line(struct http_text line, struct http_message *m, cons
     m->method = cut(&line, ' ');
     m->target = cut(&line, ' ');
     *ret_why = "the first line is not an HTTP request";
-    if (!http_is_token(m->method.p, m->method.len) || !is_target(m->target) || line.len == 0)
+    if (!is_token(m->method.p, m->method.len) || !is_target(m->target) || line.len == 0)
         return 400;
     *ret_why = "only HTTP/1.1 is supported";
     return read_version(line, m) ? 0 : 505;

@@ -74,7 +74,6 @@ const struct http_field *http_find(const struct http_message *m, const char *nam
 bool http_passes(const struct http_message *m, const struct http_field *f);
 /* Whether a name is that of a field that never passes. */
 bool http_is_own(const char *name);
-bool http_is_token(const char *p, size_t len);
 /* Whether text can be a field's value: no control characters but tabs. */
 bool http_is_value(const char *p, size_t len);
 void http_write_field(struct strbuf *out, struct http_text name, struct http_text value);

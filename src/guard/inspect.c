@@ -381,21 +381,14 @@ static int start_tls(struct inspect *i)
 
 struct inspect *inspect_new(const struct inspect_order *o)
 {
-    struct inspect *i = xcalloc(1, sizeof(*i));
     struct guard *g = o->sandbox->guard;
     int on = 1;
+    struct inspect *i =
+        NEW(struct inspect, .guard = g, .sandbox = sandbox_ref(o->sandbox),
+            .policy = policy_ref(o->policy), .port = o->port, .tls = o->tls, .done = o->done,
+            .count = o->count, .arg = o->arg, .began_ms = uv_now(g->loop),
+            .moved_ms = uv_now(g->loop), .first_byte_ms = INSPECT_FIRST_BYTE_MS);
 
-    *i = (struct inspect){.guard = g,
-                          .sandbox = sandbox_ref(o->sandbox),
-                          .policy = policy_ref(o->policy),
-                          .port = o->port,
-                          .tls = o->tls,
-                          .done = o->done,
-                          .count = o->count,
-                          .arg = o->arg,
-                          .began_ms = uv_now(g->loop),
-                          .moved_ms = uv_now(g->loop),
-                          .first_byte_ms = INSPECT_FIRST_BYTE_MS};
     snprintf(i->name, sizeof(i->name), "%s", o->name);
     rules_init(&i->rules, i->sandbox, i->policy, i->name);
     side_init(&i->client, o->sandbox_fd, o->first, o->first_len);

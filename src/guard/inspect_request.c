@@ -184,10 +184,9 @@ static void refuse_body(struct inspect *i, int r)
 static bool end_body(struct inspect *i)
 {
     struct inspect_upload *up = &i->up;
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(8 * INSPECT_PIECE);
     int r = 0;
 
-    strbuf_init(&out, 8 * INSPECT_PIECE);
     if (up->cleaner.stream)
         r = cleaner_end(&up->cleaner, &out);
     if (r < 0) {
@@ -210,11 +209,10 @@ static bool end_body(struct inspect *i)
 static void pass_piece(struct inspect *i, const char *p)
 {
     struct inspect_upload *up = &i->up;
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(8 * INSPECT_PIECE);
     size_t used = up->body.piece < INSPECT_PIECE ? up->body.piece : INSPECT_PIECE;
     int r = 0;
 
-    strbuf_init(&out, 8 * INSPECT_PIECE);
     if (up->cleaner.stream) {
         r = cleaner_feed(&up->cleaner, p, up->body.piece, &used, &out);
         emit(i, out.buf, out.len);

@@ -196,22 +196,20 @@ static void emit(struct inspect *i, const char *p, size_t len)
 
 static void scrub_and_emit(struct inspect *i, const char *p, size_t len, bool last)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(INSPECT_PIECE + SCRUB_HELD_MAX);
 
     if (!i->down.scrubbed) {
         emit(i, p, len);
         return;
     }
-    strbuf_init(&out, INSPECT_PIECE + SCRUB_HELD_MAX);
     scrub_feed(&i->down.scrub, p, len, last, &out);
     emit(i, out.buf, out.len);
 }
 
 void inspect_download_flush(struct inspect *i)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(SCRUB_HELD_MAX);
 
-    strbuf_init(&out, SCRUB_HELD_MAX);
     scrub_give(&i->down.scrub, &out);
     emit(i, out.buf, out.len);
 }

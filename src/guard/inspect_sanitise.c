@@ -52,9 +52,8 @@ bool cleaner_changes(const struct cleaner *c)
 /* Looks at a piece of a body that goes on as it came. */
 static void look(struct cleaner *c, const char *p, size_t len)
 {
-    AUTO(strbuf_done) struct strbuf unused = {0};
+    AUTO(strbuf_done) struct strbuf unused = strbuf_upto(4 * PIECE + SANITISE_HOLD * 4);
 
-    strbuf_init(&unused, 4 * PIECE + SANITISE_HOLD * 4);
     sanitise_feed(c->stream, p, len, &unused);
 }
 
@@ -126,8 +125,7 @@ int cleaner_end(struct cleaner *c, struct strbuf *out)
         if (look_at_rest(c))
             return 1;
         if (c->stream) {
-            AUTO(strbuf_done) struct strbuf unused = {0};
-            strbuf_init(&unused, 4 * PIECE);
+            AUTO(strbuf_done) struct strbuf unused = strbuf_upto(4 * PIECE);
             sanitise_flush(c->stream, &unused);
         }
         return 0;
@@ -145,10 +143,9 @@ int cleaner_end(struct cleaner *c, struct strbuf *out)
 
 void cleaner_record(const struct cleaner *c, struct sandbox *s, const char *name, const char *rule)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(512);
     const struct sanitise_counts *counts = c->stream ? sanitise_stream_counts(c->stream) : NULL;
 
-    strbuf_init(&text, 512);
     for (unsigned k = 0; counts && k < SANITISE_KINDS; k++)
         if (counts->of[k] > 0) {
             const char *kind = sanitiser_kind_name(c->sanitiser, k);

@@ -6,13 +6,16 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/http/bio.h"
+
 #define PIECE   (16u * 1024) /* as large as a TLS record */
 #define OUT_MAX (4u * 1024 * 1024)
 
 /* ---- the socket ------------------------------------------------------------------------------ */
 
-static ssize_t wire_recv(struct side *s, void *p, size_t n)
+static ssize_t wire_recv(void *arg, void *p, size_t n)
 {
+    struct side *s = arg;
     ssize_t got;
 
     if (s->first_at < s->first_len) {
@@ -31,59 +34,14 @@ static ssize_t wire_recv(struct side *s, void *p, size_t n)
     return got;
 }
 
-static ssize_t wire_send(struct side *s, const void *p, size_t n)
+static ssize_t wire_send(void *arg, const void *p, size_t n)
 {
+    struct side *s = arg;
     ssize_t sent = send(s->fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     if (sent > 0)
         s->sent += (uint64_t)sent;
     return sent;
-}
-
-/* OpenSSL's own socket BIO would raise SIGPIPE, and knows nothing of what was read before. */
-static int bio_write(BIO *bio, const char *p, int n)
-{
-    ssize_t sent = wire_send(BIO_get_data(bio), p, (size_t)n);
-
-    BIO_clear_retry_flags(bio);
-    if (sent < 0 && (errno == EAGAIN || errno == EINTR))
-        BIO_set_retry_write(bio);
-    return (int)sent;
-}
-
-static int bio_read(BIO *bio, char *p, int n)
-{
-    ssize_t got = wire_recv(BIO_get_data(bio), p, (size_t)n);
-
-    BIO_clear_retry_flags(bio);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        BIO_set_retry_read(bio);
-    if (got == 0)
-        BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
-    return (int)got;
-}
-
-static long bio_ctrl(BIO *bio, int cmd, long num, void *p)
-{
-    (void)num, (void)p;
-    if (cmd == BIO_CTRL_EOF)
-        return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
-    return cmd == BIO_CTRL_FLUSH;
-}
-
-static const BIO_METHOD *bio_method(void)
-{
-    static BIO_METHOD *method;
-
-    if (!method) {
-        method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "side");
-        if (!method)
-            abort(); /* out of memory */
-        BIO_meth_set_write(method, bio_write);
-        BIO_meth_set_read(method, bio_read);
-        BIO_meth_set_ctrl(method, bio_ctrl);
-    }
-    return method;
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -101,12 +59,11 @@ void side_init(struct side *s, int fd, const void *first, size_t first_len)
 
 void side_start_tls(struct side *s, SSL *ssl)
 {
-    BIO *bio = BIO_new(bio_method());
+    static const struct bio_stream stream = {wire_recv, wire_send};
+    BIO *bio = bio_new(&stream, s);
 
     if (!bio)
         abort(); /* out of memory */
-    BIO_set_data(bio, s);
-    BIO_set_init(bio, 1);
     SSL_set_bio(ssl, bio, bio);
     s->ssl = ssl;
     s->ready = false;

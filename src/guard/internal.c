@@ -49,15 +49,14 @@ static int add_entry(struct internal_set *s, const char *text, size_t len, struc
 
     snprintf(entry, sizeof(entry), "%.*s", (int)len, text);
     if (len >= sizeof(entry) || parse_entry(entry, x) < 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "egress_internal: '%.*s' is not an address or network; use for example "
-                       "10.0.0.7, 10.0.0.0/8:443 or [fd00::/8]:443",
-                       (int)(len < 80 ? len : 80), text);
+        return err_invalid(e,
+                           "egress_internal: '%.*s' is not an address or network; use for example "
+                           "10.0.0.7, 10.0.0.0/8:443 or [fd00::/8]:443",
+                           (int)(len < 80 ? len : 80), text);
     memcpy(only.ip, x->network.ip, sizeof(only.ip));
     if (x->network.len == 128 && net_addr_undialable(&only))
-        return err_set(
-            e, SG_ERR_INVALID, -EINVAL,
-            "egress_internal: '%.*s' is an address that nobody can connect to: leave it out",
+        return err_invalid(
+            e, "egress_internal: '%.*s' is an address that nobody can connect to: leave it out",
             (int)len, text);
     s->n++;
     return 0;

@@ -100,11 +100,10 @@ static void on_flush(uv_timer_t *t)
     sync_record(g);
 }
 
-static void on_hosts(uv_poll_t *w, int status, int events)
+static void on_hosts(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
     struct guard *g = w->data;
 
-    (void)status, (void)events;
     hosts_update(g->hosts);
 }
 

@@ -62,11 +62,9 @@ static int open_socket(struct upstream *u, int kind)
 
 static int send_question(struct upstream *u, bool tcp)
 {
-    AUTO(strbuf_done) struct strbuf q = {0};
-    AUTO(strbuf_done) struct strbuf framed = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(512);
+    AUTO(strbuf_done) struct strbuf framed = strbuf_upto(512);
 
-    strbuf_init(&q, 512);
-    strbuf_init(&framed, 512);
     dns_query_write(u->id, u->name, u->type, &q);
     if (tcp)
         dns_put16(&framed, (uint16_t)q.len);
@@ -120,13 +118,12 @@ static int read_stream(struct upstream *u, struct dns_answer *a)
     return r < 0 || a->truncated ? -EBADMSG : 1;
 }
 
-static void on_stream(uv_poll_t *w, int status, int events)
+static void on_stream(uv_poll_t *w, int status, int events UNUSED)
 {
     struct upstream *u = w->data;
     struct dns_answer a;
     int r = 0;
 
-    (void)events;
     if (status < 0)
         r = -EIO;
     else if (u->sent)
@@ -154,14 +151,13 @@ static int go_on_with_stream(struct upstream *u)
 
 /* ---- UDP ------------------------------------------------------------------------------------- */
 
-static void on_datagram(uv_poll_t *w, int status, int events)
+static void on_datagram(uv_poll_t *w, int status, int events UNUSED)
 {
     struct upstream *u = w->data;
     struct dns_answer a;
     uint8_t p[DATAGRAM_MAX];
     int r = status < 0 ? -EIO : 0;
 
-    (void)events;
     for (int i = 0; r == 0 && i < DATAGRAMS_TURN; i++) {
         ssize_t n = recv(u->fd, p, sizeof(p), MSG_TRUNC);
 
@@ -185,11 +181,10 @@ static void on_datagram(uv_poll_t *w, int status, int events)
 int upstream_ask(uv_loop_t *loop, const struct net_addr *server, const char *name, uint16_t type,
                  upstream_done done, void *arg, struct upstream **ret)
 {
-    struct upstream *u = xcalloc(1, sizeof(*u));
     int r;
+    struct upstream *u = NEW(struct upstream, .loop = loop, .server = *server, .done = done,
+                             .arg = arg, .fd = -1, .type = type);
 
-    *u = (struct upstream){
-        .loop = loop, .server = *server, .done = done, .arg = arg, .fd = -1, .type = type};
     r = make_secret(u, name);
     if (r == 0)
         r = open_socket(u, SOCK_DGRAM);

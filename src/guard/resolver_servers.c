@@ -50,7 +50,7 @@ static int read_system(struct resolver *r, struct sg_error *e)
     if (ret == -ENOENT)
         return 0;
     if (ret < 0)
-        return err_set(e, err_kind_of(-ret), ret, "read '%s': %s", RESOLV_CONF, strerror(-ret));
+        return err_code(e, ret, "read '%s'", RESOLV_CONF);
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         char *word = NULL, *key = strtok_r(line, " \t\r", &word);
         char *value = key ? strtok_r(NULL, " \t\r", &word) : NULL;
@@ -71,17 +71,16 @@ int resolver_servers_read(struct resolver *r, const char *servers, struct sg_err
         return read_system(r, e);
     for (char *s = strtok_r(text, ", ", &rest); s; s = strtok_r(NULL, ", ", &rest)) {
         if (r->n_servers == RESOLVER_SERVERS)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "egress_dns: '%s' has more than %d servers",
-                           servers, RESOLVER_SERVERS);
+            return err_invalid(e, "egress_dns: '%s' has more than %d servers", servers,
+                               RESOLVER_SERVERS);
         if (parse_server(s, &r->servers[r->n_servers]) < 0)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "egress_dns: '%s' is not an address, such as 9.9.9.9 or "
-                           "[2620:fe::fe]:53",
-                           s);
+            return err_invalid(e,
+                               "egress_dns: '%s' is not an address, such as 9.9.9.9 or "
+                               "[2620:fe::fe]:53",
+                               s);
         r->n_servers++;
     }
     if (r->n_servers == 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "egress_dns: names no server; use addresses, or auto");
+        return err_invalid(e, "egress_dns: names no server; use addresses, or auto");
     return 0;
 }

@@ -69,16 +69,14 @@ static void rest(struct sandbox *s, uv_poll_t *listener, uv_poll_cb fn)
         alarm_set(s->rest, REST_NS, on_rested);
 }
 
-static void on_tcp(uv_poll_t *w, int status, int events)
+static void on_tcp(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
-    (void)status, (void)events;
     if (!flows_accept(w->data))
         rest(w->data, w, on_tcp);
 }
 
-static void on_udp(uv_poll_t *w, int status, int events)
+static void on_udp(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
-    (void)status, (void)events;
     if (!udp_receive(w->data))
         rest(w->data, w, on_udp);
 }
@@ -129,15 +127,8 @@ void sandbox_add(struct guard *g, const struct guard_message *m, int tcp, int ud
         close_p(&udp);
         return;
     }
-    s = xcalloc(1, sizeof(*s));
-    *s = (struct sandbox){.guard = g,
-                          .life = m->life,
-                          .epoch = m->epoch,
-                          .path = (enum egress_path)m->path,
-                          .tcp = tcp,
-                          .udp = udp,
-                          .policy = policy,
-                          .refs = 1};
+    s = NEW(struct sandbox, .guard = g, .life = m->life, .epoch = m->epoch,
+            .path = (enum egress_path)m->path, .tcp = tcp, .udp = udp, .policy = policy, .refs = 1);
     memcpy(s->id, m->id, sizeof(s->id));
     memcpy(s->tenant, m->tenant, sizeof(s->tenant));
     map_add(&g->sandboxes, &s->by_id, hash_text(0, s->id));

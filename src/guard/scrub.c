@@ -90,15 +90,10 @@ static void add_pattern(struct scrub *s, enum scrub_view view, size_t value_len,
                         size_t len, unsigned char *own)
 {
     size_t half = len / 2 + 1;
-    struct pattern *n = xcalloc(1, sizeof(*n));
+    struct pattern *n = NEW(struct pattern, .view = view, .index = s->n[view]++, .p = own ? own : p,
+                            .len = len, .part = half < SCRUB_PART_MIN ? SCRUB_PART_MIN : half,
+                            .bytes_max = value_len * SCRUB_STRETCH, .own = own);
 
-    *n = (struct pattern){.view = view,
-                          .index = s->n[view]++,
-                          .p = own ? own : p,
-                          .len = len,
-                          .part = half < SCRUB_PART_MIN ? SCRUB_PART_MIN : half,
-                          .bytes_max = value_len * SCRUB_STRETCH,
-                          .own = own};
     list_push(&s->patterns[view], &n->link);
     find_falls(n);
     add_lead(s, n);

@@ -35,8 +35,7 @@ static int send_password(const struct policy_proxy *p, struct strbuf *out, struc
     size_t name = strlen(p->username);
 
     if (p->password.len > 255)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "the password of the egress proxy is longer than 255 bytes");
+        return err_invalid(e, "the password of the egress proxy is longer than 255 bytes");
     add_byte(out, AUTH_VERSION);
     add_byte(out, (unsigned)name);
     strbuf_add(out, p->username, name);

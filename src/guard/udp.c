@@ -171,11 +171,10 @@ static void copy(struct udp_flow *u, int from, int to, uint64_t *total)
     }
 }
 
-static void on_event(uv_poll_t *w, int status, int events)
+static void on_event(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
     struct udp_flow *u = w->data;
 
-    (void)status, (void)events;
     if (w == u->in_watch)
         copy(u, u->inside, u->outside, &u->up);
     else
@@ -361,16 +360,9 @@ static void take(struct sandbox *s, const struct sockaddr_storage *local,
     }
     if (net_addr_from((const struct sockaddr *)local, &dst) < 0 || quota_take_flow(s) != QUOTA_OK)
         return;
-    u = xcalloc(1, sizeof(*u));
-    *u = (struct udp_flow){.sandbox = sandbox_ref(s),
-                           .policy = policy_ref(s->policy),
-                           .dst = dst,
-                           .local = *local,
-                           .peer = *peer,
-                           .inside = -1,
-                           .outside = -1,
-                           .began_ns = clock_ns(),
-                           .used_ms = uv_now(s->guard->loop)};
+    u = NEW(struct udp_flow, .sandbox = sandbox_ref(s), .policy = policy_ref(s->policy), .dst = dst,
+            .local = *local, .peer = *peer, .inside = -1, .outside = -1, .began_ns = clock_ns(),
+            .used_ms = uv_now(s->guard->loop));
     list(u);
     wait_with(u, bytes, len);
     begin(u);

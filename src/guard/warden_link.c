@@ -97,9 +97,8 @@ static int on_message(struct ipc_in *in)
     return 0;
 }
 
-static void on_gone(struct ipc_link *l, int r)
+static void on_gone(struct ipc_link *l UNUSED, int r)
 {
-    (void)l;
     exit(r == -EPIPE ? 0 : 1);
 }
 

@@ -22,7 +22,7 @@ TEST(every_check_has_a_value_and_a_fix_where_one_is_needed)
 
     for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
         for (size_t i = 0; i < groups[g]->n; i++, n++) {
-            struct check_result r = {0};
+            struct check_result r = {.about = groups[g]->checks[i].about};
 
             groups[g]->checks[i].probe(&r);
             if (!r.value[0] || (r.state == CHECK_OK) != (r.fix[0] == '\0'))
@@ -66,7 +66,7 @@ TEST(checks_leave_mounts_and_descriptors_as_they_were)
 
     for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
         for (size_t i = 0; i < groups[g]->n; i++) {
-            struct check_result r = {0};
+            struct check_result r = {.about = groups[g]->checks[i].about};
 
             groups[g]->checks[i].probe(&r);
         }

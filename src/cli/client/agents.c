@@ -18,8 +18,8 @@ static int check_argument(const struct client_actions *o, const char *arg, struc
 {
     if (o->action == &actions[START] || url_is_plain_name(arg))
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "'%.64s' is not the id of an agent: 'sandglass agents ls' lists them", arg);
+    return err_invalid(e, "'%.64s' is not the id of an agent: 'sandglass agents ls' lists them",
+                       arg);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -59,19 +59,18 @@ static const struct cli_option options[] = {
 };
 static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX};
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     const struct agents_options *o = self;
 
-    (void)rest;
     if (o->base.action == &actions[EXTEND] && !o->timeout_s)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "extend needs --timeout: how long from now on");
+        return err_invalid(e, "extend needs --timeout: how long from now on");
     if (o->sandbox && o->conversation)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "give --sandbox or --conversation, not both");
+        return err_invalid(e, "give --sandbox or --conversation, not both");
     if (o->path && !o->conversation)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--path needs --conversation");
+        return err_invalid(e, "--path needs --conversation");
     if (o->into && !o->source)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--into is for what --source puts in");
+        return err_invalid(e, "--into is for what --source puts in");
     return 0;
 }
 

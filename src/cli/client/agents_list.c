@@ -1,19 +1,11 @@
 /* sandglass agents ls, show, logs. */
-#include "lib/base/clock.h"
-#include "lib/command/ui.h"
 #include "lib/command/when.h"
 #include "cli/client/agents.h"
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
-#include "cli/client/table.h"
-#include "cli/client/url.h"
+#include "cli/client/show.h"
 
 #define TEXT_MAX (256u * 1024)
-
-static const char *or_dash(const char *text)
-{
-    return *text ? text : "-";
-}
 
 /* ---- ls -------------------------------------------------------------------------------------- */
 
@@ -26,50 +18,30 @@ static void add_state(struct table *t, const char *state)
                                    ? TABLE_RED
                                    : TABLE_PLAIN;
 
-    table_add(t, colour, or_dash(state));
-}
-
-static void add_time(struct table *t, const char *value)
-{
-    char text[64];
-    int64_t then;
-
-    if (when_parse_ms(value, &then) < 0)
-        table_add(t, TABLE_PLAIN, "-");
-    else
-        table_add(t, TABLE_PLAIN, when_relative(then, clock_wall_ms(), text, sizeof(text)));
+    table_add(t, colour, *state ? state : "-");
 }
 
 static void add_row(struct table *t, const json_t *row)
 {
-    const char *ended = jr_text(row, "endedAt");
     char text[64];
 
     table_add(t, TABLE_PLAIN, jr_text(row, "agentId"));
     add_state(t, jr_text(row, "state"));
-    add_time(t, jr_text(row, "startedAt"));
-    add_time(t, *ended ? ended : jr_text(row, "endAt"));
+    show_time(t, row, "startedAt");
+    show_time(t, row, *jr_text(row, "endedAt") ? "endedAt" : "endAt");
     snprintf(text, sizeof(text), "%llu/%llu", (unsigned long long)jr_count(row, "messagesIn"),
              (unsigned long long)jr_count(row, "messagesOut"));
     table_add(t, TABLE_PLAIN, text);
-    table_add(t, TABLE_PLAIN, or_dash(jr_text(row, "sandboxId")));
-    table_add(t, TABLE_PLAIN, or_dash(jr_text(row, "command")));
+    show_cell(t, jr_text(row, "sandboxId"));
+    show_cell(t, jr_text(row, "command"));
 }
 
-static void print_table(const json_t *list)
-{
-    static const struct table_column columns[] = {
-        {"ID", TABLE_TEXT},      {"STATE", TABLE_TEXT},    {"STARTED", TABLE_TEXT},
-        {"ENDS", TABLE_TEXT},    {"IN/OUT", TABLE_NUMBER}, {"SANDBOX", TABLE_SPARE},
-        {"COMMAND", TABLE_NAME},
-    };
-    AUTO(table_done) struct table t = {0};
-
-    table_init(&t, columns, ARRAY_SIZE(columns));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        add_row(&t, json_array_get(list, i));
-    table_print(&t, stdout);
-}
+static const struct table_column columns[] = {
+    {"ID", TABLE_TEXT},      {"STATE", TABLE_TEXT},    {"STARTED", TABLE_TEXT},
+    {"ENDS", TABLE_TEXT},    {"IN/OUT", TABLE_NUMBER}, {"SANDBOX", TABLE_SPARE},
+    {"COMMAND", TABLE_NAME},
+};
+static const struct show_list shown = {columns, ARRAY_SIZE(columns), add_row, "agentId"};
 
 int agents_ls_fn(struct client *c, void *options)
 {
@@ -79,39 +51,21 @@ int agents_ls_fn(struct client *c, void *options)
 
     if (api_call(c, "GET", "/v1/agents", NULL, &answer, &e) < 0)
         return client_fail(&e);
-    const json_t *list = json_object_get(answer, "agents");
-    if (o->base.json)
-        return jr_print(list, &e) < 0 ? client_fail(&e) : 0;
-    if (!o->base.quiet) {
-        print_table(list);
-        return 0;
-    }
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *id = jr_text(json_array_get(list, i), "agentId");
-        if (url_is_plain_name(id))
-            puts(id);
-    }
-    return 0;
+    return show_list(&shown, json_object_get(answer, "agents"), o->base.json, o->base.quiet);
 }
 
 /* ---- show ------------------------------------------------------------------------------------ */
 
 static void add_line(struct strbuf *out, const char *name, const char *value)
 {
-    if (!*value)
-        return;
-    strbuf_addf(out, "%-14s", name);
-    table_clean(out, value, strlen(value));
-    strbuf_addch(out, '\n');
+    if (*value)
+        show_line(out, name, value);
 }
 
 static void add_local(struct strbuf *out, const char *name, const char *value)
 {
-    char local[64] = "";
-    int64_t then;
-
-    if (when_parse_ms(value, &then) == 0)
-        add_line(out, name, when_local(then, local, sizeof(local)));
+    if (*value)
+        show_line_time(out, name, value);
 }
 
 static void add_count(struct strbuf *out, const char *name, const json_t *row, const char *key)
@@ -126,9 +80,8 @@ static void add_count(struct strbuf *out, const char *name, const json_t *row, c
 
 static void print_agent(const json_t *row)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(TEXT_MAX);
 
-    strbuf_init(&out, TEXT_MAX);
     add_line(&out, "id", jr_text(row, "agentId"));
     add_line(&out, "state", jr_text(row, "state"));
     add_line(&out, "command", jr_text(row, "command"));
@@ -161,7 +114,7 @@ int agents_show_fn(struct client *c, void *options)
     if (api_call(c, "GET", path.buf, NULL, &row, &e) < 0)
         return client_fail(&e);
     if (o->base.json)
-        return jr_print(row, &e) < 0 ? client_fail(&e) : 0;
+        return show_json(row);
     print_agent(row);
     return 0;
 }
@@ -170,7 +123,7 @@ int agents_show_fn(struct client *c, void *options)
 
 static void print_entry(const json_t *entry)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(TEXT_MAX);
     const char *text = jr_text(entry, "text"), *stream = jr_text(entry, "stream");
     size_t len = strlen(text);
     char local[64] = "-";
@@ -180,7 +133,6 @@ static void print_entry(const json_t *entry)
         len--;
     if (when_parse_ms(jr_text(entry, "time"), &then) == 0)
         when_local(then, local, sizeof(local));
-    strbuf_init(&line, TEXT_MAX);
     strbuf_addf(&line, "%s ", local);
     size_t width = table_clean(&line, stream, strlen(stream));
     for (; width < 7; width++)
@@ -201,7 +153,7 @@ int agents_logs_fn(struct client *c, void *options)
         return client_fail(&e);
     const json_t *entries = json_object_get(answer, "entries");
     if (o->base.json)
-        return jr_print(entries, &e) < 0 ? client_fail(&e) : 0;
+        return show_json(entries);
     for (size_t i = 0; i < json_array_size(entries); i++)
         print_entry(json_array_get(entries, i));
     return 0;

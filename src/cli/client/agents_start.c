@@ -10,6 +10,7 @@
 #include "cli/client/agents.h"
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
+#include "cli/client/show.h"
 #include "cli/client/url.h"
 
 #define SOURCE_MAX (12u * 1024 * 1024) /* with so much, its base64 still fits into a request */
@@ -84,14 +85,13 @@ static int load_source(const struct acp_source *s, char **ret, size_t *ret_len, 
                        "the source '%.128s' is over %u MiB: put it into a sandbox with 'sandglass "
                        "cp', and start the agent there with --sandbox",
                        s->path, SOURCE_MAX >> 20);
-    return r < 0 ? err_set(e, err_kind_of(-r), r, "cannot read '%.128s': %s", s->path, strerror(-r))
-                 : 0;
+    return r < 0 ? err_code(e, r, "cannot read '%.128s'", s->path) : 0;
 }
 
 static int put_source(struct json *j, const struct agents_options *o, struct sg_error *e)
 {
     AUTO(acp_source_close) struct acp_source source = {.fd = -1};
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(BODY_MAX);
     AUTO(free_p) char *data = NULL;
     size_t len = 0;
     int r;
@@ -103,7 +103,6 @@ static int put_source(struct json *j, const struct agents_options *o, struct sg_
         r = load_source(&source, &data, &len, e);
     if (r < 0)
         return r;
-    strbuf_init(&text, BODY_MAX);
     base64_encode(&text, data, len);
     jw_object_begin(jw_key(j, "source"));
     put_text(j, "type", source.kind == ACP_SOURCE_BUNDLE ? "bundle" : "tar");
@@ -116,12 +115,11 @@ static int put_source(struct json *j, const struct agents_options *o, struct sg_
 static int make_body(const struct agents_options *o, struct strbuf *body, struct sg_error *e)
 {
     AUTO(env_list_done) struct env_list env = {0};
-    struct json j;
+    struct json j = {.out = body};
     int r = env_load(&o->env_files, &o->env, ENV_HINT, &env, e);
 
     if (r < 0)
         return r;
-    jw_init(&j, body);
     jw_object_begin(&j);
     jw_array_begin(jw_key(&j, "command"));
     for (size_t i = 0; i < o->base.n_args; i++)
@@ -155,10 +153,9 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
 static int print_id(const json_t *answer, const struct agents_options *o)
 {
     const char *id = jr_text(answer, "agentId");
-    struct sg_error e;
 
     if (o->base.json)
-        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+        return show_json(answer);
     if (url_is_plain_name(id))
         puts(id);
     return 0;
@@ -169,10 +166,9 @@ int agents_start_fn(struct client *c, void *options)
     const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(jr_free_p) json_t *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf body = {0};
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(BODY_MAX);
     struct sg_error e;
 
-    strbuf_init(&body, BODY_MAX);
     if (make_body(o, &body, &e) < 0)
         return ui_usage("agents", e.message);
     struct api_request q = {
@@ -186,20 +182,18 @@ int agents_extend_fn(struct client *c, void *options)
 {
     const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(64);
     struct sg_error e;
 
     agents_path(&path, o->base.args[0], "/timeout");
-    strbuf_init(&body, 64);
     strbuf_addf(&body, "{\"timeout\":%llu}", (unsigned long long)o->timeout_s);
     if (api_call(c, "POST", path.buf, &body, &answer, &e) < 0)
         return client_fail(&e);
     return print_id(answer, o);
 }
 
-static int path_of(struct strbuf *path, const char *id, struct sg_error *e)
+static int path_of(struct strbuf *path, const char *id, struct sg_error *e UNUSED)
 {
-    (void)e;
     agents_path(path, id, "");
     return 0;
 }

@@ -89,11 +89,10 @@ static int request(struct client *c, const struct api_request *ask, struct web_r
 {
     const struct strbuf *body = ask->body;
     AUTO(web_headers_done) struct curl_slist *headers = NULL;
-    AUTO(strbuf_done) struct strbuf url = {0};
+    AUTO(strbuf_done) struct strbuf url = strbuf_upto(API_PATH_MAX + 1024);
 
     if (body && body->truncated)
         return err_set(e, SG_ERR_LIMIT, -E2BIG, "the request is too large");
-    strbuf_init(&url, API_PATH_MAX + 1024);
     strbuf_addstr(&url, c->settings.api_url);
     strbuf_addstr(&url, ask->path);
     if (url.truncated)
@@ -142,9 +141,8 @@ int api_call(struct client *c, const char *method, const char *path, const struc
 int api_call_newest(struct client *c, const char *path, const struct strbuf *body_v2,
                     const struct strbuf *body_v1, struct json_t **ret, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf newest = {0};
+    AUTO(strbuf_done) struct strbuf newest = strbuf_upto(API_PATH_MAX);
 
-    strbuf_init(&newest, API_PATH_MAX);
     strbuf_addstr(&newest, "/v2");
     strbuf_addstr(&newest, path);
     int r = api_call(c, "POST", newest.buf, body_v2, ret, e);
@@ -157,9 +155,8 @@ static int list_page(struct client *c, const char *path, char *token, size_t cap
 {
     AUTO(web_reply_done) struct web_reply reply = {0};
     AUTO(jr_free_p) json_t *page = NULL;
-    AUTO(strbuf_done) struct strbuf url = {0};
+    AUTO(strbuf_done) struct strbuf url = strbuf_upto(API_PATH_MAX);
 
-    strbuf_init(&url, API_PATH_MAX);
     strbuf_addstr(&url, path);
     if (*token)
         url_add_query(&url, "nextToken", token);
@@ -191,6 +188,30 @@ int api_list(struct client *c, const char *path, struct json_t **ret, struct sg_
         }
     }
     return err_set(e, SG_ERR_LIMIT, -E2BIG, "the server's list has no end");
+}
+
+int api_pages(struct client *c, const char *path, const char *list, struct json_t **ret,
+              struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *all = NULL;
+    int r = api_call(c, "GET", path, NULL, &all, e);
+
+    for (unsigned n = 0; r == 0 && *jr_text(all, "nextCursor"); n++) {
+        AUTO(strbuf_done) struct strbuf url = strbuf_upto(API_PATH_MAX);
+        AUTO(jr_free_p) json_t *page = NULL;
+
+        if (n == PAGES_MAX)
+            return err_set(e, SG_ERR_LIMIT, -E2BIG, "the server's list has no end");
+        strbuf_addstr(&url, path);
+        url_add_query(&url, "cursor", jr_text(all, "nextCursor"));
+        r = api_call(c, "GET", url.buf, NULL, &page, e);
+        json_array_extend(json_object_get(all, list), json_object_get(page, list));
+        json_t *next = json_object_get(page, "nextCursor");
+        json_object_set_new(all, "nextCursor", next ? json_incref(next) : json_null());
+    }
+    if (r == 0)
+        *ret = steal_ptr(&all);
+    return r;
 }
 
 void api_path(struct strbuf *path, const char *id, const char *rest)

@@ -26,6 +26,9 @@ int api_call_newest(struct client *c, const char *path, const struct strbuf *bod
                     const struct strbuf *body_v1, struct json_t **ret, struct sg_error *e);
 /* Gets an array, page by page to its end. */
 int api_list(struct client *c, const char *path, struct json_t **ret, struct sg_error *e);
+/* Gets an object of /v1 whose member `list` comes in pages: the first answer, with all of the list. */
+int api_pages(struct client *c, const char *path, const char *list, struct json_t **ret,
+              struct sg_error *e);
 
 /* Turns an answer that is no success into an error. */
 struct web_reply;

@@ -1,7 +1,7 @@
 #include "cli/client/carry.h"
 
 #include "cli/client/jr.h"
-#include "cli/client/table.h"
+#include "cli/client/show.h"
 #include "cli/client/url.h"
 
 #define NOTE_MAX    4096
@@ -68,9 +68,8 @@ static void add_kernel(struct table *t, const json_t *kernel)
     const json_t *diverged = json_object_get(kernel, "diverged");
     const char *state = jr_text(kernel, "state");
     bool whole = strcmp(state, "fresh") != 0 && json_array_size(diverged) == 0;
-    AUTO(strbuf_done) struct strbuf note = {0};
+    AUTO(strbuf_done) struct strbuf note = strbuf_upto(NOTE_MAX);
 
-    strbuf_init(&note, NOTE_MAX);
     strbuf_addstr(&note, jr_text(kernel, "reason"));
     add_dropped(&note, json_object_get(kernel, "dropped"));
     add_diverged(&note, diverged);
@@ -86,13 +85,9 @@ void carry_print_kernels(const json_t *kernels)
                                                   {"LANGUAGE", TABLE_TEXT},
                                                   {"KERNEL", TABLE_TEXT},
                                                   {"", TABLE_TEXT}};
-    AUTO(table_done) struct table t = {0};
+    static const struct show_list shown = {columns, ARRAY_SIZE(columns), add_kernel, NULL};
 
-    table_init(&t, columns, ARRAY_SIZE(columns));
-    for (size_t i = 0; i < json_array_size(kernels); i++)
-        add_kernel(&t, json_array_get(kernels, i));
-    if (t.n_cells > 0)
-        table_print(&t, stdout);
+    show_rows(&shown, kernels, stdout);
 }
 
 static void add_fork(struct table *t, const json_t *fork)
@@ -120,13 +115,9 @@ void carry_print_forks(const json_t *forks)
                                                   {"LANGUAGE", TABLE_TEXT},
                                                   {"KERNEL", TABLE_TEXT},
                                                   {"", TABLE_TEXT}};
-    AUTO(table_done) struct table t = {0};
+    static const struct show_list shown = {columns, ARRAY_SIZE(columns), add_fork, NULL};
 
-    table_init(&t, columns, ARRAY_SIZE(columns));
-    for (size_t i = 0; i < json_array_size(forks); i++)
-        add_fork(&t, json_array_get(forks, i));
-    if (t.n_cells > 0)
-        table_print(&t, stdout);
+    show_rows(&shown, forks, stdout);
 }
 
 /* ---- what is in the way ---------------------------------------------------------------------- */
@@ -143,15 +134,24 @@ static void print_remedies(const json_t *list)
 
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *remedy = jr_text(json_array_get(list, i), "remedy");
-        AUTO(strbuf_done) struct strbuf clean = {0};
 
         if (!*remedy || json_object_get(seen, remedy))
             continue;
         json_object_set_new(seen, remedy, json_true());
-        strbuf_init(&clean, NOTE_MAX);
-        table_clean(&clean, remedy, strlen(remedy));
-        fprintf(stderr, REMEDY_LEAD "%s\n", clean.buf);
+        show_say(stderr, REMEDY_LEAD "%s", remedy);
     }
+}
+
+static void add_obstacle(struct table *t, const json_t *one)
+{
+    char pid[PID_ROOM] = "-";
+
+    if (jr_count(one, "pid") > 0)
+        snprintf(pid, sizeof(pid), "%llu", (unsigned long long)jr_count(one, "pid"));
+    table_add(t, TABLE_PLAIN, pid);
+    show_cell(t, jr_text(one, "command"));
+    table_add(t, TABLE_PLAIN, jr_text(one, "what"));
+    show_cell(t, jr_text(one, "holds"));
 }
 
 static void print_obstacles(const json_t *refusal)
@@ -160,24 +160,10 @@ static void print_obstacles(const json_t *refusal)
                                                   {"COMMAND", TABLE_NAME},
                                                   {"WHAT", TABLE_TEXT},
                                                   {"HOLDS", TABLE_NAME}};
+    static const struct show_list shown = {columns, ARRAY_SIZE(columns), add_obstacle, NULL};
     const json_t *list = obstacles_of(refusal);
-    AUTO(table_done) struct table t = {0};
 
-    table_init(&t, columns, ARRAY_SIZE(columns));
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *one = json_array_get(list, i);
-        const char *holds = jr_text(one, "holds"), *command = jr_text(one, "command");
-        char pid[PID_ROOM] = "-";
-
-        if (jr_count(one, "pid") > 0)
-            snprintf(pid, sizeof(pid), "%llu", (unsigned long long)jr_count(one, "pid"));
-        table_add(&t, TABLE_PLAIN, pid);
-        table_add(&t, TABLE_PLAIN, *command ? command : "-");
-        table_add(&t, TABLE_PLAIN, jr_text(one, "what"));
-        table_add(&t, TABLE_PLAIN, *holds ? holds : "-");
-    }
-    if (t.n_cells > 0)
-        table_print(&t, stderr);
+    show_rows(&shown, list, stderr);
     print_remedies(list);
 }
 

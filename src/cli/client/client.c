@@ -24,15 +24,14 @@ int client_check_id(const char *id, struct sg_error *e)
 {
     if (url_is_plain_name(id))
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "'%.64s' is not the id of a sandbox: 'sandglass ps' lists them", id);
+    return err_invalid(e, "'%.64s' is not the id of a sandbox: 'sandglass ps' lists them", id);
 }
 
 int client_check_pair(const char *what, const char *pair, struct sg_error *e)
 {
     if (strchr(pair, '=') && pair[0] != '=')
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is not KEY=VALUE", what, pair);
+    return err_invalid(e, "%s '%.64s' is not KEY=VALUE", what, pair);
 }
 
 int client_user(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
@@ -40,8 +39,8 @@ int client_user(void *to, const struct cli_option *o, const char *value, struct 
     size_t len = strlen(value);
 
     if (len == 0 || len > USER_MAX || strpbrk(value, ":/ \t\r\n"))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--user '%.64s' is not the name of a user, such as 'user' or 'root'", value);
+        return err_invalid(e, "--user '%.64s' is not the name of a user, such as 'user' or 'root'",
+                           value);
     return cli_text(to, o, value, e);
 }
 
@@ -68,12 +67,11 @@ int client_seconds(void *to, const struct cli_option *o, const char *value, stru
     return 0;
 }
 
-int client_wait(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+int client_wait(void *to, const struct cli_option *o UNUSED, const char *value, struct sg_error *e)
 {
     uint64_t ms;
     int r = parse_duration_ms("--wait", value, &ms, e);
 
-    (void)o;
     if (r < 0)
         return r;
     if (ms > CLIENT_WAIT_MAX_MS)

@@ -29,7 +29,7 @@ static int choose_action(struct client_actions *o, const char *name, struct sg_e
             o->action = &v->actions[i];
             return 0;
         }
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "'%.64s' is not %s", name, join_names(v, names));
+    return err_invalid(e, "'%.64s' is not %s", name, join_names(v, names));
 }
 
 int client_actions_positional(void *self, const char *arg, struct sg_error *e)
@@ -39,10 +39,10 @@ int client_actions_positional(void *self, const char *arg, struct sg_error *e)
     if (!o->action)
         return choose_action(o, arg, e);
     if (o->n_args == o->action->max && o->action->too_many)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s", o->action->too_many);
+        return err_invalid(e, "%s", o->action->too_many);
     if (o->n_args == o->action->max)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s': %s takes %s", arg,
-                       o->action->name, o->action->arguments);
+        return err_invalid(e, "unexpected argument '%.64s': %s takes %s", arg, o->action->name,
+                           o->action->arguments);
     int r = o->verb->check_argument ? o->verb->check_argument(o, arg, e) : 0;
     if (r == 0)
         o->args[o->n_args++] = arg;
@@ -55,16 +55,14 @@ int client_actions_check(const struct client_actions *o, struct sg_error *e)
     char names[NAMES_MAX];
 
     if (!o->action)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no action given: name %s",
-                       join_names(o->verb, names));
+        return err_invalid(e, "no action given: name %s", join_names(o->verb, names));
     if (o->n_args < o->action->min)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s takes %s", o->action->name,
-                       o->action->arguments);
+        return err_invalid(e, "%s takes %s", o->action->name, o->action->arguments);
     unsigned bit = 1u << (o->action - o->verb->actions);
     for (size_t i = 0; i < s->n_options; i++)
         if (o->given >> i & 1 && s->options[i].actions && !(s->options[i].actions & bit))
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s is not an option of %s",
-                           s->options[i].name, o->action->name);
+            return err_invalid(e, "--%s is not an option of %s", s->options[i].name,
+                               o->action->name);
     return 0;
 }
 

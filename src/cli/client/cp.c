@@ -20,31 +20,27 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     struct cp_options *o = self;
 
     if (o->n_args == ARRAY_SIZE(o->args))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s': cp SRC DST", arg);
+        return err_invalid(e, "unexpected argument '%.64s': cp SRC DST", arg);
     if (!*arg)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the name of a file is empty");
+        return err_invalid(e, "the name of a file is empty");
     o->args[o->n_args++] = arg;
     return 0;
 }
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     const struct cp_options *o = self;
     AUTO(place_done) struct place from = {0}, to = {0};
 
-    (void)rest;
     if (o->n_args < ARRAY_SIZE(o->args))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "cp needs two places: SRC DST, one of them ID:PATH");
+        return err_invalid(e, "cp needs two places: SRC DST, one of them ID:PATH");
     place_parse(&from, o->args[0]);
     place_parse(&to, o->args[1]);
     if (!from.id && !to.id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "neither '%.64s' nor '%.64s' is in a sandbox: write ID:PATH", o->args[0],
-                       o->args[1]);
+        return err_invalid(e, "neither '%.64s' nor '%.64s' is in a sandbox: write ID:PATH",
+                           o->args[0], o->args[1]);
     if (from.id && to.id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "both places are in sandboxes: copy to this machine first");
+        return err_invalid(e, "both places are in sandboxes: copy to this machine first");
     return 0;
 }
 
@@ -133,8 +129,7 @@ static int down(struct copy *c, const char *from, const struct place *to, struct
     if (r < 0)
         return r;
     if (entry.type == REMOTE_OTHER)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%.128s' is neither a file nor a directory",
-                       from);
+        return err_invalid(e, "'%.128s' is neither a file nor a directory", from);
     if (entry.type == REMOTE_DIR && place_is_stream(to))
         return err_set(e, SG_ERR_INVALID, -EISDIR,
                        "'%.128s' is a directory: only a file can go to standard output", from);

@@ -17,23 +17,21 @@ static int set_metadata(struct create_options *o, const char *pair, struct sg_er
     return 0;
 }
 
-static int apply_metadata(void *self, const struct cli_option *option, const char *value,
+static int apply_metadata(void *self, const struct cli_option *option UNUSED, const char *value,
                           struct sg_error *e)
 {
     int r = client_check_pair("--metadata", value, e);
 
-    (void)option;
     return r < 0 ? r : set_metadata(self, value, e);
 }
 
-static int apply_name(void *self, const struct cli_option *option, const char *value,
+static int apply_name(void *self, const struct cli_option *option UNUSED, const char *value,
                       struct sg_error *e)
 {
     AUTO(free_p) char *pair = NULL;
 
-    (void)option;
     if (!*value)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--name: the name is empty");
+        return err_invalid(e, "--name: the name is empty");
     if (asprintf(&pair, "name=%s", value) < 0)
         return err_set(e, SG_ERR_INTERNAL, -ENOMEM, "out of memory");
     return set_metadata(self, pair, e);
@@ -44,9 +42,9 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     struct create_options *o = self;
 
     if (o->template)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s'", arg);
+        return err_invalid(e, "unexpected argument '%.64s'", arg);
     if (!*arg)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the name of the template is empty");
+        return err_invalid(e, "the name of the template is empty");
     o->template = arg;
     return 0;
 }

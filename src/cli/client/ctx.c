@@ -22,8 +22,8 @@ static int check_argument(const struct client_actions *o, const char *arg, struc
 {
     if (*arg)
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "an argument of %s is empty: it takes %s",
-                   o->action->name, o->action->arguments);
+    return err_invalid(e, "an argument of %s is empty: it takes %s", o->action->name,
+                       o->action->arguments);
 }
 
 #define FLAG(member) CLI_FLAG(ctx_options, member)
@@ -65,11 +65,9 @@ static int check_rm(const struct ctx_options *o, struct sg_error *e)
     int ways = (o->base.n_args > 0) + (o->conversation != NULL) + o->expired;
 
     if (ways == 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "no context given: 'sandglass ctx ls' lists them");
+        return err_invalid(e, "no context given: 'sandglass ctx ls' lists them");
     if (ways > 1)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "give ids, --conversation or --expired: only one of them");
+        return err_invalid(e, "give ids, --conversation or --expired: only one of them");
     return 0;
 }
 
@@ -89,33 +87,29 @@ static int check_branch(const struct ctx_options *o, struct sg_error *e)
     bool live = inherit && (strcmp(inherit, "state") == 0 || strcmp(inherit, "replay") == 0);
 
     if ((o->inherit != NULL) + o->state + o->replay > 1)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "give --inherit, --state or --replay: only one of them");
+        return err_invalid(e, "give --inherit, --state or --replay: only one of them");
     if ((o->at || client_given(&o->base, "wait")) && !live)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s needs --state or --replay",
-                       o->at ? "--at" : "--wait");
+        return err_invalid(e, "%s needs --state or --replay", o->at ? "--at" : "--wait");
     if (o->accept_files && !o->at)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--accept-files needs --at");
+        return err_invalid(e, "--accept-files needs --at");
     return 0;
 }
 
 static int check_rewind(const struct ctx_options *o, struct sg_error *e)
 {
     if (o->checkpoint && o->base.n_args == 3)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "give a message or --checkpoint, not both");
+        return err_invalid(e, "give a message or --checkpoint, not both");
     if (!o->checkpoint && o->base.n_args == 1)
-        return err_set(
-            e, SG_ERR_INVALID, -EINVAL,
-            "no target given: name a message or --checkpoint; 'sandglass ctx log' lists them");
+        return err_invalid(
+            e, "no target given: name a message or --checkpoint; 'sandglass ctx log' lists them");
     return 0;
 }
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     const struct ctx_options *o = self;
     const struct client_action *a = o->base.action;
 
-    (void)rest;
     return a == &actions[RM]       ? check_rm(o, e)
            : a == &actions[BRANCH] ? check_branch(o, e)
            : a == &actions[REWIND] ? check_rewind(o, e)
@@ -153,8 +147,8 @@ const struct client_verb ctx_verb = {
 int ctx_path(struct strbuf *path, const char *id, const char *rest, struct sg_error *e)
 {
     if (!url_is_plain_name(id))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "'%.64s' is not the id of a context: 'sandglass ctx ls' lists them", id);
+        return err_invalid(e, "'%.64s' is not the id of a context: 'sandglass ctx ls' lists them",
+                           id);
     strbuf_init(path, 1024);
     strbuf_addf(path, "/v1/contexts/%s%s", id, rest);
     return 0;

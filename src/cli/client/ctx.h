@@ -53,7 +53,5 @@ int ctx_fail(const struct sg_error *e, const struct json_t *refusal);
 
 /* Makes "/v1/contexts/ID<rest>" and checks the id. */
 int ctx_path(struct strbuf *path, const char *id, const char *rest, struct sg_error *e);
-/* Adds a time of an object to a table, relative to now. */
-void ctx_add_time(struct table *t, const struct json_t *object, const char *key);
 /* Adds an object's sandboxStatus, in the colour of that status. */
 void ctx_add_status(struct table *t, const char *status);

@@ -4,10 +4,9 @@
 #include "cli/client/carry.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
-#include "cli/client/table.h"
+#include "cli/client/show.h"
 
-#define BODY_MAX   (64u * 1024)
-#define ANSWER_MAX 16
+#define BODY_MAX (64u * 1024)
 
 static void begin(struct json *j, struct strbuf *body)
 {
@@ -23,23 +22,13 @@ static void add_text(struct json *j, const char *key, const char *value)
     jw_string(jw_key(j, key), value);
 }
 
-/* Prints a line of ours that contains words from outside, which are cleaned. */
-static void say(const struct strbuf *line)
-{
-    AUTO(strbuf_done) struct strbuf clean = {0};
-
-    strbuf_init(&clean, BODY_MAX);
-    table_clean(&clean, line->buf, line->len);
-    puts(clean.buf);
-}
-
 /* ---- branch, merge --------------------------------------------------------------------------- */
 
 int ctx_branch(struct client *c, void *options)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf body = {0}, line = {0};
+    AUTO(strbuf_done) struct strbuf body = {0};
     const char *inherit = ctx_inherit(o);
     struct sg_error e;
     struct json j;
@@ -63,15 +52,13 @@ int ctx_branch(struct client *c, void *options)
     if (api_ask(c, &q, &answer, &refusal, &e) < 0)
         return ctx_fail(&e, refusal);
     if (o->base.json)
-        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+        return show_json(answer);
     const json_t *row = json_object_get(answer, "context");
-    strbuf_init(&line, BODY_MAX);
     if (json_is_object(row))
-        strbuf_addf(&line, "%s: context %s, sandbox %s", o->base.args[2], jr_text(row, "id"),
-                    jr_text(row, "sandboxId"));
+        show_say(stdout, "%s: context %s, sandbox %s", o->base.args[2], jr_text(row, "id"),
+                 jr_text(row, "sandboxId"));
     else
-        strbuf_addf(&line, "%s: its sandbox is made when it is first used", o->base.args[2]);
-    say(&line);
+        show_say(stdout, "%s: its sandbox is made when it is first used", o->base.args[2]);
     carry_print_kernels(json_object_get(answer, "kernels"));
     return 0;
 }
@@ -80,7 +67,7 @@ int ctx_merge(struct client *c, void *options)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf body = {0}, line = {0};
+    AUTO(strbuf_done) struct strbuf body = {0};
     struct sg_error e;
     struct json j;
 
@@ -92,13 +79,11 @@ int ctx_merge(struct client *c, void *options)
     if (api_call(c, "POST", "/v1/contexts/merge", &body, &answer, &e) < 0)
         return client_fail(&e);
     if (o->base.json)
-        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+        return show_json(answer);
     const json_t *row = json_object_get(answer, "terminated");
-    strbuf_init(&line, BODY_MAX);
-    strbuf_addf(&line, "%s: merged into %s", o->base.args[1], o->base.args[2]);
-    if (json_is_object(row))
-        strbuf_addf(&line, ", context %s has ended", jr_text(row, "id"));
-    say(&line);
+    bool ended = json_is_object(row);
+    show_say(stdout, "%s: merged into %s%s%s%s", o->base.args[1], o->base.args[2],
+             ended ? ", context " : "", jr_text(row, "id"), ended ? " has ended" : "");
     return 0;
 }
 
@@ -109,19 +94,6 @@ static int path_of(struct strbuf *path, const char *id, struct sg_error *e)
     return ctx_path(path, id, "", e);
 }
 
-/* Asks for consent at a terminal. Without a terminal nobody can answer, which counts as yes. */
-static bool agreed(const char *conversation)
-{
-    char answer[ANSWER_MAX];
-
-    if (!isatty(STDIN_FILENO))
-        return true;
-    fprintf(stderr, "End all contexts of conversation '%.64s'? [y/N] ", conversation);
-    if (!fgets(answer, sizeof(answer), stdin))
-        return false;
-    return answer[0] == 'y' || answer[0] == 'Y';
-}
-
 static int rm_many(struct client *c, const struct ctx_options *o)
 {
     AUTO(jr_free_p) json_t *answer = NULL;
@@ -129,7 +101,8 @@ static int rm_many(struct client *c, const struct ctx_options *o)
     struct sg_error e;
     struct json j;
 
-    if (o->conversation && !o->yes && !agreed(o->conversation))
+    if (o->conversation && !o->yes &&
+        !show_agreed("End all contexts of conversation '%.64s'?", o->conversation))
         return CLIENT_EXIT_REFUSED;
     begin(&j, &body);
     add_text(&j, "conversationId", o->conversation);
@@ -137,7 +110,7 @@ static int rm_many(struct client *c, const struct ctx_options *o)
     if (api_call(c, "POST", "/v1/contexts/cleanup", &body, &answer, &e) < 0)
         return client_fail(&e);
     if (o->base.json)
-        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+        return show_json(answer);
     uint64_t n = jr_count(answer, "terminated");
     if (!o->base.quiet)
         printf("%llu context%s ended\n", (unsigned long long)n, n == 1 ? "" : "s");

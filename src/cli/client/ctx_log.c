@@ -9,7 +9,7 @@
 #include "cli/client/carry.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
-#include "cli/client/table.h"
+#include "cli/client/show.h"
 #include "cli/client/tree.h"
 
 #define BODY_MAX  (16u * 1024)
@@ -21,16 +21,15 @@ static void add_row(void *arg, const json_t *checkpoint, const char *lines)
 {
     const char *message = jr_text(checkpoint, "messageId");
     bool current = jr_flag(checkpoint, "current");
-    AUTO(strbuf_done) struct strbuf label = {0};
+    AUTO(strbuf_done) struct strbuf label = strbuf_upto(LABEL_MAX);
     struct table *t = arg;
     char size[32];
 
-    strbuf_init(&label, LABEL_MAX);
     strbuf_addf(&label, "%s%s", lines, *message ? message : "-");
     table_add(t, TABLE_GREEN, current ? "*" : "");
     table_add(t, current ? TABLE_GREEN : TABLE_PLAIN, label.buf);
     table_add(t, TABLE_PLAIN, jr_text(checkpoint, "checkpointId"));
-    ctx_add_time(t, checkpoint, "createdAt");
+    show_time(t, checkpoint, "createdAt");
     table_add(t, TABLE_PLAIN, format_size(jr_count(checkpoint, "memoryBytes"), size, sizeof(size)));
     table_add(t, TABLE_PLAIN, jr_flag(checkpoint, "kernels") ? "yes" : "files only");
 }
@@ -97,21 +96,15 @@ static void say_rewound(const struct ctx_options *o, const char *message, const 
 {
     const json_t *context = json_object_get(answer, "context");
     const json_t *checkpoint = json_object_get(answer, "checkpoint");
-    AUTO(strbuf_done) struct strbuf line = {0}, clean = {0};
+    const char *path = context ? jr_text(context, "pathId") : o->base.args[o->base.n_args > 1];
+    const char *id = jr_text(checkpoint, "checkpointId");
 
     if (!message)
         message = jr_text(checkpoint, "messageId");
-    strbuf_init(&line, BODY_MAX);
-    strbuf_init(&clean, BODY_MAX);
-    strbuf_addf(&line, "%s: as it was before ",
-                context ? jr_text(context, "pathId") : o->base.args[o->base.n_args > 1]);
     if (*message)
-        strbuf_addf(&line, "message %s (checkpoint %s)", message,
-                    jr_text(checkpoint, "checkpointId"));
+        show_say(stdout, "%s: as it was before message %s (checkpoint %s)", path, message, id);
     else
-        strbuf_addf(&line, "checkpoint %s", jr_text(checkpoint, "checkpointId"));
-    table_clean(&clean, line.buf, line.len);
-    puts(clean.buf);
+        show_say(stdout, "%s: as it was before checkpoint %s", path, id);
     carry_print_kernels(json_object_get(answer, "kernels"));
 }
 
@@ -119,15 +112,13 @@ int ctx_rewind(struct client *c, void *options)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(BODY_MAX);
     size_t n =
         o->checkpoint ? o->base.n_args : o->base.n_args - 1; /* arguments that name the context */
     const char *message = o->checkpoint ? NULL : o->base.args[n];
     struct sg_error e;
-    struct json j;
+    struct json j = {.out = &body};
 
-    strbuf_init(&body, BODY_MAX);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     jw_string(jw_key(&j, message ? "messageId" : "checkpointId"),
               message ? message : o->checkpoint);

@@ -4,18 +4,11 @@
 #include "cli/client/api.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
-#include "cli/client/table.h"
+#include "cli/client/show.h"
 #include "cli/client/usage_text.h"
 #include "lib/command/when.h"
 
 #define LINE_MAX_ 4096
-
-static void add_line(struct strbuf *out, const char *name, const char *value)
-{
-    strbuf_addf(out, "%-14s", name);
-    table_clean(out, *value ? value : "-", strlen(*value ? value : "-"));
-    strbuf_addch(out, '\n');
-}
 
 static void add_time(struct strbuf *out, const char *name, const char *value)
 {
@@ -23,12 +16,12 @@ static void add_time(struct strbuf *out, const char *name, const char *value)
     int64_t then;
 
     if (when_parse_ms(value, &then) < 0) {
-        add_line(out, name, "");
+        show_line(out, name, "");
         return;
     }
     snprintf(text, sizeof(text), "%s (%s)", when_local(then, local, sizeof(local)),
              when_relative(then, clock_wall_ms(), relative, sizeof(relative)));
-    add_line(out, name, text);
+    show_line(out, name, text);
 }
 
 static void print_context(const json_t *row)
@@ -50,11 +43,9 @@ static void print_context(const json_t *row)
         {"ended", "terminatedAt", true},
         {"error", "errorMessage", false},
     };
-    AUTO(strbuf_done) struct strbuf out = {0}, usage = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(64u * 1024), usage = strbuf_upto(LINE_MAX_);
     bool ended = *jr_text(row, "terminatedAt") != '\0';
 
-    strbuf_init(&out, 64u * 1024);
-    strbuf_init(&usage, LINE_MAX_);
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
         const char *value = jr_text(row, lines[i].key);
 
@@ -64,19 +55,17 @@ static void print_context(const json_t *row)
         if (lines[i].time)
             add_time(&out, lines[i].name, value);
         else
-            add_line(&out, lines[i].name, value);
+            show_line(&out, lines[i].name, value);
     }
     usage_sentence(&usage, json_object_get(row, "resourceUsage"));
-    add_line(&out, "usage", usage.buf);
+    show_line(&out, "usage", usage.buf);
     fputs(out.buf, stdout);
 }
 
 static int show(const struct ctx_options *o, const json_t *row)
 {
-    struct sg_error e;
-
     if (o->base.json)
-        return jr_print(row, &e) < 0 ? client_fail(&e) : 0;
+        return show_json(row);
     print_context(row);
     return 0;
 }
@@ -114,17 +103,15 @@ int ctx_touch(struct client *c, void *options)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *found = NULL, *row = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(128);
     struct sg_error e;
-    struct json j;
+    struct json j = {.out = &body};
     int r = o->base.n_args == 2 ? ctx_find(c, o->base.args[0], o->base.args[1], &found, &e) : 0;
 
     if (r == 0)
         r = ctx_path(&path, found ? jr_text(found, "id") : o->base.args[0], "/touch", &e);
     if (r < 0)
         return client_fail(&e);
-    strbuf_init(&body, 128);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     if (o->ttl_s)
         jw_u64(jw_key(&j, "ttlSeconds"), o->ttl_s);

@@ -2,7 +2,7 @@
 #include "cli/client/api.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
-#include "cli/client/table.h"
+#include "cli/client/show.h"
 #include "cli/client/tree.h"
 #include "cli/client/url.h"
 
@@ -19,9 +19,8 @@ static void add_row(void *arg, const json_t *path, const char *lines)
     struct view *v = arg;
     const char *context = jr_text(path, "contextId"), *merged = jr_text(path, "mergedInto");
     const json_t *row = json_object_get(v->by_context, context);
-    AUTO(strbuf_done) struct strbuf label = {0};
+    AUTO(strbuf_done) struct strbuf label = strbuf_upto(LABEL_MAX);
 
-    strbuf_init(&label, LABEL_MAX);
     strbuf_addf(&label, "%s%s", lines, jr_text(path, "pathId"));
     if (*merged)
         strbuf_addf(&label, "%s%s", v->arrow, merged);
@@ -29,10 +28,10 @@ static void add_row(void *arg, const json_t *path, const char *lines)
     ctx_add_status(v->table, *context  ? jr_text(path, "sandboxStatus")
                              : *merged ? "merged"
                                        : "lazy");
-    ctx_add_time(v->table, path, "createdAt");
-    ctx_add_time(v->table, row, "lastUsedAt");
-    ctx_add_time(v->table, row, "expiresAt");
-    table_add(v->table, TABLE_PLAIN, *context ? context : "-");
+    show_time(v->table, path, "createdAt");
+    show_time(v->table, row, "lastUsedAt");
+    show_time(v->table, row, "expiresAt");
+    show_cell(v->table, context);
 }
 
 int ctx_tree_rows(const json_t *paths, const json_t *contexts, unsigned flags, struct table *ret,
@@ -70,10 +69,9 @@ static int print_tree(struct client *c, const char *conversation, const json_t *
 int ctx_tree(struct client *c, const struct ctx_options *o)
 {
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0};
+    AUTO(strbuf_done) struct strbuf path = strbuf_upto(API_PATH_MAX);
     struct sg_error e;
 
-    strbuf_init(&path, API_PATH_MAX);
     strbuf_addstr(&path, "/v1/paths");
     url_add_query(&path, "conversationId", o->base.args[0]);
     int r = api_call(c, "GET", path.buf, NULL, &answer, &e);

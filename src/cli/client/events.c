@@ -32,12 +32,11 @@ struct events_options {
     bool given_after, follow, json;
 };
 
-static int apply_after(void *self, const struct cli_option *option, const char *value,
+static int apply_after(void *self, const struct cli_option *option UNUSED, const char *value,
                        struct sg_error *e)
 {
     struct events_options *o = self;
 
-    (void)option;
     o->given_after = true;
     return parse_u64("--after", value, 0, INT64_MAX, &o->after, e);
 }
@@ -109,14 +108,13 @@ static void format_event(const json_t *event, struct strbuf *out, bool colours)
 
 static void show(const struct events_options *o, const json_t *event)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(LINE_MAX_);
 
     if (o->json) {
         json_dumpf(event, stdout, JSON_COMPACT);
         putchar('\n');
         return;
     }
-    strbuf_init(&line, LINE_MAX_);
     format_event(event, &line, ui_has_colour(STDOUT_FILENO));
     puts(line.buf);
 }
@@ -154,10 +152,9 @@ static int show_pages(struct client *c, const struct events_options *o, uint64_t
 
     while (more) {
         AUTO(jr_free_p) json_t *tree = NULL;
-        AUTO(strbuf_done) struct strbuf path = {0};
+        AUTO(strbuf_done) struct strbuf path = strbuf_upto(API_PATH_MAX);
         char number[32];
 
-        strbuf_init(&path, API_PATH_MAX);
         make_path(o, given ? &next : NULL, &path);
         snprintf(number, sizeof(number), "%d", PAGE_EVENTS);
         url_add_query(&path, "limit", number);
@@ -219,10 +216,9 @@ static size_t take(char *data, size_t size, size_t n, void *arg)
 static int follow_once(struct following *f, struct sg_error *e)
 {
     AUTO(web_headers_done) struct curl_slist *headers = NULL;
-    AUTO(strbuf_done) struct strbuf url = {0};
+    AUTO(strbuf_done) struct strbuf url = strbuf_upto(API_PATH_MAX + 1024);
     CURL *easy = f->client->easy;
 
-    strbuf_init(&url, API_PATH_MAX + 1024);
     strbuf_addstr(&url, f->client->settings.api_url);
     make_path(f->o, &f->last, &url);
     if (f->client->settings.api_key)

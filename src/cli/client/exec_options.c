@@ -34,14 +34,12 @@ int exec_options_check(void *self, char **rest, struct sg_error *e)
     struct exec_options *o = self;
 
     if (!o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "no sandbox given: exec ID COMMAND; 'sandglass ps' lists them");
+        return err_invalid(e, "no sandbox given: exec ID COMMAND; 'sandglass ps' lists them");
     if (!rest || !*rest || !**rest)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no command given: name one, such as bash");
+        return err_invalid(e, "no command given: name one, such as bash");
     if (o->detach && (o->interactive || o->tty || o->timeout_ms))
-        return err_set(
-            e, SG_ERR_INVALID, -EINVAL,
-            "--detach leaves the program alone: it excludes --interactive, --tty and --timeout");
+        return err_invalid(
+            e, "--detach leaves the program alone: it excludes --interactive, --tty and --timeout");
     o->command = rest;
     return 0;
 }

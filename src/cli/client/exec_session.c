@@ -49,10 +49,9 @@ struct session {
 
 static int take_event(struct session *s, const char *message, size_t len, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf data = {0};
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(CONNECT_MAX);
     struct exec_event event;
 
-    strbuf_init(&data, CONNECT_MAX);
     int r = exec_event_parse(message, len, &event, &data, e);
     if (r < 0)
         return r;

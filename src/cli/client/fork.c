@@ -25,21 +25,21 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     struct fork_options *o = self;
 
     if (o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "unexpected argument '%.64s': fork takes one sandbox, --count says how many "
-                       "copies",
-                       arg);
+        return err_invalid(
+            e,
+            "unexpected argument '%.64s': fork takes one sandbox, --count says how many "
+            "copies",
+            arg);
     o->id = arg;
     return client_check_id(arg, e);
 }
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     const struct fork_options *o = self;
 
-    (void)rest;
     if (!o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
+        return err_invalid(e, "no sandbox given: 'sandglass ps' lists them");
     return 0;
 }
 
@@ -72,12 +72,10 @@ static void add_number(struct json *j, const char *key, uint64_t value)
 static int ask(struct client *c, const struct fork_options *o, json_t **ret, json_t **ret_refusal,
                struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(BODY_MAX);
+    struct json j = {.out = &body};
 
     api_path(&path, o->id, "/fork");
-    strbuf_init(&body, BODY_MAX);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     add_number(&j, "count", o->count);
     add_number(&j, "timeout", o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S);

@@ -5,9 +5,9 @@
 #include "cli/client/payload.h"
 #include "cli/client/jr.h"
 #include "cli/client/sandboxes.h"
+#include "cli/client/show.h"
 
 #define DEFAULT_TIMEOUT_S 300
-#define ANSWER_MAX        16
 
 struct lifecycle_options {
     struct client_common common;
@@ -23,15 +23,14 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     return sandboxes_add_id(&o->ids, arg, e);
 }
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     struct lifecycle_options *o = self;
 
-    (void)rest;
     if (o->all && o->ids.n > 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "both --all and ids are given: give one");
+        return err_invalid(e, "both --all and ids are given: give one");
     if (!o->all && o->ids.n == 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
+        return err_invalid(e, "no sandbox given: 'sandglass ps' lists them");
     return 0;
 }
 
@@ -54,20 +53,6 @@ static int kill_one(struct client *c, const char *id, void *arg, struct sg_error
     return r == -ENOENT && *may_be_gone ? 0 : name_sandbox(r, id, e);
 }
 
-/* Asks for consent at a terminal. Without a terminal nobody can answer, which counts as yes. */
-static bool agreed(size_t n)
-{
-    char answer[ANSWER_MAX];
-
-    if (!isatty(STDIN_FILENO))
-        return true;
-    fprintf(stderr, "End %zu sandbox%s with all that is in %s? [y/N] ", n, n == 1 ? "" : "es",
-            n == 1 ? "it" : "them");
-    if (!fgets(answer, sizeof(answer), stdin))
-        return false;
-    return answer[0] == 'y' || answer[0] == 'Y';
-}
-
 static int kill_all(struct client *c, struct lifecycle_options *o)
 {
     AUTO(jr_free_p) json_t *list = NULL;
@@ -76,12 +61,14 @@ static int kill_all(struct client *c, struct lifecycle_options *o)
 
     if (sandboxes_list(c, &all, &list, &e) < 0)
         return client_fail(&e);
-    if (json_array_size(list) == 0)
+    size_t n = json_array_size(list);
+    if (n == 0)
         return 0;
-    if (!o->yes && !agreed(json_array_size(list)))
+    if (!o->yes && !show_agreed("End %zu sandbox%s with all that is in %s?", n, n == 1 ? "" : "es",
+                                n == 1 ? "it" : "them"))
         return CLIENT_EXIT_REFUSED;
     int status = 0;
-    for (size_t i = 0; i < json_array_size(list); i++) {
+    for (size_t i = 0; i < n; i++) {
         o->ids.n = 0;
         int failed =
             sandboxes_add_id(&o->ids, jr_text(json_array_get(list, i), "sandboxID"), &e) < 0
@@ -120,11 +107,10 @@ const struct client_verb kill_verb = {
 
 /* ---- pause ----------------------------------------------------------------------------------- */
 
-static int pause_one(struct client *c, const char *id, void *arg, struct sg_error *e)
+static int pause_one(struct client *c, const char *id, void *arg UNUSED, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
 
-    (void)arg;
     api_path(&path, id, "/pause");
     payload_empty(&body);
     return name_sandbox(api_call(c, "POST", path.buf, &body, NULL, e), id, e);

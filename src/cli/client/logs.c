@@ -32,31 +32,27 @@ struct position {
     size_t n_seen, cap;
 };
 
-static int apply_level(void *self, const struct cli_option *option, const char *value,
+static int apply_level(void *self, const struct cli_option *option UNUSED, const char *value,
                        struct sg_error *e)
 {
     struct logs_options *o = self;
 
-    (void)option;
     if (journal_level_parse(value, &o->level) < 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--level '%.64s' is not debug, info, warn or error", value);
+        return err_invalid(e, "--level '%.64s' is not debug, info, warn or error", value);
     return 0;
 }
 
-static int apply_since(void *self, const struct cli_option *option, const char *value,
+static int apply_since(void *self, const struct cli_option *option UNUSED, const char *value,
                        struct sg_error *e)
 {
     struct logs_options *o = self;
     uint64_t ms;
 
-    (void)option;
     if (when_parse_ms(value, &o->since_ms) == 0)
         return 0;
     if (parse_duration_ms("--since", value, &ms, NULL) < 0 || ms > INT64_MAX / 2)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--since '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z",
-                       value);
+        return err_invalid(
+            e, "--since '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z", value);
     o->since_ms = clock_wall_ms() - (int64_t)ms;
     if (o->since_ms < 0)
         o->since_ms = 0;
@@ -68,24 +64,22 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     struct logs_options *o = self;
 
     if (o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s'", arg);
+        return err_invalid(e, "unexpected argument '%.64s'", arg);
     o->id = arg;
     return client_check_id(arg, e);
 }
 
-static int check(void *self, char **rest, struct sg_error *e)
+static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     const struct logs_options *o = self;
 
-    (void)rest;
     if (o->server && o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--server is about all sandboxes: use --sandbox '%.64s' to see one", o->id);
+        return err_invalid(e, "--server is about all sandboxes: use --sandbox '%.64s' to see one",
+                           o->id);
     if (!o->server && (o->state || o->request || o->sandbox || o->lines))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--lines, --request, --sandbox and --state go with --server");
+        return err_invalid(e, "--lines, --request, --sandbox and --state go with --server");
     if (!o->id && !o->server)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
+        return err_invalid(e, "no sandbox given: 'sandglass ps' lists them");
     return 0;
 }
 
@@ -160,7 +154,7 @@ static bool is_new(struct position *p, const json_t *entry)
 
 static void show(const struct logs_options *o, const json_t *entry)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(JOURNAL_LINE_MAX);
 
     if (journal_level(entry) < o->level)
         return;
@@ -171,7 +165,6 @@ static void show(const struct logs_options *o, const json_t *entry)
         putchar('\n');
         return;
     }
-    strbuf_init(&line, JOURNAL_LINE_MAX);
     journal_format(entry, &line, ui_has_colour(STDOUT_FILENO));
     puts(line.buf);
 }

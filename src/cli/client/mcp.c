@@ -15,7 +15,7 @@ static int take_name(void *to, const struct cli_option *o, const char *value, st
     size_t len = strlen(value);
 
     if (len == 0 || len > NAME_MAX_)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s: give 1 to %d bytes", o->name, NAME_MAX_);
+        return err_invalid(e, "--%s: give 1 to %d bytes", o->name, NAME_MAX_);
     return cli_text(to, o, value, e);
 }
 

@@ -47,10 +47,9 @@ static void say_error(struct mcp_bridge *b, const json_t *id, int code, const ch
 {
     AUTO(strbuf_done) struct strbuf out = {0};
     AUTO(free_p) char *id_text = id ? json_dumps(id, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    struct json j;
+    struct json j = {.out = &out};
 
     strbuf_init(&out, ERROR_MAX + (id_text ? strlen(id_text) : 0));
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "jsonrpc"), "2.0");
     if (id_text)
@@ -204,9 +203,8 @@ static void loop(struct mcp_bridge *b)
 
 /* ---- the end of the session ------------------------------------------------------------------ */
 
-static size_t ignore(char *data, size_t size, size_t n, void *arg)
+static size_t ignore(char *data UNUSED, size_t size, size_t n, void *arg UNUSED)
 {
-    (void)data, (void)arg;
     return size * n;
 }
 
@@ -216,10 +214,9 @@ static void tell_server(struct mcp_bridge *b, const char *method, const char *pa
                         const char *header, const char *value, const struct strbuf *body)
 {
     AUTO(web_headers_done) struct curl_slist *headers = NULL;
-    AUTO(strbuf_done) struct strbuf url = {0};
+    AUTO(strbuf_done) struct strbuf url = strbuf_upto(URL_MAX);
     CURL *easy = b->client->easy;
 
-    strbuf_init(&url, URL_MAX);
     strbuf_addstr(&url, b->client->settings.api_url);
     strbuf_addstr(&url, path);
     web_add_header(&headers, header, value);
@@ -238,15 +235,13 @@ static void tell_server(struct mcp_bridge *b, const char *method, const char *pa
 
 static void say_goodbye(struct mcp_bridge *b)
 {
-    AUTO(strbuf_done) struct strbuf body = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(ERROR_MAX);
+    struct json j = {.out = &body};
 
     if (b->session[0])
         tell_server(b, "DELETE", "/mcp", "Mcp-Session-Id", b->session, NULL);
     if (!b->own_conversation)
         return;
-    strbuf_init(&body, ERROR_MAX);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "conversationId"), b->conversation);
     jw_object_end(&j);

@@ -25,9 +25,8 @@ void mcp_each_request(const json_t *message, void (*fn)(void *arg, const json_t 
     }
 }
 
-static void count(void *arg, const json_t *id)
+static void count(void *arg, const json_t *id UNUSED)
 {
-    (void)id;
     ++*(size_t *)arg;
 }
 
@@ -50,9 +49,8 @@ bool mcp_post_is(const struct mcp_post *p, const json_t *id)
  * characters. */
 static void add_name_header(struct curl_slist **headers, const char *name)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(NAME_MAX_);
 
-    strbuf_init(&text, NAME_MAX_);
     for (const char *p = name; *p; p++)
         if (*p <= ' ' || *p > '~') {
             strbuf_addstr(&text, "=?base64?");
@@ -240,14 +238,11 @@ static void done(struct repl_transfer *t, CURLcode code)
 
 void mcp_post_begin(struct mcp_bridge *b, json_t *message)
 {
-    struct mcp_post *p = xcalloc(1, sizeof(*p));
+    struct mcp_post *p =
+        NEW(struct mcp_post, .transfer.done = done, .bridge = b, .easy = curl_easy_init(),
+            .message = message, .body = json_dumps(message, JSON_COMPACT),
+            .initialize = strcmp(jr_text(message, "method"), "initialize") == 0);
 
-    *p = (struct mcp_post){.transfer.done = done,
-                           .bridge = b,
-                           .easy = curl_easy_init(),
-                           .message = message,
-                           .body = json_dumps(message, JSON_COMPACT),
-                           .initialize = strcmp(jr_text(message, "method"), "initialize") == 0};
     if (!p->easy || !p->body)
         abort();
     list_push(&b->posts, &p->link);

@@ -129,10 +129,9 @@ static void begin_process(struct json *j, struct strbuf *out, uint32_t pid)
 
 void payload_input(struct strbuf *out, uint32_t pid, bool pty, const void *data, size_t len)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(PAYLOAD_MAX);
     struct json j;
 
-    strbuf_init(&text, PAYLOAD_MAX);
     base64_encode(&text, data, len);
     begin_process(&j, out, pid);
     jw_object_begin(jw_key(&j, "input"));

@@ -60,11 +60,10 @@ static void add_figures(struct strbuf *out, const struct progress *p, uint64_t e
 void progress_format(const struct progress *p, uint64_t elapsed_ms, size_t columns, char *buf,
                      size_t cap)
 {
-    AUTO(strbuf_done) struct strbuf line = {0}, figures = {0}, name = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(LINE_MAX_LEN);
+    AUTO(strbuf_done) struct strbuf figures = strbuf_upto(LINE_MAX_LEN);
+    AUTO(strbuf_done) struct strbuf name = strbuf_upto(LINE_MAX_LEN);
 
-    strbuf_init(&line, LINE_MAX_LEN);
-    strbuf_init(&figures, LINE_MAX_LEN);
-    strbuf_init(&name, LINE_MAX_LEN);
     add_figures(&figures, p, elapsed_ms);
     size_t width = table_clean(&name, p->name, strlen(p->name));
     table_cut(&line, name.buf, width, NAME_COLUMNS);

@@ -1,9 +1,7 @@
 /* sandglass ps: shows the sandboxes of a server as a table. */
-#include "lib/base/clock.h"
 #include "cli/client/jr.h"
 #include "cli/client/sandboxes.h"
-#include "cli/client/table.h"
-#include "lib/command/when.h"
+#include "cli/client/show.h"
 
 #define CELL_ROOM 4096
 
@@ -13,12 +11,11 @@ struct ps_options {
     bool quiet, json;
 };
 
-static int apply_metadata(void *self, const struct cli_option *option, const char *value,
+static int apply_metadata(void *self, const struct cli_option *option UNUSED, const char *value,
                           struct sg_error *e)
 {
     struct ps_options *o = self;
 
-    (void)option;
     if (o->filter.n_pairs == SANDBOXES_PAIRS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "--metadata: more than %d of them",
                        SANDBOXES_PAIRS_MAX);
@@ -37,24 +34,12 @@ static const struct cli_option options[] = {
 };
 static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
-static void add_time(struct table *t, const json_t *sandbox, const char *key, bool known)
-{
-    char text[64];
-    int64_t then;
-
-    if (!known || when_parse_ms(jr_text(sandbox, key), &then) < 0)
-        table_add(t, TABLE_PLAIN, "-");
-    else
-        table_add(t, TABLE_PLAIN, when_relative(then, clock_wall_ms(), text, sizeof(text)));
-}
-
 static void add_metadata(struct table *t, const json_t *metadata)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(CELL_ROOM);
     const char *key;
     json_t *value;
 
-    strbuf_init(&text, CELL_ROOM);
     for (void *at = json_object_iter((json_t *)(uintptr_t)metadata); at;
          at = json_object_iter_next((json_t *)(uintptr_t)metadata, at)) {
         key = json_object_iter_key(at);
@@ -62,7 +47,7 @@ static void add_metadata(struct table *t, const json_t *metadata)
         strbuf_addf(&text, "%s%s=%s", text.len > 0 ? " " : "", key,
                     json_is_string(value) ? json_string_value(value) : "?");
     }
-    table_add(t, TABLE_PLAIN, text.len > 0 ? text.buf : "-");
+    show_cell(t, text.buf);
 }
 
 static void add_row(struct table *t, const json_t *sandbox)
@@ -73,24 +58,16 @@ static void add_row(struct table *t, const json_t *sandbox)
     table_add(t, TABLE_PLAIN, jr_text(sandbox, "sandboxID"));
     table_add(t, TABLE_PLAIN, *alias ? alias : jr_text(sandbox, "templateID"));
     table_add(t, running ? TABLE_GREEN : TABLE_YELLOW, state);
-    add_time(t, sandbox, "startedAt", true);
-    add_time(t, sandbox, "endAt", running); /* a paused sandbox has no end */
+    show_time(t, sandbox, "startedAt");
+    show_time(t, running ? sandbox : NULL, "endAt"); /* a paused sandbox has no end */
     add_metadata(t, json_object_get(sandbox, "metadata"));
 }
 
-static void print_table(const json_t *list)
-{
-    static const struct table_column columns[] = {
-        {"ID", TABLE_TEXT},      {"TEMPLATE", TABLE_TEXT}, {"STATE", TABLE_TEXT},
-        {"STARTED", TABLE_TEXT}, {"ENDS", TABLE_TEXT},     {"METADATA", TABLE_TEXT},
-    };
-    AUTO(table_done) struct table t = {0};
-
-    table_init(&t, columns, ARRAY_SIZE(columns));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        add_row(&t, json_array_get(list, i));
-    table_print(&t, stdout);
-}
+static const struct table_column columns[] = {
+    {"ID", TABLE_TEXT},      {"TEMPLATE", TABLE_TEXT}, {"STATE", TABLE_TEXT},
+    {"STARTED", TABLE_TEXT}, {"ENDS", TABLE_TEXT},     {"METADATA", TABLE_TEXT},
+};
+static const struct show_list shown = {columns, ARRAY_SIZE(columns), add_row, "sandboxID"};
 
 static int ps_fn(struct client *c, void *self)
 {
@@ -100,15 +77,7 @@ static int ps_fn(struct client *c, void *self)
 
     if (sandboxes_list(c, &o->filter, &list, &e) < 0)
         return client_fail(&e);
-    if (o->json)
-        return jr_print(list, &e) < 0 ? client_fail(&e) : 0;
-    if (!o->quiet) {
-        print_table(list);
-        return 0;
-    }
-    for (size_t i = 0; i < json_array_size(list); i++)
-        puts(jr_text(json_array_get(list, i), "sandboxID"));
-    return 0;
+    return show_list(&shown, list, o->json, o->quiet);
 }
 
 const struct client_verb ps_verb = {

@@ -144,8 +144,7 @@ static size_t write_piece(char *data, size_t size, size_t n, void *arg)
     }
     int r = fd_write_all(t->fd, data, len);
     if (r < 0) {
-        t->failure = err_set(&t->error, err_kind_of(-r), r, "cannot write the copy of '%.128s': %s",
-                             t->path, strerror(-r));
+        t->failure = err_code(&t->error, r, "cannot write the copy of '%.128s'", t->path);
         return 0;
     }
     progress_add(t->remote->progress, len);

@@ -46,10 +46,9 @@ static void converse(struct repl_session *s)
     struct sg_error e;
 
     while (!s->over && !s->watch.ending) {
-        AUTO(strbuf_done) struct strbuf code = {0};
+        AUTO(strbuf_done) struct strbuf code = strbuf_upto(REPL_CELL_MAX);
         const struct repl_context *context = &s->contexts[s->current];
 
-        strbuf_init(&code, REPL_CELL_MAX);
         enum repl_input_end end =
             repl_input_cell(&s->input, context->language, context->count + 1, &code);
         if (end == REPL_INPUT_OVER)

@@ -113,7 +113,7 @@ static void add_step(struct table *t, const struct repl_session *s, size_t i, co
     table_add(t, TABLE_PLAIN, step->line);
 }
 
-int repl_back_log(struct repl_session *s, const char *argument, struct sg_error *e)
+int repl_back_log(struct repl_session *s, const char *argument UNUSED, struct sg_error *e)
 {
     static const struct table_column columns[] = {{"", TABLE_TEXT},          {"CELL", TABLE_NUMBER},
                                                   {"LANGUAGE", TABLE_SPARE}, {"MADE", TABLE_SPARE},
@@ -123,7 +123,6 @@ int repl_back_log(struct repl_session *s, const char *argument, struct sg_error 
     const struct repl_step *last;
     bool any = false;
 
-    (void)argument;
     for (size_t i = 0; i < s->trail.n; i++)
         any |= s->trail.steps[i].checkpoint != NULL;
     int r = any ? repl_trail_list(&s->trail, s->life.id, &list, e)
@@ -139,17 +138,14 @@ int repl_back_log(struct repl_session *s, const char *argument, struct sg_error 
 
 /* ---- :fork ----------------------------------------------------------------------------------- */
 
-int repl_back_fork(struct repl_session *s, const char *argument, struct sg_error *e)
+int repl_back_fork(struct repl_session *s, const char *argument UNUSED, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0}, why = {0};
+    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(BODY_MAX), why = {0};
     const struct repl_context *context = &s->contexts[s->current];
-    struct json j;
+    struct json j = {.out = &body};
 
-    (void)argument;
     api_path(&path, s->life.id, "/fork");
-    strbuf_init(&body, BODY_MAX);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     jw_u64(jw_key(&j, "timeout"), repl_life_timeout_s(&s->life));
     jw_object_end(&j);

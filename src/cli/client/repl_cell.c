@@ -66,10 +66,9 @@ static void stream_done(struct repl_transfer *t, CURLcode code)
 
 static void make_body(struct strbuf *body, const struct repl_cell *cell)
 {
-    struct json j;
+    struct json j = {.out = body};
 
     strbuf_init(body, PAYLOAD_MAX);
-    jw_init(&j, body);
     jw_object_begin(&j);
     jw_bytes(jw_key(&j, "code"), cell->code, cell->len);
     jw_string(jw_key(&j, "context_id"), cell->context);

@@ -26,11 +26,10 @@ static int check_alive(const struct repl_session *s, struct sg_error *e)
     return err_set(e, SG_ERR_GONE, -ENXIO, "the sandbox has ended: ':new' makes another");
 }
 
-static int restart(struct repl_session *s, const char *argument, struct sg_error *e)
+static int restart(struct repl_session *s, const char *argument UNUSED, struct sg_error *e)
 {
     int r = repl_context_restart(&s->life.sandbox, current(s)->id, e);
 
-    (void)argument;
     if (r < 0)
         return r;
     s->contexts[s->current].count = 0;
@@ -40,9 +39,8 @@ static int restart(struct repl_session *s, const char *argument, struct sg_error
     return 0;
 }
 
-static int renew(struct repl_session *s, const char *argument, struct sg_error *e)
+static int renew(struct repl_session *s, const char *argument UNUSED, struct sg_error *e)
 {
-    (void)argument;
     int r = repl_session_renew(s, e);
     if (r == 0)
         printf("%s in sandbox %s\n", current(s)->language, s->life.id);
@@ -52,8 +50,7 @@ static int renew(struct repl_session *s, const char *argument, struct sg_error *
 static int language(struct repl_session *s, const char *argument, struct sg_error *e)
 {
     if (!url_is_plain_name(argument))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%.64s' is not the name of a language",
-                       argument);
+        return err_invalid(e, "'%.64s' is not the name of a language", argument);
     int r = repl_session_language(s, argument, e);
     if (r == 0)
         repl_input_language(&s->input, current(s)->language);
@@ -80,12 +77,11 @@ static void print_field(const json_t *object, const char *key, int width)
     printf("%-*s ", width, text);
 }
 
-static int contexts(struct repl_session *s, const char *argument, struct sg_error *e)
+static int contexts(struct repl_session *s, const char *argument UNUSED, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *list = NULL;
     int r = repl_context_list(&s->life.sandbox, &list, e);
 
-    (void)argument;
     if (r < 0)
         return r;
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -110,14 +106,13 @@ static int save(struct repl_session *s, const char *argument, struct sg_error *e
         return err_errno(e, "cannot create '%.200s'", argument);
     int r = fd_write_all(fd, s->cells.buf, s->cells.len);
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "cannot write '%.200s': %s", argument, strerror(-r));
+        return err_code(e, r, "cannot write '%.200s'", argument);
     printf("%zu bytes written to %s\n", s->cells.len, argument);
     return 0;
 }
 
-static int quit(struct repl_session *s, const char *argument, struct sg_error *e)
+static int quit(struct repl_session *s, const char *argument UNUSED, struct sg_error *e UNUSED)
 {
-    (void)argument, (void)e;
     s->over = true;
     return 0;
 }
@@ -139,9 +134,9 @@ static const struct command commands[] = {
     {"quit", NULL, "leave, as ^D does", false, quit},
 };
 
-static int help(struct repl_session *s, const char *argument, struct sg_error *e)
+static int help(struct repl_session *s UNUSED, const char *argument UNUSED,
+                struct sg_error *e UNUSED)
 {
-    (void)s, (void)argument, (void)e;
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
         int n = printf("  :%s%s%s", commands[i].name, commands[i].argument ? " " : "",
                        commands[i].argument ? commands[i].argument : "");

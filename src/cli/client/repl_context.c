@@ -32,23 +32,19 @@ static int call(struct sandbox *sandbox, const char *method, const char *path,
 static int call_one(struct sandbox *sandbox, const char *method, const char *id, const char *rest,
                     struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf path = strbuf_upto(PATH_MAX_), body = strbuf_upto(PATH_MAX_);
 
-    strbuf_init(&path, PATH_MAX_);
     strbuf_addf(&path, "contexts/%s%s", id, rest);
-    strbuf_init(&body, PATH_MAX_);
     return call(sandbox, method, path.buf, *rest ? &body : NULL, NULL, e);
 }
 
 int repl_context_create(struct sandbox *sandbox, const char *language, char **ret_id,
                         char **ret_language, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf body = {0};
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(PATH_MAX_);
     AUTO(jr_free_p) json_t *answer = NULL;
-    struct json j;
+    struct json j = {.out = &body};
 
-    strbuf_init(&body, PATH_MAX_);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "language"), language);
     jw_object_end(&j);

@@ -177,12 +177,11 @@ int repl_image_save(const void *data, size_t len, const char *suffix, char **ret
     if (fd < 0)
         fd = create(elsewhere && *elsewhere ? elsewhere : "/tmp", suffix, &name);
     if (fd < 0)
-        return err_set(e, err_kind_of(-fd), fd, "cannot save the picture: %s", strerror(-fd));
+        return err_code(e, fd, "cannot save the picture");
     int r = fd_write_all(fd, data, len);
     if (r < 0) {
         unlink(name);
-        return err_set(e, err_kind_of(-r), r, "cannot save the picture as %.200s: %s", name,
-                       strerror(-r));
+        return err_code(e, r, "cannot save the picture as %.200s", name);
     }
     *ret = steal_ptr(&name);
     return 0;

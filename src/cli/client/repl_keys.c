@@ -11,14 +11,13 @@
 
 /* Takes a paste, which the terminal marks. The text goes into the line as it is, with its line
  * ends: typed ones would end the line. */
-static unsigned char paste(EditLine *el, int key)
+static unsigned char paste(EditLine *el, int key UNUSED)
 {
     static const wchar_t end[] = L"\033[201~";
     size_t n = 0, end_len = wcslen(end);
     wchar_t *text = malloc((PASTE_MAX + 1) * sizeof(*text));
     bool over = false;
 
-    (void)key;
     if (!text)
         return CC_ERROR;
     while (!over && n < PASTE_MAX && el_wgetc(el, &text[n]) == 1) {
@@ -37,21 +36,19 @@ static unsigned char paste(EditLine *el, int key)
     return r < 0 ? CC_ERROR : CC_REFRESH;
 }
 
-static unsigned char tab(EditLine *el, int key)
+static unsigned char tab(EditLine *el, int key UNUSED)
 {
-    (void)key;
     return el_insertstr(el, TAB) < 0 ? CC_ERROR : CC_REFRESH;
 }
 
 /* ---- lines of a cell ------------------------------------------------------------------------- */
 
 /* Moves up and down inside the cell. Beyond its first and last line comes history (^P and ^N). */
-static unsigned char up(EditLine *el, int key)
+static unsigned char up(EditLine *el, int key UNUSED)
 {
     const LineInfoW *line = el_wline(el);
     const wchar_t *start = line->cursor, *above;
 
-    (void)key;
     while (start > line->buffer && start[-1] != L'\n')
         start--;
     if (start == line->buffer) {
@@ -66,12 +63,11 @@ static unsigned char up(EditLine *el, int key)
     return CC_REFRESH;
 }
 
-static unsigned char down(EditLine *el, int key)
+static unsigned char down(EditLine *el, int key UNUSED)
 {
     const LineInfoW *line = el_wline(el);
     const wchar_t *start = line->cursor, *below = line->cursor, *end;
 
-    (void)key;
     while (start > line->buffer && start[-1] != L'\n')
         start--;
     while (below < line->lastchar && *below != L'\n')

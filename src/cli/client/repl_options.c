@@ -7,16 +7,15 @@ static int take_language(void *to, const struct cli_option *o, const char *value
                          struct sg_error *e)
 {
     if (!url_is_plain_name(value))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--language '%.64s' is not the name of a language, such as 'python'", value);
+        return err_invalid(e, "--language '%.64s' is not the name of a language, such as 'python'",
+                           value);
     return cli_text(to, o, value, e);
 }
 
 static int take_context(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     if (!url_is_plain_name(value))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--context '%.64s' is not the id of a context",
-                       value);
+        return err_invalid(e, "--context '%.64s' is not the id of a context", value);
     return cli_text(to, o, value, e);
 }
 
@@ -25,7 +24,7 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     struct repl_options *o = self;
 
     if (o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s'", arg);
+        return err_invalid(e, "unexpected argument '%.64s'", arg);
     o->id = arg;
     return client_check_id(arg, e);
 }
@@ -49,21 +48,17 @@ static const struct cli_option options[] = {
 };
 const struct cli_syntax repl_syntax = {options, ARRAY_SIZE(options), positional, 0};
 
-int repl_options_check(void *self, char **rest, struct sg_error *e)
+int repl_options_check(void *self, char **rest UNUSED, struct sg_error *e)
 {
     struct repl_options *o = self;
 
-    (void)rest;
     if (o->context && !o->id)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--context is of a sandbox: give the id of that too");
+        return err_invalid(e, "--context is of a sandbox: give the id of that too");
     if (o->context && o->language)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--context has its language: give it or --language");
+        return err_invalid(e, "--context has its language: give it or --language");
     if (!o->language)
         o->language = REPL_LANGUAGE;
     if (o->id && o->env.n > 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--env is for a new sandbox: %s has its variables already", o->id);
+        return err_invalid(e, "--env is for a new sandbox: %s has its variables already", o->id);
     return 0;
 }

@@ -33,7 +33,7 @@ static int write_all(int fd, const char *data, size_t len, struct sg_error *e)
     int r = len > 0 ? fd_write_all(fd, data, len) : 0;
 
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "cannot write the output: %s", strerror(-r));
+        return err_code(e, r, "cannot write the output");
     return 0;
 }
 
@@ -41,11 +41,10 @@ static int write_all(int fd, const char *data, size_t len, struct sg_error *e)
 static int put(struct repl_show *s, int fd, const char *colour, struct repl_text t,
                struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(SHOWN_MAX);
 
     if (t.len == 0)
         return 0;
-    strbuf_init(&out, SHOWN_MAX);
     if (colour)
         strbuf_addstr(&out, colour);
     if (s->terminal)
@@ -90,9 +89,8 @@ static unsigned width_of_terminal(void)
 static int encode_sixel(struct strbuf *out, struct repl_text base64)
 {
     AUTO(repl_pixels_done) struct repl_pixels pixels = {0};
-    AUTO(strbuf_done) struct strbuf png = {0};
+    AUTO(strbuf_done) struct strbuf png = strbuf_upto(REPL_LINE_MAX);
 
-    strbuf_init(&png, REPL_LINE_MAX);
     if (base64_decode(&png, base64.text, base64.len) < 0 ||
         repl_png_decode(png.buf, png.len, &pixels) < 0)
         return -EINVAL;
@@ -105,12 +103,11 @@ static int encode_sixel(struct strbuf *out, struct repl_text base64)
 /* Shows a picture in the terminal. False if this terminal cannot. */
 static bool show_inline(struct repl_show *s, const char *format, struct repl_text base64)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(SHOWN_MAX);
     bool png = strcmp(format, "png") == 0;
     enum repl_graphics g = graphics(s);
     int r = -EINVAL;
 
-    strbuf_init(&out, SHOWN_MAX);
     if (g == REPL_GRAPHICS_KITTY && png)
         r = repl_kitty_encode(&out, base64.text, base64.len);
     else if (g == REPL_GRAPHICS_ITERM)
@@ -125,12 +122,11 @@ static bool show_inline(struct repl_show *s, const char *format, struct repl_tex
 
 static void save(struct repl_show *s, const char *format, struct repl_text t)
 {
-    AUTO(strbuf_done) struct strbuf data = {0};
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(REPL_LINE_MAX);
     AUTO(free_p) char *name = NULL;
     struct sg_error e;
     bool text = strcmp(format, "svg") == 0;
 
-    strbuf_init(&data, REPL_LINE_MAX);
     if (text)
         strbuf_add(&data, t.text, t.len);
     else if (base64_decode(&data, t.text, t.len) < 0)
@@ -205,15 +201,13 @@ static int show_result(struct repl_show *s, const struct repl_event *event, stru
 
 static int show_error(struct repl_show *s, const struct repl_event *event, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf clean = {0}, out = {0};
+    AUTO(strbuf_done) struct strbuf clean = strbuf_upto(SHOWN_MAX), out = strbuf_upto(SHOWN_MAX);
     struct repl_text name = repl_event_text(event, "name"), value = repl_event_text(event, "value"),
                      trace = repl_event_text(event, "traceback");
     struct repl_filter filter = {0};
 
     s->failed = true;
     repl_show_line(s);
-    strbuf_init(&clean, SHOWN_MAX);
-    strbuf_init(&out, SHOWN_MAX);
     if (trace.len > 0)
         repl_filter(&filter, &clean, trace.text, trace.len);
     else

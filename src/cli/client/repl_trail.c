@@ -47,10 +47,9 @@ void repl_trail_done(struct repl_trail *t)
 
 static void make_body(struct strbuf *body, const char *key, const char *value)
 {
-    struct json j;
+    struct json j = {.out = body};
 
     strbuf_init(body, BODY_MAX);
-    jw_init(&j, body);
     jw_object_begin(&j);
     jw_string(jw_key(&j, key), value);
     jw_object_end(&j);

@@ -73,10 +73,9 @@ static int ask(struct sandbox *v, struct sg_error *e)
 /* The header has only the user's name and no password: envd has no passwords. */
 static char *basic_authorization(const char *user)
 {
-    AUTO(strbuf_done) struct strbuf name = {0};
+    AUTO(strbuf_done) struct strbuf name = strbuf_upto(USER_ROOM);
     struct strbuf out;
 
-    strbuf_init(&name, USER_ROOM);
     strbuf_addf(&name, "%s:", user);
     strbuf_init(&out, 2 * USER_ROOM);
     strbuf_addstr(&out, "Basic ");

@@ -7,10 +7,9 @@
 int sandboxes_list(struct client *c, const struct sandboxes_filter *filter, struct json_t **ret,
                    struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0}, pairs = {0};
+    AUTO(strbuf_done) struct strbuf path = strbuf_upto(API_PATH_MAX);
+    AUTO(strbuf_done) struct strbuf pairs = strbuf_upto(API_PATH_MAX);
 
-    strbuf_init(&path, API_PATH_MAX);
-    strbuf_init(&pairs, API_PATH_MAX);
     strbuf_addstr(&path, "/v2/sandboxes");
     url_add_query(&path, "state", filter->state ? filter->state : "running,paused");
     for (size_t i = 0; i < filter->n_pairs; i++) {

@@ -16,13 +16,12 @@ static const struct client_action actions[] = {
     [RM] = {"rm", "NAME...", 1, CLIENT_ARGS_MAX, secret_rm_fn, NULL},
 };
 
-static int check_argument(const struct client_actions *o, const char *arg, struct sg_error *e)
+static int check_argument(const struct client_actions *o UNUSED, const char *arg,
+                          struct sg_error *e)
 {
-    (void)o;
     if (url_is_plain_name(arg))
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "'%.64s' is not the name of a secret: letters, digits, '-' and '_'", arg);
+    return err_invalid(e, "'%.64s' is not the name of a secret: letters, digits, '-' and '_'", arg);
 }
 
 static int add_entry(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
@@ -30,8 +29,8 @@ static int add_entry(void *to, const struct cli_option *o, const char *value, st
     struct secret_list *l = to;
 
     if (!*value || strchr(value, ','))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--%s '%.64s' is not one name: give it again for each", o->name, value);
+        return err_invalid(e, "--%s '%.64s' is not one name: give it again for each", o->name,
+                           value);
     if (l->n == SECRET_LIST_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "--%s: more than %d of them", o->name,
                        SECRET_LIST_MAX);

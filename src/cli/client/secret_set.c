@@ -6,7 +6,7 @@
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
 #include "cli/client/secret.h"
-#include "cli/client/table.h"
+#include "cli/client/show.h"
 
 #define BODY_MAX (SECRET_VALUE_MAX * 6 + 128 * 1024) /* with every byte of the value escaped */
 
@@ -16,17 +16,15 @@ static int check_text(const struct strbuf *value, struct sg_error *e)
     AUTO(jr_free_p) json_t *text = json_stringn(value->buf, value->len);
 
     return text ? 0
-                : err_set(e, SG_ERR_INVALID, -EINVAL,
-                          "the value is not UTF-8: encode it first, such as with base64");
+                : err_invalid(e, "the value is not UTF-8: encode it first, such as with base64");
 }
 
 static void add_list(json_t *metadata, const char *key, const struct secret_list *l)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(BODY_MAX);
 
     if (l->n == 0)
         return;
-    strbuf_init(&text, BODY_MAX);
     for (size_t i = 0; i < l->n; i++)
         strbuf_addf(&text, "%s%s", i > 0 ? "," : "", l->entries[i]);
     json_object_set_new(metadata, key, json_string(text.buf));
@@ -48,11 +46,10 @@ static void add_metadata(struct json *j, const struct secret_options *o, json_t 
 static void make_body(struct strbuf *body, const struct secret_options *o, const char *name,
                       const struct strbuf *value, json_t *metadata)
 {
-    struct json j;
+    struct json j = {.out = body};
 
     strbuf_init(body, BODY_MAX);
     strbuf_reserve(body);
-    jw_init(&j, body);
     jw_object_begin(&j);
     if (name)
         jw_string(jw_key(&j, "name"), name);
@@ -110,16 +107,14 @@ int secret_set_fn(struct client *c, void *options)
 {
     const struct secret_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf line = {0};
     struct sg_error e;
 
     prctl(PR_SET_DUMPABLE, 0); /* no core dump while the value is in our memory */
     if (set(c, o, &answer, &e) < 0)
         return client_fail(&e);
     if (o->base.json)
-        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
-    strbuf_init(&line, 1024);
-    table_clean(&line, jr_text(answer, "name"), strlen(jr_text(answer, "name")));
-    printf("%s: version %llu\n", line.buf, (unsigned long long)jr_count(answer, "currentVersion"));
+        return show_json(answer);
+    show_say(stdout, "%s: version %llu", jr_text(answer, "name"),
+             (unsigned long long)jr_count(answer, "currentVersion"));
     return 0;
 }

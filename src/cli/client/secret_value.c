@@ -23,11 +23,11 @@ static int check(const struct strbuf *s, struct sg_error *e)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "the value is larger than %u KiB",
                        SECRET_VALUE_MAX / 1024);
     if (s->len == 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the value is empty");
+        return err_invalid(e, "the value is empty");
     if (strlen(s->buf) != s->len || strpbrk(s->buf, "\r\n"))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "the value has several lines or a NUL byte: it is put into a header, which "
-                       "is one line");
+        return err_invalid(
+            e, "the value has several lines or a NUL byte: it is put into a header, which "
+               "is one line");
     return 0;
 }
 
@@ -76,8 +76,7 @@ int secret_value_read(const char *from_file, const char *name, struct strbuf *re
         r = isatty(STDIN_FILENO) ? ask(name, ret) : read_fd(STDIN_FILENO, false, ret);
     }
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "read the value from %s: %s",
-                       from_file ? from_file : "standard input", strerror(-r));
+        return err_code(e, r, "read the value from %s", from_file ? from_file : "standard input");
     cut_end(ret);
     return check(ret, e);
 }

@@ -49,12 +49,11 @@ static void keep(struct view *v, const char *text)
 static void on_line(void *arg, const char *line, size_t len)
 {
     AUTO(jr_free_p) json_t *parsed = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(JOURNAL_LINE_MAX);
     struct view *v = arg;
 
     if (!json_is_object(parsed) || !wanted(v->query, parsed))
         return;
-    strbuf_init(&out, JOURNAL_LINE_MAX);
     if (v->query->json)
         strbuf_add(&out, line, len);
     else
@@ -91,7 +90,7 @@ static int show(struct log_tail *t, struct view *v, struct sg_error *e)
     for (;;) {
         r = log_tail_read(t, on_line, v);
         if (r < 0)
-            return err_set(e, err_kind_of(-r), r, "read the server's log: %s", strerror(-r));
+            return err_code(e, r, "read the server's log");
         print_kept(v);
         r = flush(e);
         if (r < 0 || !v->query->follow)
@@ -109,7 +108,7 @@ static int cannot_open(const char *dir, int r, struct sg_error *e)
                        dir);
     if (r == -EACCES)
         return err_set(e, SG_ERR_DENIED, r, "the log in '%s' is root's to read: use sudo", dir);
-    return err_set(e, err_kind_of(-r), r, "open the log in '%s': %s", dir, strerror(-r));
+    return err_code(e, r, "open the log in '%s'", dir);
 }
 
 int server_log_show(const struct server_log_query *q, struct sg_error *e)

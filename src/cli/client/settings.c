@@ -33,8 +33,8 @@ static int take_url(char **ret, const char *what, const char *url, struct sg_err
 
     if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) || !host[3] ||
         strcspn(url, " \t\r\n") != len)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s '%.128s' is not a URL: use for example " SETTINGS_LOCAL_URL, what, url);
+        return err_invalid(e, "%s '%.128s' is not a URL: use for example " SETTINGS_LOCAL_URL, what,
+                           url);
     while (url[len - 1] == '/')
         len--;
     *ret = strndup(url, len);
@@ -100,11 +100,10 @@ static int take_key(struct settings *s, const char *what, const char *key, struc
     size_t len = strlen(key);
 
     if (len == 0 || len > KEY_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: there is no API key in it", what);
+        return err_invalid(e, "%s: there is no API key in it", what);
     for (const char *p = key; *p; p++)
         if (*p < PRINTABLE_FIRST || *p > PRINTABLE_LAST)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "%s: an API key has no blanks and no special characters", what);
+            return err_invalid(e, "%s: an API key has no blanks and no special characters", what);
     s->api_key = xstrdup(key);
     return 0;
 }
@@ -135,9 +134,9 @@ static int load_key(struct settings *s, const char *key_file, struct sg_error *e
         return take_key(s, "E2B_API_KEY", key, e);
     if (s->debug)
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "no API key: set E2B_API_KEY or use --api-key-file; on the server, 'sandglass "
-                   "key create' makes one");
+    return err_invalid(
+        e, "no API key: set E2B_API_KEY or use --api-key-file; on the server, 'sandglass "
+           "key create' makes one");
 }
 
 int settings_load(struct settings *ret, const char *url, const char *key_file, struct sg_error *e)

@@ -200,12 +200,11 @@ void table_format(const struct table *t, struct strbuf *out, size_t width, bool 
 
 void table_print(const struct table *t, FILE *to)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(SIZE_MAX / 2);
     uint16_t rows, cols = 0;
 
     if (isatty(fileno(to)))
         terminal_size(&rows, &cols);
-    strbuf_init(&out, SIZE_MAX / 2);
     table_format(t, &out, cols, ui_has_colour(fileno(to)));
     fputs(out.buf, to);
 }

@@ -170,10 +170,9 @@ static void draw(const char *text)
 static int show_once(struct client *c, const struct top_options *o, bool screen, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *sandboxes = NULL;
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(SIZE_MAX / 2);
     int r = list(c, o, &sandboxes, e);
 
-    strbuf_init(&out, SIZE_MAX / 2);
     if (r == 0)
         r = add_metrics(c, sandboxes, e);
     if (r < 0)

@@ -74,9 +74,8 @@ static void link_nodes(struct tree *t, size_t n, const char *id, const char *par
 
 static void show(struct tree *t, size_t i, const char *prefix, const char *branch)
 {
-    AUTO(strbuf_done) struct strbuf lines = {0};
+    AUTO(strbuf_done) struct strbuf lines = strbuf_upto(PREFIX_MAX);
 
-    strbuf_init(&lines, PREFIX_MAX);
     strbuf_addstr(&lines, prefix);
     strbuf_addstr(&lines, branch);
     t->nodes[i].shown = true;
@@ -111,18 +110,16 @@ static void show_children(struct tree *t, size_t i, struct strbuf *prefix)
 
 static void show_root(struct tree *t, size_t i)
 {
-    AUTO(strbuf_done) struct strbuf prefix = {0};
+    AUTO(strbuf_done) struct strbuf prefix = strbuf_upto(PREFIX_MAX);
 
-    strbuf_init(&prefix, PREFIX_MAX);
     show(t, i, "", "");
     show_children(t, i, &prefix);
 }
 
 static void show_all(struct tree *t, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf prefix = {0};
+    AUTO(strbuf_done) struct strbuf prefix = strbuf_upto(PREFIX_MAX);
 
-    strbuf_init(&prefix, PREFIX_MAX);
     if (t->straight)
         show_children(t, ROWS_MAX, &prefix);
     for (size_t i = 0; i < n; i++)

@@ -33,9 +33,8 @@ void url_add_query(struct strbuf *url, const char *key, const char *value)
 
 static void escape_twice(struct strbuf *out, const char *text, size_t len)
 {
-    AUTO(strbuf_done) struct strbuf once = {0};
+    AUTO(strbuf_done) struct strbuf once = strbuf_upto(out->max);
 
-    strbuf_init(&once, out->max);
     escape(&once, text, len);
     url_escape(out, once.buf);
 }

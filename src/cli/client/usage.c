@@ -2,7 +2,7 @@
 #include "lib/text/parse.h"
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
-#include "cli/client/table.h"
+#include "cli/client/show.h"
 #include "cli/client/url.h"
 #include "cli/client/usage_text.h"
 
@@ -17,8 +17,6 @@ static bool by_conversation(const struct usage_options *o)
     return o->by && strcmp(o->by, "conversation") == 0;
 }
 
-#define PAGES_MAX 10000
-
 static int take_day(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     static const char form[] = "0000-00-00";
@@ -27,8 +25,7 @@ static int take_day(void *to, const struct cli_option *o, const char *value, str
     for (size_t i = 0; ok && form[i]; i++)
         ok = form[i] == '-' ? value[i] == '-' : value[i] >= '0' && value[i] <= '9';
     return ok ? cli_text(to, o, value, e)
-              : err_set(e, SG_ERR_INVALID, -EINVAL, "--%s '%.64s' is not a day such as 2026-03-31",
-                        o->name, value);
+              : err_invalid(e, "--%s '%.64s' is not a day such as 2026-03-31", o->name, value);
 }
 
 static const struct cli_option options[] = {
@@ -47,14 +44,6 @@ static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static void add_count(struct table *t, const json_t *u, const char *key)
-{
-    char text[32];
-
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)jr_count(u, key));
-    table_add(t, TABLE_PLAIN, text);
-}
-
 static void add_row(struct table *t, bool cost, const char *name, const json_t *u)
 {
     char text[64];
@@ -67,8 +56,8 @@ static void add_row(struct table *t, bool cost, const char *name, const json_t *
         table_add(t, TABLE_PLAIN, format_size(jr_count(u, "bytesOut"), text, sizeof(text)));
     }
     table_add(t, TABLE_PLAIN, format_size(jr_count(u, "egressBytes"), text, sizeof(text)));
-    add_count(t, u, "executions");
-    add_count(t, u, "sandboxes");
+    show_count(t, u, "executions");
+    show_count(t, u, "sandboxes");
     if (cost)
         table_add(t, TABLE_PLAIN,
                   usage_cents(jr_text(json_object_get(u, "cost"), "amount"), text, sizeof(text)));
@@ -86,19 +75,12 @@ static void print_parts(const json_t *answer)
     for (void *at = json_object_iter(prices); at; at = json_object_iter_next(prices, at)) {
         const char *name = json_object_iter_key(at);
         const json_t *price = json_object_iter_value(at);
-        AUTO(strbuf_done) struct strbuf line = {0};
         char cents[64];
 
-        if (!json_is_object(price))
-            continue;
-        strbuf_init(&line, 1024);
-        strbuf_addf(&line, "%-10s %12s %s, at %s for each %s", name,
-                    usage_cents(jr_text(parts, name), cents, sizeof(cents)), currency,
-                    jr_text(price, "price"), jr_text(price, "per"));
-        AUTO(strbuf_done) struct strbuf clean = {0};
-        strbuf_init(&clean, 4096);
-        table_clean(&clean, line.buf, line.len);
-        puts(clean.buf);
+        if (json_is_object(price))
+            show_say(stdout, "%-10s %12s %s, at %s for each %s", name,
+                     usage_cents(jr_text(parts, name), cents, sizeof(cents)), currency,
+                     jr_text(price, "price"), jr_text(price, "per"));
     }
 }
 
@@ -161,12 +143,10 @@ static void print_usage(const struct usage_options *o, const json_t *answer)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static int ask_page(struct client *c, const struct usage_options *o, const char *cursor,
-                    json_t **ret, struct sg_error *e)
+static int ask(struct client *c, const struct usage_options *o, json_t **ret, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0};
+    AUTO(strbuf_done) struct strbuf path = strbuf_upto(API_PATH_MAX);
 
-    strbuf_init(&path, API_PATH_MAX);
     strbuf_addstr(&path, "/v1/usage");
     if (o->from)
         url_add_query(&path, "from", o->from);
@@ -176,30 +156,7 @@ static int ask_page(struct client *c, const struct usage_options *o, const char 
         url_add_query(&path, "by", "conversation");
     if (o->conversation)
         url_add_query(&path, "conversationId", o->conversation);
-    if (*cursor)
-        url_add_query(&path, "cursor", cursor);
-    return api_call(c, "GET", path.buf, NULL, ret, e);
-}
-
-/* Gets the usage, with the conversations of all pages. */
-static int ask(struct client *c, const struct usage_options *o, json_t **ret, struct sg_error *e)
-{
-    AUTO(jr_free_p) json_t *first = NULL;
-    int r = ask_page(c, o, "", &first, e);
-
-    for (unsigned n = 0; r == 0 && n < PAGES_MAX && *jr_text(first, "nextCursor"); n++) {
-        AUTO(jr_free_p) json_t *page = NULL;
-
-        r = ask_page(c, o, jr_text(first, "nextCursor"), &page, e);
-        if (r < 0)
-            break;
-        json_array_extend(json_object_get(first, "conversations"),
-                          json_object_get(page, "conversations"));
-        json_object_set(first, "nextCursor", json_object_get(page, "nextCursor"));
-    }
-    if (r == 0)
-        *ret = steal_ptr(&first);
-    return r;
+    return api_pages(c, path.buf, "conversations", ret, e);
 }
 
 static int usage_fn(struct client *c, void *self)
@@ -217,7 +174,7 @@ static int usage_fn(struct client *c, void *self)
         return client_fail(&e);
     }
     if (o->json)
-        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+        return show_json(answer);
     print_usage(o, answer);
     return 0;
 }

@@ -26,9 +26,9 @@ void web_headers_done(struct curl_slist **list)
 }
 
 /* Called by libcurl often enough during a transfer, and once a second while nothing moves. */
-static int stop_if_interrupted(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static int stop_if_interrupted(void *arg UNUSED, curl_off_t a UNUSED, curl_off_t b UNUSED,
+                               curl_off_t c UNUSED, curl_off_t d UNUSED)
 {
-    (void)arg, (void)a, (void)b, (void)c, (void)d;
     return interrupt_signal() != 0;
 }
 

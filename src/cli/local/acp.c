@@ -151,8 +151,7 @@ static int load_secrets(struct hosting *h, struct sg_error *e)
         const char *value = getenv(s->variable);
 
         if (env_list_has(&h->in.env, s->name))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "'%s' is given both by --env-file and by --secret", s->name);
+            return err_invalid(e, "'%s' is given both by --env-file and by --secret", s->name);
         if (!value || !*value)
             return err_set(e, SG_ERR_INVALID, -ENOENT,
                            "--secret %s: there is no variable '%s' in the environment", s->name,

@@ -33,7 +33,7 @@ void acp_log_done(struct acp_log *l)
 void acp_log_say(const struct acp_log *l, enum settings_level level, enum fault fault, int status,
                  uint64_t ns, const char *fmt, ...)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(LOG_LINE_MAX);
     char message[1024];
     va_list ap;
 
@@ -42,7 +42,6 @@ void acp_log_say(const struct acp_log *l, enum settings_level level, enum fault 
     va_start(ap, fmt);
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
-    strbuf_init(&line, LOG_LINE_MAX);
     log_form_json(
         &(struct log_record){
             .ms = clock_wall_ms(),

@@ -6,41 +6,38 @@
 #include "engine/sandbox.h"
 
 /* The engine has one template, and knows it by both names, as a server does. */
-static int apply_template(void *self, const struct cli_option *option, const char *value,
-                          struct sg_error *e)
+static int apply_template(void *self UNUSED, const struct cli_option *option UNUSED,
+                          const char *value, struct sg_error *e)
 {
-    (void)self, (void)option;
     if (strcmp(value, "base") == 0 || strcmp(value, "code-interpreter-v1") == 0)
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "--template '%.64s' is not 'base' or 'code-interpreter-v1': other templates are "
-                   "a server's; see 'sandglass agents start'",
-                   value);
+    return err_invalid(
+        e,
+        "--template '%.64s' is not 'base' or 'code-interpreter-v1': other templates are "
+        "a server's; see 'sandglass agents start'",
+        value);
 }
 
-static int apply_source(void *self, const struct cli_option *option, const char *value,
+static int apply_source(void *self, const struct cli_option *option UNUSED, const char *value,
                         struct sg_error *e)
 {
     struct acp_options *o = self;
 
-    (void)option;
     if (!*value)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--source: the path is empty");
+        return err_invalid(e, "--source: the path is empty");
     if (o->source)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--source is given twice: give one");
+        return err_invalid(e, "--source is given twice: give one");
     o->source = value;
     return 0;
 }
 
-static int apply_into(void *self, const struct cli_option *option, const char *value,
+static int apply_into(void *self, const struct cli_option *option UNUSED, const char *value,
                       struct sg_error *e)
 {
     struct acp_options *o = self;
 
-    (void)option;
     if (!*value || strlen(value) >= PATH_MAX / 2)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--into '%.64s' is not a path inside the sandbox", value);
+        return err_invalid(e, "--into '%.64s' is not a path inside the sandbox", value);
     o->into = value;
     return 0;
 }
@@ -58,10 +55,10 @@ static bool is_variable(const char *s)
 /* The user may have put the secret's value here by mistake, so no message shows the text. */
 static int bad_secret(struct sg_error *e, const char *why)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "--secret: %s: use NAME[=VARIABLE]@HOST[,HOST...], such as "
-                   "API_KEY@api.example.com",
-                   why);
+    return err_invalid(e,
+                       "--secret: %s: use NAME[=VARIABLE]@HOST[,HOST...], such as "
+                       "API_KEY@api.example.com",
+                       why);
 }
 
 static int split_hosts(struct acp_secret *s, char *rest, struct sg_error *e)
@@ -79,14 +76,13 @@ static int split_hosts(struct acp_secret *s, char *rest, struct sg_error *e)
     return 0;
 }
 
-static int apply_secret(void *self, const struct cli_option *option, const char *value,
+static int apply_secret(void *self, const struct cli_option *option UNUSED, const char *value,
                         struct sg_error *e)
 {
     struct acp_options *o = self;
     struct acp_secret *s = &o->secrets[o->n_secrets];
     char *at, *equals;
 
-    (void)option;
     if (o->n_secrets == ACP_SECRETS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "--secret: more than %d secrets",
                        ACP_SECRETS_MAX);
@@ -105,7 +101,7 @@ static int apply_secret(void *self, const struct cli_option *option, const char 
         return bad_secret(e, "the part before '@' must be the name of a variable, never a value");
     for (size_t i = 0; i + 1 < o->n_secrets; i++)
         if (strcmp(o->secrets[i].name, s->name) == 0)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "--secret: '%s' is given twice", s->name);
+            return err_invalid(e, "--secret: '%s' is given twice", s->name);
     return split_hosts(s, at + 1, e);
 }
 
@@ -131,16 +127,14 @@ const struct cli_syntax acp_syntax = {options, ARRAY_SIZE(options), NULL, 0};
 /* Without --network, the agent reaches the hosts of its secrets and nothing else. */
 static int network_of_secrets(struct acp_options *o, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf list = {0};
+    AUTO(strbuf_done) struct strbuf list = strbuf_upto(64u * 1024);
 
     if (o->n_secrets == 0)
         return 0;
     if (o->cage.network_given)
         return o->cage.network.mode == SG_NETWORK_BLOCK
-                   ? err_set(e, SG_ERR_INVALID, -EINVAL,
-                             "--secret needs a network: leave out '--network block'")
+                   ? err_invalid(e, "--secret needs a network: leave out '--network block'")
                    : 0;
-    strbuf_init(&list, 64u * 1024);
     for (size_t i = 0; i < o->n_secrets; i++)
         for (const char *const *host = o->secrets[i].hosts; *host; host++)
             strbuf_addf(&list, "%s%s", list.len ? "," : "", *host);
@@ -150,13 +144,13 @@ static int network_of_secrets(struct acp_options *o, struct sg_error *e)
 static int check_whole(struct acp_options *o, struct sg_error *e)
 {
     if (!o->command || !*o->command)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no agent: give its command after '--'");
+        return err_invalid(e, "no agent: give its command after '--'");
     if (o->into && !o->source)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--into is for what --source puts in");
+        return err_invalid(e, "--into is for what --source puts in");
     for (size_t i = 0; i < o->n_secrets; i++)
         if (env_list_has(&o->cage.env, o->secrets[i].name))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "'%s' is given both by --env and by --secret", o->secrets[i].name);
+            return err_invalid(e, "'%s' is given both by --env and by --secret",
+                               o->secrets[i].name);
     return network_of_secrets(o, e);
 }
 

@@ -44,7 +44,7 @@ static int feeder_start(struct feeder *f, const struct acp_source *s, struct sg_
     if (r < 0) {
         close(fds[0]);
         close(fds[1]);
-        return err_set(e, err_kind_of(-r), r, "start a thread: %s", strerror(-r));
+        return err_code(e, r, "start a thread");
     }
     return 0;
 }
@@ -65,7 +65,7 @@ static int feeder_join(struct feeder *f, struct acp_tar_count *count, struct sg_
 
 static enum acp_source_outcome bad(const struct acp_source *s, struct sg_error *e, const char *why)
 {
-    err_set(e, SG_ERR_INVALID, -EINVAL, "the source '%.128s' cannot be used: %.300s", s->path, why);
+    err_invalid(e, "the source '%.128s' cannot be used: %.300s", s->path, why);
     return ACP_SOURCE_BAD;
 }
 

@@ -9,7 +9,7 @@
  * these sandboxes too. They are in the server's settings, so those are read here. */
 static int load_guard(const struct cage_options *o, struct cage_inputs *in, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(SETTINGS_TEXT_MAX);
     AUTO(extra_text_done) struct extra_text extra = {0};
     struct settings given, used;
     int r;
@@ -29,7 +29,6 @@ static int load_guard(const struct cage_options *o, struct cage_inputs *in, stru
     for (enum setting k = 0; k < SETTING_MAX_; k++)
         if (strncmp(setting_info(k)->key, "egress_", strlen("egress_")) == 0)
             settings_copy(&used, &given, k);
-    strbuf_init(&text, SETTINGS_TEXT_MAX);
     settings_print(&used, &text);
     in->guard_settings = strbuf_detach(&text, NULL);
     in->guard_roots = steal_ptr(&extra.roots);

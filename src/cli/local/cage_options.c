@@ -30,12 +30,11 @@ int cage_size(void *to, const struct cli_option *o, const char *value, struct sg
     return 0;
 }
 
-int cage_cpus(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+int cage_cpus(void *to, const struct cli_option *o UNUSED, const char *value, struct sg_error *e)
 {
     uint32_t milli;
     int r = parse_milli("--cpus", value, &milli, e);
 
-    (void)o;
     if (r < 0)
         return r;
     if (milli < CPUS_MIN || milli > CPUS_MAX)
@@ -45,12 +44,11 @@ int cage_cpus(void *to, const struct cli_option *o, const char *value, struct sg
     return 0;
 }
 
-int cage_pids(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+int cage_pids(void *to, const struct cli_option *o UNUSED, const char *value, struct sg_error *e)
 {
     uint64_t pids;
     int r = parse_u64("--pids", value, 1, PIDS_MAX, &pids, e);
 
-    (void)o;
     if (r == 0)
         *(uint32_t *)to = (uint32_t)pids;
     return r;
@@ -72,19 +70,18 @@ static char *absolute_path(const char *path, size_t len)
 
 static int bad_mount(const char *value, const char *why, struct sg_error *e)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "--mount '%.128s' %s: use SRC:DST[:ro|rw]", value,
-                   why);
+    return err_invalid(e, "--mount '%.128s' %s: use SRC:DST[:ro|rw]", value, why);
 }
 
 /* Only parses the paths. The library checks links and mount roots: it looks at the real file, not
  * at its name. */
-int cage_mount(void *self, const struct cli_option *option, const char *value, struct sg_error *e)
+int cage_mount(void *self, const struct cli_option *option UNUSED, const char *value,
+               struct sg_error *e)
 {
     struct cage_options *o = self;
     const char *target = strchr(value, ':');
     bool writable = false;
 
-    (void)option;
     if (o->n_mounts == CAGE_MOUNTS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "--mount: more than %d mounts", CAGE_MOUNTS_MAX);
     if (!target || target == value)
@@ -121,7 +118,7 @@ static bool plain_name(const char *s, size_t max)
 static int invalid(const struct cli_option *o, const char *value, const char *expected,
                    struct sg_error *e)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s '%.64s' is not %s", o->name, value, expected);
+    return err_invalid(e, "--%s '%.64s' is not %s", o->name, value, expected);
 }
 
 int cage_user(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
@@ -144,11 +141,11 @@ int cage_hostname(void *to, const struct cli_option *o, const char *value, struc
                : invalid(o, value, "a host name: at most 64 letters, digits, '-' and '.'", e);
 }
 
-int cage_network(void *self, const struct cli_option *option, const char *value, struct sg_error *e)
+int cage_network(void *self, const struct cli_option *option UNUSED, const char *value,
+                 struct sg_error *e)
 {
     struct cage_options *o = self;
 
-    (void)option;
     o->network_given = true;
     return network_list_parse(&o->network, value, e);
 }

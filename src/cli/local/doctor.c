@@ -74,7 +74,7 @@ static void examine(const struct check_group *g, struct json *j, bool colour,
     if (!j)
         printf("%s%s%s\n", colour ? "\033[1m" : "", g->title, colour ? "\033[0m" : "");
     for (size_t i = 0; i < g->n; i++) {
-        struct check_result r = {0};
+        struct check_result r = {.about = g->checks[i].about};
 
         g->checks[i].probe(&r);
         count[r.state]++;
@@ -90,10 +90,9 @@ static int examine_all(bool as_json)
     unsigned count[CHECK_MAX_] = {0};
     bool colour = !as_json && ui_has_colour(STDOUT_FILENO);
     struct strbuf out;
-    struct json j;
+    struct json j = {.out = &out};
 
     strbuf_init(&out, 256 * 1024);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_array_begin(jw_key(&j, "checks"));
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++)

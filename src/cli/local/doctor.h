@@ -14,6 +14,7 @@ enum check_state {
 };
 
 struct check_result {
+    const void *about; /* of the check */
     enum check_state state;
     char value[160]; /* what was found */
     char fix[320];   /* what to do; empty when the state is CHECK_OK */
@@ -22,6 +23,7 @@ struct check_result {
 struct check {
     const char *name;
     void (*probe)(struct check_result *r);
+    const void *about; /* NULL, or what the probe looks at, if it serves several checks */
 };
 
 struct check_group {
@@ -35,10 +37,11 @@ extern const struct cli_syntax doctor_syntax;
 extern const struct check_group doctor_host, doctor_namespaces, doctor_filesystems,
     doctor_confinement, doctor_cgroups, doctor_runtimes, doctor_server;
 
-void check_ok(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
 /* Each sets the state and the value; check_fix adds the fix. */
-void check_warn(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
-void check_missing(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
+#define check_ok(r, ...)      check_set(r, CHECK_OK, __VA_ARGS__)
+#define check_warn(r, ...)    check_set(r, CHECK_WARN, __VA_ARGS__)
+#define check_missing(r, ...) check_set(r, CHECK_MISSING, __VA_ARGS__)
+void check_set(struct check_result *r, enum check_state state, const char *fmt, ...) PRINTF(3, 4);
 void check_fix(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
 
 /* Runs fn in a child process and returns fn's result: 0 or -errno. A child that hangs is ended

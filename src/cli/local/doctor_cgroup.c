@@ -77,8 +77,9 @@ static void check_mode(struct check_result *r)
 }
 
 /* Each controller keeps one of the limits. Without it no sandbox may run. */
-static void check_controller(struct check_result *r, const char *name)
+static void check_controller(struct check_result *r)
 {
+    const char *name = r->about;
     char dir[128];
     bool v1 = find_mount("cgroup", name, dir, sizeof(dir));
     bool v2 = !v1 && find_mount("cgroup2", NULL, dir, sizeof(dir)) && v2_offers(dir, name);
@@ -101,21 +102,6 @@ static void check_controller(struct check_result *r, const char *name)
         check_fix(r, V1_FIX, name, name);
 }
 
-static void check_memory(struct check_result *r)
-{
-    check_controller(r, "memory");
-}
-
-static void check_pids(struct check_result *r)
-{
-    check_controller(r, "pids");
-}
-
-static void check_cpu(struct check_result *r)
-{
-    check_controller(r, "cpu");
-}
-
 static bool only_v2(void)
 {
     char dir[128];
@@ -129,7 +115,7 @@ static void check_freezer(struct check_result *r)
     if (only_v2())
         check_ok(r, "part of version 2");
     else
-        check_controller(r, "freezer");
+        check_controller(r);
 }
 
 static void check_devices(struct check_result *r)
@@ -137,7 +123,7 @@ static void check_devices(struct check_result *r)
     if (only_v2())
         check_ok(r, "version 2 uses BPF programs instead");
     else
-        check_controller(r, "devices");
+        check_controller(r);
 }
 
 static bool host_has_swap(void)
@@ -174,9 +160,13 @@ static void check_swap(struct check_result *r)
 }
 
 static const struct check cgroup_checks[] = {
-    {"mode", check_mode},       {"memory", check_memory}, {"swap", check_swap},
-    {"pids", check_pids},       {"cpu", check_cpu},       {"freezer", check_freezer},
-    {"devices", check_devices},
+    {"mode", check_mode, NULL},
+    {"memory", check_controller, "memory"},
+    {"swap", check_swap, NULL},
+    {"pids", check_controller, "pids"},
+    {"cpu", check_controller, "cpu"},
+    {"freezer", check_freezer, "freezer"},
+    {"devices", check_devices, "devices"},
 };
 const struct check_group doctor_cgroups = {"Control groups", cgroup_checks,
                                            ARRAY_SIZE(cgroup_checks)};

@@ -121,37 +121,33 @@ static void check_memory(struct check_result *r)
     check_fix(r, "free some memory, or run with a smaller --memory and --disk");
 }
 
-static void check_space(struct check_result *r, const char *dir, const char *purpose)
+struct place {
+    const char *dir, *purpose;
+};
+
+static void check_space(struct check_result *r)
 {
+    const struct place *place = r->about;
+    const char *dir = place->dir;
     struct statvfs s;
     char v[32];
 
     if (statvfs(dir, &s) < 0) {
         check_missing(r, "%s: %s", dir, strerror(errno));
-        check_fix(r, "create it: sandglass keeps %s below it", purpose);
+        check_fix(r, "create it: sandglass keeps %s below it", place->purpose);
         return;
     }
     uint64_t bytes = (uint64_t)s.f_bavail * s.f_frsize;
     format_size(bytes, v, sizeof(v));
     if (s.f_flag & ST_RDONLY) {
         check_missing(r, "%s is read-only", dir);
-        check_fix(r, "make it writable: sandglass keeps %s below it", purpose);
+        check_fix(r, "make it writable: sandglass keeps %s below it", place->purpose);
     } else if (bytes < SPACE_ENOUGH || (s.f_files > 0 && s.f_favail < INODES_ENOUGH)) {
         check_warn(r, "%s and %llu files free in %s", v, (unsigned long long)s.f_favail, dir);
         check_fix(r, "remove unneeded files below %s, or give it more space", dir);
     } else {
         check_ok(r, "%s free in %s", v, dir);
     }
-}
-
-static void check_state_space(struct check_result *r)
-{
-    check_space(r, "/run", "the state of running sandboxes");
-}
-
-static void check_template_space(struct check_result *r)
-{
-    check_space(r, "/var/lib", "what sandboxes start from");
 }
 
 /* Counts what crashed runs left behind. The next runs sweep it when they need the room; the user
@@ -179,60 +175,45 @@ static void check_stale(struct check_result *r)
     check_fix(r, "sandglass doctor --sweep");
 }
 
+static const struct place state_place = {"/run", "the state of running sandboxes"};
+static const struct place template_place = {"/var/lib", "what sandboxes start from"};
 static const struct check host_checks[] = {
-    {"root", check_root},
-    {"kernel", check_kernel},
-    {"memory", check_memory},
-    {"state directory", check_state_space},
-    {"template directory", check_template_space},
-    {"open files", check_open_files},
-    {"left-overs", check_stale},
+    {"root", check_root, NULL},
+    {"kernel", check_kernel, NULL},
+    {"memory", check_memory, NULL},
+    {"state directory", check_space, &state_place},
+    {"template directory", check_space, &template_place},
+    {"open files", check_open_files, NULL},
+    {"left-overs", check_stale, NULL},
 };
 const struct check_group doctor_host = {"Host", host_checks, ARRAY_SIZE(host_checks)};
 
 /* ---- runtimes: what a sandbox sees of the host is /usr --------------------------------------- */
 
-static void check_runtime(struct check_result *r, const char *program, const char *used_for,
-                          const char *package)
+struct runtime {
+    const char *program, *used_for, *package;
+};
+
+static void check_runtime(struct check_result *r)
 {
+    const struct runtime *runtime = r->about;
     char path[64];
 
-    snprintf(path, sizeof(path), "/usr/bin/%s", program);
+    snprintf(path, sizeof(path), "/usr/bin/%s", runtime->program);
     if (access(path, X_OK) == 0) {
         check_ok(r, "%s", path);
         return;
     }
-    check_warn(r, "no %s: %s does not work", path, used_for);
-    check_fix(r, "apt-get install %s", package);
+    check_warn(r, "no %s: %s does not work", path, runtime->used_for);
+    check_fix(r, "apt-get install %s", runtime->package);
 }
 
-static void check_python(struct check_result *r)
-{
-    check_runtime(r, "python3", "--language python", "python3");
-}
-
-static void check_node(struct check_result *r)
-{
-    check_runtime(r, "node", "--language javascript", "nodejs");
-}
-
-static void check_esbuild(struct check_result *r)
-{
-    check_runtime(r, "esbuild", "--language typescript", "esbuild");
-}
-
-static void check_bash(struct check_result *r)
-{
-    check_runtime(r, "bash", "--language bash", "bash");
-}
-
-static void check_git(struct check_result *r)
-{
-    check_runtime(r, "git", "git inside sandboxes", "git");
-}
-
+#define RUNTIME(...) check_runtime, (&(const struct runtime){__VA_ARGS__})
 static const struct check runtime_checks[] = {
-    {"python3", check_python}, {"node", check_node}, {"esbuild", check_esbuild},
-    {"bash", check_bash},      {"git", check_git},
+    {"python3", RUNTIME("python3", "--language python", "python3")},
+    {"node", RUNTIME("node", "--language javascript", "nodejs")},
+    {"esbuild", RUNTIME("esbuild", "--language typescript", "esbuild")},
+    {"bash", RUNTIME("bash", "--language bash", "bash")},
+    {"git", RUNTIME("git", "git inside sandboxes", "git")},
 };
 const struct check_group doctor_runtimes = {"Runtimes", runtime_checks, ARRAY_SIZE(runtime_checks)};

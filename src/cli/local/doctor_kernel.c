@@ -16,16 +16,21 @@
 
 /* ---- namespaces ------------------------------------------------------------------------------ */
 
+struct ns {
+    int flag;
+    const char *sysctl, *config;
+};
+
 static int try_unshare(void *arg)
 {
     return unshare(*(int *)arg) < 0 ? -errno : 0;
 }
 
-static void check_namespace(struct check_result *r, int flag, const char *sysctl,
-                            const char *config)
+static void check_namespace(struct check_result *r)
 {
-    int err = probe_in_child(try_unshare, &flag);
-    long max = probe_sysctl(sysctl);
+    const struct ns *n = r->about;
+    int flag = n->flag, err = probe_in_child(try_unshare, &flag);
+    long max = probe_sysctl(n->sysctl);
 
     if (err == 0 && max >= 0) {
         check_ok(r, "at most %ld", max);
@@ -37,46 +42,11 @@ static void check_namespace(struct check_result *r, int flag, const char *sysctl
     }
     check_missing(r, "%s", strerror(-err));
     if (max == 0)
-        check_fix(r, "allow them: echo 15000 > /proc/sys/%s", sysctl);
+        check_fix(r, "allow them: echo 15000 > /proc/sys/%s", n->sysctl);
     else if (err == -EPERM)
         check_fix(r, "run sandglass as the host's root, outside containers that forbid it");
     else
-        check_fix(r, "needs a kernel with %s=y", config);
-}
-
-static void check_user_ns(struct check_result *r)
-{
-    check_namespace(r, CLONE_NEWUSER, "user/max_user_namespaces", "CONFIG_USER_NS");
-}
-
-static void check_mount_ns(struct check_result *r)
-{
-    check_namespace(r, CLONE_NEWNS, "user/max_mnt_namespaces", "CONFIG_NAMESPACES");
-}
-
-static void check_pid_ns(struct check_result *r)
-{
-    check_namespace(r, CLONE_NEWPID, "user/max_pid_namespaces", "CONFIG_PID_NS");
-}
-
-static void check_net_ns(struct check_result *r)
-{
-    check_namespace(r, CLONE_NEWNET, "user/max_net_namespaces", "CONFIG_NET_NS");
-}
-
-static void check_ipc_ns(struct check_result *r)
-{
-    check_namespace(r, CLONE_NEWIPC, "user/max_ipc_namespaces", "CONFIG_IPC_NS");
-}
-
-static void check_uts_ns(struct check_result *r)
-{
-    check_namespace(r, CLONE_NEWUTS, "user/max_uts_namespaces", "CONFIG_UTS_NS");
-}
-
-static void check_cgroup_ns(struct check_result *r)
-{
-    check_namespace(r, CLONE_NEWCGROUP, "user/max_cgroup_namespaces", "CONFIG_CGROUPS");
+        check_fix(r, "needs a kernel with %s=y", n->config);
 }
 
 /* Looks for a way out to the network. Without one, sandboxes run but reach nothing, so this only
@@ -98,10 +68,16 @@ static void check_egress(struct check_result *r)
     }
 }
 
+#define NS(...) check_namespace, (&(const struct ns){__VA_ARGS__})
 static const struct check namespace_checks[] = {
-    {"user", check_user_ns},     {"mount", check_mount_ns}, {"pid", check_pid_ns},
-    {"net", check_net_ns},       {"ipc", check_ipc_ns},     {"uts", check_uts_ns},
-    {"cgroup", check_cgroup_ns}, {"egress", check_egress},
+    {"user", NS(CLONE_NEWUSER, "user/max_user_namespaces", "CONFIG_USER_NS")},
+    {"mount", NS(CLONE_NEWNS, "user/max_mnt_namespaces", "CONFIG_NAMESPACES")},
+    {"pid", NS(CLONE_NEWPID, "user/max_pid_namespaces", "CONFIG_PID_NS")},
+    {"net", NS(CLONE_NEWNET, "user/max_net_namespaces", "CONFIG_NET_NS")},
+    {"ipc", NS(CLONE_NEWIPC, "user/max_ipc_namespaces", "CONFIG_IPC_NS")},
+    {"uts", NS(CLONE_NEWUTS, "user/max_uts_namespaces", "CONFIG_UTS_NS")},
+    {"cgroup", NS(CLONE_NEWCGROUP, "user/max_cgroup_namespaces", "CONFIG_CGROUPS")},
+    {"egress", check_egress, NULL},
 };
 const struct check_group doctor_namespaces = {"Namespaces", namespace_checks,
                                               ARRAY_SIZE(namespace_checks)};
@@ -159,12 +135,11 @@ static void check_landlock(struct check_result *r)
 }
 
 /* Traces a child process, as the warden does to copy warm interpreters. */
-static int try_trace(void *arg)
+static int try_trace(void *arg UNUSED)
 {
     pid_t pid = fork();
     int r;
 
-    (void)arg;
     if (pid < 0)
         return -errno;
     if (pid == 0)
@@ -251,10 +226,10 @@ static void check_core_pattern(struct check_result *r)
 }
 
 static const struct check confinement_checks[] = {
-    {"clone3", check_clone3},           {"programs in memory", check_memfd},
-    {"seccomp", check_seccomp},         {"landlock", check_landlock},
-    {"tracing", check_ptrace},          {"hardening sysctls", check_hardening},
-    {"core dumps", check_core_pattern},
+    {"clone3", check_clone3, NULL},           {"programs in memory", check_memfd, NULL},
+    {"seccomp", check_seccomp, NULL},         {"landlock", check_landlock, NULL},
+    {"tracing", check_ptrace, NULL},          {"hardening sysctls", check_hardening, NULL},
+    {"core dumps", check_core_pattern, NULL},
 };
 const struct check_group doctor_confinement = {"Processes", confinement_checks,
                                                ARRAY_SIZE(confinement_checks)};

@@ -16,6 +16,7 @@
 #define MAP_BASE  100000 /* first id of the map; any range will do */
 #define MAP_COUNT 65536
 #define SCRATCH   "/run"
+#define TEMPLATES "/var/lib"
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
@@ -112,21 +113,19 @@ static int idmapped_tree(int dirfd, const char *path, int *ret_fd)
 
 /* ---- what is tried --------------------------------------------------------------------------- */
 
-static int try_mount_api(void *arg)
+static int try_mount_api(void *arg UNUSED)
 {
     AUTO(close_p) int fd = -1;
     int r = private_mounts();
 
-    (void)arg;
     return r < 0 ? r : new_tmpfs(&fd);
 }
 
-static int try_idmapped_tmpfs(void *arg)
+static int try_idmapped_tmpfs(void *arg UNUSED)
 {
     AUTO(close_p) int fd = -1, tree = -1;
     int r = private_mounts();
 
-    (void)arg;
     if (r == 0)
         r = new_tmpfs(&fd);
     if (r < 0)
@@ -136,12 +135,12 @@ static int try_idmapped_tmpfs(void *arg)
     return idmapped_tree(AT_FDCWD, SCRATCH, &tree);
 }
 
-static int try_idmapped_path(void *arg)
+static int try_idmapped_path(void *arg UNUSED)
 {
     AUTO(close_p) int tree = -1;
     int r = private_mounts();
 
-    return r < 0 ? r : idmapped_tree(AT_FDCWD, arg, &tree);
+    return r < 0 ? r : idmapped_tree(AT_FDCWD, TEMPLATES, &tree);
 }
 
 /* Mounts an overlay whose lower layer, with mapped ids, is attached at SCRATCH/lower. */
@@ -160,12 +159,11 @@ static int mount_overlay(int lower)
     return fd < 0 ? -errno : 0;
 }
 
-static int try_overlay(void *arg)
+static int try_overlay(void *arg UNUSED)
 {
     AUTO(close_p) int tmpfs = -1, lower = -1;
     int r = private_mounts();
 
-    (void)arg;
     if (r == 0)
         r = new_tmpfs(&tmpfs);
     if (r < 0)
@@ -173,19 +171,18 @@ static int try_overlay(void *arg)
     if (sys_move_mount(tmpfs, AT_FDCWD, SCRATCH) < 0 || mkdir(SCRATCH "/lower", 0755) < 0 ||
         mkdir(SCRATCH "/upper", 0755) < 0 || mkdir(SCRATCH "/work", 0755) < 0)
         return -errno;
-    r = idmapped_tree(AT_FDCWD, "/var/lib", &lower);
+    r = idmapped_tree(AT_FDCWD, TEMPLATES, &lower);
     return r < 0 ? r : mount_overlay(lower);
 }
 
 /* Tries what a live fork needs: an overlay of layers that are named one by one, on mounts that are
  * attached nowhere, one of them with mapped ids; and an overlay that becomes read-only. */
-static int try_layer_stack(void *arg)
+static int try_layer_stack(void *arg UNUSED)
 {
     AUTO(close_p) int tmpfs = -1, mapped = -1, fs = -1, root = -1, pick = -1;
     char lower[40], below[40], upper[40], work[40];
     int r = private_mounts();
 
-    (void)arg;
     if (r == 0)
         r = new_tmpfs(&tmpfs);
     if (r < 0)
@@ -260,29 +257,19 @@ static void check_layer_stack(struct check_result *r)
     check_fix(r, "needs Linux 6.15 or later");
 }
 
-static void check_mapped(struct check_result *r, const char *dir)
-{
-    char path[32], fix[160];
-
-    snprintf(path, sizeof(path), "%s", dir);
-    snprintf(
-        fix, sizeof(fix),
-        "%s must lie on a file system whose ids can be mapped: ext4, xfs, btrfs; not NFS, overlay",
-        dir);
-    report(r, probe_in_child(try_idmapped_path, path), fix);
-}
-
 static void check_var_lib(struct check_result *r)
 {
-    check_mapped(r, "/var/lib");
+    report(r, probe_in_child(try_idmapped_path, NULL),
+           TEMPLATES " must lie on a file system whose ids can be mapped: ext4, xfs, btrfs; not "
+                     "NFS, overlay");
 }
 
 static const struct check mount_checks[] = {
-    {"mount API", check_mount_api},
-    {"tmpfs, ids mapped", check_idmapped_tmpfs},
-    {"overlay on mapped layers", check_overlay},
-    {"layers that are shared", check_layer_stack},
-    {"/var/lib, ids mapped", check_var_lib},
+    {"mount API", check_mount_api, NULL},
+    {"tmpfs, ids mapped", check_idmapped_tmpfs, NULL},
+    {"overlay on mapped layers", check_overlay, NULL},
+    {"layers that are shared", check_layer_stack, NULL},
+    {TEMPLATES ", ids mapped", check_var_lib, NULL},
 };
 const struct check_group doctor_filesystems = {"File systems", mount_checks,
                                                ARRAY_SIZE(mount_checks)};

@@ -11,39 +11,13 @@
 
 #define PROBE_SECONDS 10
 
-static void set_value(struct check_result *r, enum check_state state, const char *fmt, va_list ap)
-    PRINTF(3, 0);
-
-static void set_value(struct check_result *r, enum check_state state, const char *fmt, va_list ap)
+void check_set(struct check_result *r, enum check_state state, const char *fmt, ...)
 {
+    va_list ap;
+
     r->state = state;
+    va_start(ap, fmt);
     vsnprintf(r->value, sizeof(r->value), fmt, ap);
-}
-
-void check_ok(struct check_result *r, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    set_value(r, CHECK_OK, fmt, ap);
-    va_end(ap);
-}
-
-void check_warn(struct check_result *r, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    set_value(r, CHECK_WARN, fmt, ap);
-    va_end(ap);
-}
-
-void check_missing(struct check_result *r, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    set_value(r, CHECK_MISSING, fmt, ap);
     va_end(ap);
 }
 

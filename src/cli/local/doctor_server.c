@@ -41,6 +41,6 @@ static void probe_server(struct check_result *r)
                  "--server) says more");
 }
 
-static const struct check checks[] = {{"server", probe_server}};
+static const struct check checks[] = {{"server", probe_server, NULL}};
 
 const struct check_group doctor_server = {"Server", checks, ARRAY_SIZE(checks)};

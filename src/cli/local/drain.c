@@ -102,15 +102,13 @@ static int end_server(int pidfd, bool now, struct sg_error *e)
 
 static void tell_end(const struct drain_options *o, const char *state, uint64_t pid, uint64_t ns)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
+    struct json j = {.out = &out};
 
     if (!o->json) {
         printf("The server has ended after %.1f s.\n", (double)ns / 1e9);
         return;
     }
-    strbuf_init(&out, 4096);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "state"), state);
     jw_u64(jw_key(&j, "pid"), pid);

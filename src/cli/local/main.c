@@ -17,23 +17,20 @@ struct verb {
 
 /* Verbs that talk to a server are in a program of their own: it needs libraries, and this program
  * is small and static. */
-static int cmd_client(int argc, char **argv)
+static int cmd_client(int argc UNUSED, char **argv)
 {
-    (void)argc;
     return delegate("sandglass-client", argv);
 }
 
 /* The front's program does the verbs that work on a server's store. */
-static int cmd_front(int argc, char **argv)
+static int cmd_front(int argc UNUSED, char **argv)
 {
-    (void)argc;
     return delegate("sandglass-front", argv);
 }
 
 /* The guard's program does the verbs about the record. */
-static int cmd_guard(int argc, char **argv)
+static int cmd_guard(int argc UNUSED, char **argv)
 {
-    (void)argc;
     return delegate("sandglass-guard", argv);
 }
 

@@ -16,13 +16,12 @@ void network_list_done(struct network_list *l)
 static int check_entry(const char *entry, struct sg_error *e)
 {
     if (strcmp(entry, "allow") == 0 || strcmp(entry, "block") == 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--network: '%s' stands alone: leave it out of the list", entry);
+        return err_invalid(e, "--network: '%s' stands alone: leave it out of the list", entry);
     if (!strpbrk(entry, ".:"))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--network '%.64s' is not 'block', 'allow' or a list such as "
-                       "example.com,*.example.org,192.0.2.0/24",
-                       entry);
+        return err_invalid(e,
+                           "--network '%.64s' is not 'block', 'allow' or a list such as "
+                           "example.com,*.example.org,192.0.2.0/24",
+                           entry);
     return network_entry_check("--network", entry, e);
 }
 

@@ -20,8 +20,7 @@ static char *split_word(char *line)
 static int add_root(struct policy_file *p, const char *where, const char *root, struct sg_error *e)
 {
     if (root[0] != '/')
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s: mount-root needs an absolute path, not '%.128s'", where, root);
+        return err_invalid(e, "%s: mount-root needs an absolute path, not '%.128s'", where, root);
     if (p->n_roots == POLICY_ROOTS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "%s: more than %d mount roots", where,
                        POLICY_ROOTS_MAX);
@@ -38,9 +37,9 @@ static int add_permission(struct policy_file *p, const char *where, const char *
     else if (strcmp(what, "writable-mounts") == 0)
         p->policy.allow_writable_mounts = true;
     else
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s: cannot allow '%.64s': write 'allow network' or 'allow writable-mounts'",
-                       where, what);
+        return err_invalid(
+            e, "%s: cannot allow '%.64s': write 'allow network' or 'allow writable-mounts'", where,
+            what);
     return 0;
 }
 
@@ -52,9 +51,8 @@ static int parse_line(struct policy_file *p, const char *where, char *line, stru
         return add_root(p, where, rest, e);
     if (strcmp(line, "allow") == 0)
         return add_permission(p, where, rest, e);
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "%s: unknown rule '%.64s': a policy has 'mount-root PATH' and 'allow ...'",
-                   where, line);
+    return err_invalid(
+        e, "%s: unknown rule '%.64s': a policy has 'mount-root PATH' and 'allow ...'", where, line);
 }
 
 int policy_file_parse(struct policy_file *p, const char *path, char *text, struct sg_error *e)

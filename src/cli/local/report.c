@@ -49,9 +49,8 @@ static void write_results(struct json *j, const struct strbuf *results)
 
 void report_json(struct strbuf *out, const struct sg_result *r, const struct strbuf *results)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_bytes(jw_key(&j, "stdout"), r->stdout_data ? r->stdout_data : "", r->stdout_len);
     jw_bytes(jw_key(&j, "stderr"), r->stderr_data ? r->stderr_data : "", r->stderr_len);
@@ -69,9 +68,8 @@ void report_json(struct strbuf *out, const struct sg_result *r, const struct str
 
 void report_setup_json(struct strbuf *out, const struct sg_error *e, uint64_t duration_us)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "stdout"), "");
     jw_string(jw_key(&j, "stderr"), "");

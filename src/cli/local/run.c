@@ -87,13 +87,12 @@ static void keep_result(void *arg, const char *json, size_t len)
 /* Prints one JSON object on standard output, whatever happens. */
 static int run_json(const struct run_inputs *in, struct sg_run *run, int signal_fd)
 {
-    AUTO(strbuf_done) struct strbuf results = {0};
+    AUTO(strbuf_done) struct strbuf results = strbuf_upto(RESULTS_MAX);
     uint64_t started = clock_ns();
     struct sg_result result;
     struct sg_error e;
     struct strbuf out;
 
-    strbuf_init(&results, RESULTS_MAX);
     run->exec.on_result = keep_result;
     run->exec.on_result_arg = &results;
     if (call_library(in, run, &result, &e) < 0) {

@@ -27,13 +27,14 @@ static int set_source(struct run_options *o, enum run_source source, const char 
                       struct sg_error *e)
 {
     if (o->source == RUN_SOURCE_CODE && source == RUN_SOURCE_CODE)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "unexpected argument '%.64s': code is one argument, put quotes around it; a "
-                       "command follows '--'",
-                       text);
+        return err_invalid(
+            e,
+            "unexpected argument '%.64s': code is one argument, put quotes around it; a "
+            "command follows '--'",
+            text);
     if (o->source != RUN_SOURCE_NONE)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "both %s and %s are given: give one",
-                       source_name(o->source), source_name(source));
+        return err_invalid(e, "both %s and %s are given: give one", source_name(o->source),
+                           source_name(source));
     o->source = source;
     o->source_text = text;
     return 0;
@@ -46,24 +47,22 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     return set_source(self, source, arg, e);
 }
 
-static int apply_file(void *self, const struct cli_option *option, const char *value,
+static int apply_file(void *self, const struct cli_option *option UNUSED, const char *value,
                       struct sg_error *e)
 {
     enum run_source source = strcmp(value, "-") == 0 ? RUN_SOURCE_STDIN : RUN_SOURCE_FILE;
 
-    (void)option;
     if (!*value)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--file: the name of the file is empty");
+        return err_invalid(e, "--file: the name of the file is empty");
     return set_source(self, source, value, e);
 }
 
-static int apply_language(void *self, const struct cli_option *option, const char *value,
+static int apply_language(void *self, const struct cli_option *option UNUSED, const char *value,
                           struct sg_error *e)
 {
     struct run_options *o = self;
     int r = sg_language_parse(value, &o->language, e);
 
-    (void)option;
     o->language_given = true;
     return r < 0 ? err_wrap(e, r, "--language") : 0;
 }
@@ -86,14 +85,13 @@ const struct cli_syntax run_syntax = {options, ARRAY_SIZE(options), positional, 
 static int check_whole(const struct run_options *o, struct sg_error *e)
 {
     if (o->source == RUN_SOURCE_NONE)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "nothing to run: give CODE, -f FILE, '-' for standard input, or -- CMD");
+        return err_invalid(e,
+                           "nothing to run: give CODE, -f FILE, '-' for standard input, or -- CMD");
     if (o->source == RUN_SOURCE_COMMAND && o->language_given)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--language is for code; a command after '--' runs as it is");
+        return err_invalid(e, "--language is for code; a command after '--' runs as it is");
     if (o->tty && o->json)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--tty and --json exclude each other: a terminal needs its output live");
+        return err_invalid(e,
+                           "--tty and --json exclude each other: a terminal needs its output live");
     return 0;
 }
 
@@ -105,7 +103,7 @@ static int parse_into(struct run_options *o, int argc, char **argv, struct sg_er
     if (r < 0 || o->cage.help)
         return r;
     if (rest && !*rest)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no command after '--'");
+        return err_invalid(e, "no command after '--'");
     if (rest) {
         r = set_source(o, RUN_SOURCE_COMMAND, *rest, e);
         if (r < 0)

@@ -8,10 +8,9 @@
 static void print_json(void)
 {
     struct strbuf out;
-    struct json j;
+    struct json j = {.out = &out};
 
     strbuf_init(&out, 4096);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "name"), "sandglass");
     jw_string(jw_key(&j, "version"), SG_VERSION);

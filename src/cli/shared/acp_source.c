@@ -23,10 +23,10 @@ static int kind_of_file(const char *path, enum acp_source_kind *ret, struct sg_e
             return 0;
         }
     if (!ends_with(path, ".bundle"))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--source '%.200s' is neither a directory nor named like a tar (.tar, "
-                       ".tar.gz, .tgz, .tar.bz2, .tar.xz) or a git bundle (.bundle)",
-                       path);
+        return err_invalid(e,
+                           "--source '%.200s' is neither a directory nor named like a tar (.tar, "
+                           ".tar.gz, .tgz, .tar.bz2, .tar.xz) or a git bundle (.bundle)",
+                           path);
     *ret = ACP_SOURCE_BUNDLE;
     return 0;
 }
@@ -43,8 +43,7 @@ int acp_source_open(const char *path, struct acp_source *ret, struct sg_error *e
     if (S_ISREG(st.st_mode))
         r = kind_of_file(path, &kind, e);
     else if (!S_ISDIR(st.st_mode))
-        r = err_set(e, SG_ERR_INVALID, -EINVAL,
-                    "--source '%.200s' is neither a directory nor a file", path);
+        r = err_invalid(e, "--source '%.200s' is neither a directory nor a file", path);
     if (r < 0)
         return r;
     *ret = (struct acp_source){.kind = kind, .path = path, .fd = steal_fd(&fd)};

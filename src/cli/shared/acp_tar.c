@@ -35,7 +35,7 @@ static int put(struct writer *w, const void *data, size_t len)
 {
     int r = fd_write_all(w->out, data, len);
 
-    return r < 0 ? err_set(w->e, err_kind_of(-r), r, "cannot write the tar: %s", strerror(-r)) : 0;
+    return r < 0 ? err_code(w->e, r, "cannot write the tar") : 0;
 }
 
 static int pad(struct writer *w, uint64_t len)
@@ -104,11 +104,10 @@ static void pax_record(struct strbuf *out, const char *key, const char *value)
 static int put_entry(struct writer *w, const char *name, const char *link, char type,
                      const struct stat *st, uint64_t size)
 {
-    AUTO(strbuf_done) struct strbuf pax = {0};
+    AUTO(strbuf_done) struct strbuf pax = strbuf_upto(3 * PATH_BOUND);
     char digits[24];
     int r = 0;
 
-    strbuf_init(&pax, 3 * PATH_BOUND);
     if (strlen(name) > sizeof((struct header *)0)->name)
         pax_record(&pax, "path", name);
     if (strlen(link) > sizeof((struct header *)0)->link)

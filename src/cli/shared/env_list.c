@@ -47,8 +47,8 @@ int env_list_set(struct env_list *l, const char *what, const char *assignment, s
     size_t len = name_length(assignment);
 
     if (len == 0 || assignment[len] != '=')
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s: expected NAME=value with a name of letters, digits and '_'", what);
+        return err_invalid(e, "%s: expected NAME=value with a name of letters, digits and '_'",
+                           what);
     if (strlen(assignment) > ENV_VARIABLE_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "%s: '%.*s' is longer than 128 KiB", what,
                        (int)(len < 64 ? len : 64), assignment);
@@ -125,9 +125,9 @@ int env_list_parse(struct env_list *l, const char *path, char *text, struct sg_e
             continue;
         snprintf(what, sizeof(what), "%.160s:%u", path, number);
         if (len > 0 && line[len] == '=' && unquote(line + len + 1) < 0)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "%s: the quotes around the value of '%.*s' do not close at its end",
-                           what, (int)(len < 64 ? len : 64), line);
+            return err_invalid(e,
+                               "%s: the quotes around the value of '%.*s' do not close at its end",
+                               what, (int)(len < 64 ? len : 64), line);
         int r = env_list_set(l, what, line, e);
         if (r < 0)
             return r;

@@ -2,17 +2,16 @@
 
 #include "cli/shared/text_file.h"
 
-int env_option(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+int env_option(void *to, const struct cli_option *o UNUSED, const char *value, struct sg_error *e)
 {
-    (void)o;
     return env_list_set_or_copy(to, "--env", value, e);
 }
 
-int env_file_option(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+int env_file_option(void *to, const struct cli_option *o UNUSED, const char *value,
+                    struct sg_error *e)
 {
     struct env_files *files = to;
 
-    (void)o;
     if (files->n == ENV_FILES_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "--env-file: more than %d files", ENV_FILES_MAX);
     files->at[files->n++] = value;

@@ -46,13 +46,11 @@ int text_fd_load(const char *what, const char *name, int fd, size_t max, const c
     if (r == -EFBIG)
         return too_large(what, name, "too large", max, hint, e);
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "cannot read %s '%.128s': %s", what, name,
-                       strerror(-r));
+        return err_code(e, r, "cannot read %s '%.128s'", what, name);
     const char *nul = memchr(text, '\0', len);
     if (nul)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s '%.128s' has a NUL byte at offset %zu: it must be text", what, name,
-                       (size_t)(nul - text));
+        return err_invalid(e, "%s '%.128s' has a NUL byte at offset %zu: it must be text", what,
+                           name, (size_t)(nul - text));
     *ret = steal_ptr(&text);
     *ret_len = len;
     return 0;

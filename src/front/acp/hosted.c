@@ -187,9 +187,8 @@ static void end_by_itself(struct hosted *h, bool killed, uint32_t code)
 
 void hosted_process_ended(struct hosted *h, const void *result, size_t len)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
-    wire_reader_init(&r, result, len);
     bool killed = wire_get_u32(&r) == PROC_KILLED;
     uint32_t code = wire_get_u32(&r);
     if (r.bad) {

@@ -21,8 +21,6 @@ struct source_run {
     struct hosted *agent;
     struct call call;
     struct strbuf data; /* the tar or the bundle */
-    size_t at;
-    bool sent;
     struct strbuf said; /* the program's standard error */
 };
 
@@ -89,7 +87,7 @@ static void judge(struct source_run *s, bool killed, bool timed_out, uint32_t st
 static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
 {
     struct source_run *s = c->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
     if (status == CALL_GONE) {
         struct sg_error e;
@@ -102,7 +100,6 @@ static void on_end(struct call *c, int status, const char *message, const void *
         fail(s, SG_ERR_INVALID, -status, message);
         return;
     }
-    wire_reader_init(&r, result, len);
     bool killed = wire_get_u32(&r) == PROC_KILLED;
     uint32_t code = wire_get_u32(&r);
     for (int i = 0; i < 4; i++)
@@ -127,27 +124,6 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
 }
 
 /* ---- start of the program -------------------------------------------------------------------- */
-
-static void pour(struct source_run *s)
-{
-    size_t left = s->data.len - s->at, n = call_credit(&s->call);
-
-    if (s->sent)
-        return;
-    n = n < left ? n : left;
-    if (n > 0)
-        call_send(&s->call, CHAN_STDIN, s->data.buf + s->at, n);
-    s->at += n;
-    if (n < left)
-        return;
-    s->sent = true;
-    call_eof(&s->call);
-}
-
-static void on_credit(struct call *c)
-{
-    pour(c->owner);
-}
 
 static void put_command(const struct agent_ask *ask, struct strbuf *request)
 {
@@ -201,13 +177,9 @@ void source_put(struct hosted *h)
     wire_put_str(&request, "");
     put_command(&h->ask, &request);
     identity_put_envs(h->sandbox, NULL, NULL, &request);
-    s->call = (struct call){.owner = s,
-                            .uncounted = true,
-                            .on_data = on_data,
-                            .on_credit = on_credit,
-                            .on_end = on_end};
+    s->call = (struct call){.owner = s, .uncounted = true, .on_data = on_data, .on_end = on_end};
     if (call_begin(&s->call, h->sandbox, OP_PROCESS_START, &request, &e) < 0)
         fail(s, e.kind, e.code, e.message);
     else
-        pour(s);
+        call_pour(&s->call, s->data.buf, s->data.len);
 }

@@ -88,9 +88,8 @@ static void on_end(struct call *c, int status, const char *message, const void *
 static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
 {
     struct hosted *h = c->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
 
-    wire_reader_init(&r, p, len);
     uint32_t pid = wire_get_u32(&r);
     if (what != EVENT_STARTED || h->state != AGENT_STARTING || r.bad)
         return;

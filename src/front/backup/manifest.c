@@ -64,8 +64,7 @@ int manifest_write(const struct manifest *m, int dir, struct sg_error *e)
     json_decref(all);
     if (r == 0 && fsync(fd) < 0)
         r = -errno;
-    return r < 0 ? err_set(e, err_kind_of(-r), r, "write '" BACKUP_FILE_NAME "': %s", strerror(-r))
-                 : 0;
+    return r < 0 ? err_code(e, r, "write '" BACKUP_FILE_NAME "'") : 0;
 }
 
 /* Whether the path of a part is one of the known ones, so that it cannot lead elsewhere. */
@@ -139,7 +138,7 @@ int manifest_read(int dir, const char *name, struct manifest *ret, struct sg_err
                        strerror(-r));
     json_t *all = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     r = all ? read_json(all, name, &m, e)
-            : err_set(e, SG_ERR_INVALID, -EINVAL, "'%s/" BACKUP_FILE_NAME "' is not JSON", name);
+            : err_invalid(e, "'%s/" BACKUP_FILE_NAME "' is not JSON", name);
     json_decref(all);
     if (r < 0) {
         manifest_done(&m);

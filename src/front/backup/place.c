@@ -13,7 +13,7 @@ int place_parent(const char *path, int *ret_dir, const char **ret_name, struct s
     const char *name = slash ? path + (slash - parent) + 1 : path;
 
     if (!name[0] || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strlen(name) > 200)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%.200s' names no new directory", path);
+        return err_invalid(e, "'%.200s' names no new directory", path);
     if (slash == parent)
         slash++;
     if (slash)

@@ -319,7 +319,7 @@ static int pass_entry(struct work *w, int from, int to, const char *name, unsign
     default:
         break;
     }
-    return err_set(w->e, SG_ERR_INVALID, -EINVAL, "'%.100s' is a device or a socket", name);
+    return err_invalid(w->e, "'%.100s' is a device or a socket", name);
 }
 
 static void free_names(char **names, size_t n)
@@ -372,8 +372,7 @@ static int pass_dir(struct work *w, int from, int to, unsigned depth)
     int r = depth > DEPTH_MAX ? -ELOOP : list_names(from, &names, &n);
 
     if (r < 0)
-        return err_set(w->e, err_kind_of(-r), r, "list a directory %u levels below: %s", depth,
-                       strerror(-r));
+        return err_code(w->e, r, "list a directory %u levels below", depth);
     add_number(w, n);
     for (size_t i = 0; r == 0 && i < n; i++)
         r = pass_entry(w, from, to, names[i], depth);
@@ -430,7 +429,7 @@ int tree_file(int from_dir, const char *name, int to_dir, const char *to, uint64
     if (in < 0 || fstat(in, &st) < 0)
         return err_errno(e, "open '%s'", name);
     if (!S_ISREG(st.st_mode))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' is not a regular file", name);
+        return err_invalid(e, "'%s' is not a regular file", name);
     if (to) {
         out = openat(to_dir, to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (out < 0)

@@ -21,6 +21,8 @@ struct call {
     /* The owner must return credit for these bytes with call_consumed, now or later. */
     void (*on_data)(struct call *c, uint8_t sub, const void *p, size_t len);
     void (*on_credit)(struct call *c);
+    const char *pouring; /* private to link.c: what call_pour has not sent yet */
+    size_t pouring_len;
     /* status: 0, a positive errno, or CALL_GONE. result is set if status is 0; wire/agent.h says
      * what it holds for each operation. */
     void (*on_end)(struct call *c, int status, const char *message, const void *result, size_t len);
@@ -38,6 +40,12 @@ void call_cancel(struct call *c);
 size_t call_credit(const struct call *c);
 void call_send(struct call *c, uint8_t sub, const void *p, size_t len);
 void call_eof(struct call *c);
+/* Sends all these bytes, as the agent gives credit for them, and then the end. They must stay until
+ * the call is over, or until on_credit: it is called once they are sent, if it is set. */
+void call_pour(struct call *c, const void *p, size_t len);
+/* Begins OP_FILE_WRITE, with mode 0644, and pours the file. */
+int call_write_file(struct call *c, struct sandbox *b, const char *user, const char *path,
+                    const void *p, size_t len, struct sg_error *e);
 void call_control(struct call *c, enum chan_control what, const void *p, size_t len);
 void call_consumed(struct call *c, size_t len);
 /* Frames that calls send between sandbox_cork and sandbox_uncork leave in one write. */

@@ -238,18 +238,12 @@ void checkpoint_drop(struct checkpoint *c)
     checkpoint_unref(c);
 }
 
-static void on_forgotten(void *arg, const struct order_answer *a, int fd)
-{
-    (void)arg, (void)a;
-    close_p(&fd);
-}
-
 static void order_forget(struct front *f, const char *name)
 {
     struct order o = {.op = ORDER_FORGET};
 
     memcpy(o.snapshot, name, sizeof(o.snapshot));
-    warden_order(f, &o, -1, on_forgotten, NULL);
+    warden_order(f, &o, -1, NULL, NULL);
 }
 
 void checkpoint_forget(struct checkpoint *c)

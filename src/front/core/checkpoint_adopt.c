@@ -29,13 +29,12 @@ static void finish(struct adopting *a, int r, const struct sg_error *e)
     free(a);
 }
 
-static void on_end(struct call *call, int status, const char *message, const void *result,
-                   size_t len)
+static void on_end(struct call *call, int status, const char *message, const void *result UNUSED,
+                   size_t len UNUSED)
 {
     struct adopting *a = call->owner;
     struct sg_error e = {0};
 
-    (void)result, (void)len;
     if (status == 0) {
         finish(a, 0, NULL);
     } else if (status == ENOENT && !a->gone) {
@@ -109,12 +108,8 @@ static void ask(struct adopting *a)
 void checkpoint_adopt(struct sandbox *b, struct checkpoint *c, const char *gone, adopt_done done,
                       void *arg)
 {
-    struct adopting *a = xcalloc(1, sizeof(*a));
+    struct adopting *a = NEW(struct adopting, .sandbox = sandbox_ref(b), .from = checkpoint_ref(c),
+                             .gone = gone, .done = done, .arg = arg);
 
-    *a = (struct adopting){.sandbox = sandbox_ref(b),
-                           .from = checkpoint_ref(c),
-                           .gone = gone,
-                           .done = done,
-                           .arg = arg};
     ask(a);
 }

@@ -47,9 +47,8 @@ static const char *why_not(const char *language, bool twin, bool idle)
 
 json_t *report_read_context(const void *event, size_t len)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(event, len);
 
-    wire_reader_init(&r, event, len);
     const char *id = wire_get_str(&r, KERNEL_ID_LEN), *language = wire_get_str(&r, OPS_TAG_MAX);
     const char *cwd = wire_get_str(&r, OPS_PATH_MAX);
     uint32_t state = wire_get_u32(&r), cells = wire_get_u32(&r), is_default = wire_get_u32(&r);
@@ -261,8 +260,8 @@ void checkpoint_put(struct json *j, const struct checkpoint *c)
 
 void reply_fork_error(struct http_req *req, int r, const struct sg_error *e, const json_t *report)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
     if (r == -ESTALE) {
         reply_error(req, 410, "%s", e->message);
@@ -272,8 +271,6 @@ void reply_fork_error(struct http_req *req, int r, const struct sg_error *e, con
         reply_sg_error(req, e);
         return;
     }
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_i64(jw_key(&j, "code"), 409);
     jw_bytes(jw_key(&j, "message"), e->message, strlen(e->message));

@@ -72,20 +72,17 @@ static void finish_kept(struct taking *t)
     json_decref(report);
 }
 
-static void on_saved(void *arg, const struct order_answer *a, int fd)
+static void on_saved(void *arg, const struct warden_answer *w)
 {
     struct taking *t = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
 
-    close_p(&fd);
-    t->made->disk_bytes = a->stats.disk_bytes;
-    if (r == 0) {
+    t->made->disk_bytes = w->a->stats.disk_bytes;
+    if (w->r == 0) {
         finish_kept(t);
         return;
     }
     checkpoint_forget(t->made);
-    finish(t, r, &e, NULL);
+    finish(t, w->r, &w->e, NULL);
 }
 
 /* Has the warden write the files to disk, while the sandbox runs on. */
@@ -123,23 +120,20 @@ static void taken(struct taking *t, const struct order_answer *a, const json_t *
         finish_kept(t);
 }
 
-static void on_taken(void *arg, const struct order_answer *a, int fd)
+static void on_taken(void *arg, const struct warden_answer *w)
 {
     struct taking *t = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
-    json_t *broker = report_read(fd), *report = NULL;
+    json_t *broker = report_read(*w->fd), *report = NULL;
 
-    close_p(&fd);
     call_cancel(&t->hold); /* first of all, cells that waited go on */
-    if (r == 0) {
-        taken(t, a, broker);
+    if (w->r == 0) {
+        taken(t, w->a, broker);
     } else {
-        if (r == -EBUSY)
-            report = report_in_the_way(broker, e.message);
-        else if (r == -EOPNOTSUPP)
-            report = report_kernels(t->made->contexts, e.message);
-        finish(t, r, &e, report);
+        if (w->r == -EBUSY)
+            report = report_in_the_way(broker, w->e.message);
+        else if (w->r == -EOPNOTSUPP)
+            report = report_kernels(t->made->contexts, w->e.message);
+        finish(t, w->r, &w->e, report);
     }
     json_decref(report);
     json_decref(broker);
@@ -214,15 +208,14 @@ static void on_hold_event(struct call *call, uint8_t what, const void *p, size_t
 
 /* The call ended before the agent held its cells or, if the order was sent, by itself while the
  * warden works: then the warden's answer decides. */
-static void on_hold_end(struct call *call, int status, const char *message, const void *result,
-                        size_t len)
+static void on_hold_end(struct call *call, int status, const char *message,
+                        const void *result UNUSED, size_t len UNUSED)
 {
     struct taking *t = call->owner;
     struct sg_error e = {0};
     json_t *report = NULL;
     int r;
 
-    (void)result, (void)len;
     if (t->ordered)
         return;
     if (status == CALL_GONE) {
@@ -241,11 +234,10 @@ static void on_hold_end(struct call *call, int status, const char *message, cons
 
 static void hold(struct taking *t)
 {
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(64);
     struct sg_error e = {0};
     int r;
 
-    strbuf_init(&q, 64);
     wire_put_u64(&q, t->wait_ms);
     t->hold = (struct call){
         .owner = t, .uncounted = true, .on_event = on_hold_event, .on_end = on_hold_end};
@@ -258,13 +250,12 @@ static void hold(struct taking *t)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *unused)
+static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *unused UNUSED)
 {
     struct taking *t = arg;
     struct checkpoint *c = t->made;
     struct sg_error e = {0};
 
-    (void)unused;
     if (b->state != SANDBOX_RUNNING) {
         finish(t, checkpoint_no_sandbox(b, &e), &e, NULL);
         return;
@@ -302,18 +293,13 @@ void checkpoint_give_way(struct sandbox *b)
 void sandbox_checkpoint(struct sandbox *b, const struct checkpoint_ask *ask, checkpoint_done done,
                         void *arg)
 {
-    struct taking *t = xcalloc(1, sizeof(*t));
     struct checkpoint *c = checkpoint_new(b->front);
     struct sg_error e = {0};
+    struct taking *t =
+        NEW(struct taking, .sandbox = sandbox_ref(b), .made = c, .wait_ms = ask->wait_ms,
+            .durable = ask->durable, .files_only = ask->files_only, .one = ask->one, .done = done,
+            .arg = arg);
 
-    *t = (struct taking){.sandbox = sandbox_ref(b),
-                         .made = c,
-                         .wait_ms = ask->wait_ms,
-                         .durable = ask->durable,
-                         .files_only = ask->files_only,
-                         .one = ask->one,
-                         .done = done,
-                         .arg = arg};
     operation_begin(&t->operation, OPERATION_CHECKPOINT);
     operation_sandbox(&t->operation, b);
     c->kind = ask->kind;

@@ -34,11 +34,10 @@ static bool is_old(const struct checkpoint *c, int64_t now_ms)
     return now_ms - c->at_ms > (int64_t)c->front->settings.checkpoint_age_ms;
 }
 
-static void drop_old(struct front *f, struct lineage *l)
+static void drop_old(struct front *f UNUSED, struct lineage *l)
 {
     int64_t now = clock_wall_ms();
 
-    (void)f;
     for (struct checkpoint *c = l->oldest, *next; c; c = next) {
         next = c->next;
         if (may_go(c) && is_old(c, now))

@@ -84,9 +84,8 @@ static void made(struct making *m, int r, const struct sg_error *e)
     free(m);
 }
 
-static void on_time(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_time(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
 {
-    (void)b;
     made(arg, r, e);
 }
 
@@ -150,7 +149,6 @@ static void on_made(void *arg, struct sandbox *b, int r, const struct sg_error *
 void sandbox_create_from(struct front *f, struct sandbox_spec *spec, struct checkpoint *c,
                          const struct fork_ask *ask, fork_done done, void *arg)
 {
-    struct making *m = xcalloc(1, sizeof(*m));
     bool last = ask->last && c->uses == 0, failed = false;
     struct sandbox_make make = {.snapshot = c->name,
                                 .timeout_ms = ask->timeout_ms + (ask->replay ? REPLAY_MS : 0),
@@ -158,12 +156,9 @@ void sandbox_create_from(struct front *f, struct sandbox_spec *spec, struct chec
                                          (ask->files_do ? 0 : ORDER_WHOLE),
                                 .came_from = c->kind == CHECKPOINT_FORK ? c->parent : c->name,
                                 .closed = ask->replay};
+    struct making *m = NEW(struct making, .from = checkpoint_ref(c), .ask = *ask,
+                           .failed_at_once = &failed, .done = done, .arg = arg);
 
-    *m = (struct making){.from = checkpoint_ref(c),
-                         .ask = *ask,
-                         .failed_at_once = &failed,
-                         .done = done,
-                         .arg = arg};
     c->uses++;
     checkpoint_ref(c);
     sandbox_make(f, spec, &make, on_made, m);
@@ -182,11 +177,10 @@ struct warm {
 };
 
 static void on_warm(void *arg, struct sandbox *b, int r, const struct sg_error *e,
-                    const json_t *report)
+                    const json_t *report UNUSED)
 {
     AUTO(free_p) struct warm *w = arg;
 
-    (void)report;
     w->done(w->arg, b, r, e);
 }
 
@@ -199,8 +193,7 @@ bool sandbox_create_warm(struct front *f, struct sandbox_spec *spec, const char 
 
     if (!c || !checkpoint_had_kernels(c))
         return false;
-    w = xcalloc(1, sizeof(*w));
-    *w = (struct warm){.done = done, .arg = arg};
+    w = NEW(struct warm, .done = done, .arg = arg);
     sandbox_create_from(f, spec, c, &ask, on_warm, w);
     return true;
 }
@@ -282,13 +275,12 @@ static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const
     egress_install(b, on_installed, w);
 }
 
-static void on_rewound(void *arg, const struct order_answer *a, int fd)
+static void on_rewound(void *arg, const struct warden_answer *answer)
 {
     struct rewinding *w = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
+    struct sg_error e = answer->e;
+    int r = answer->r;
 
-    close_p(&fd);
     if (r == -EOWNERDEAD) {
         checkpoint_say_lost(w->to, &e);
     } else if (r == -ENOENT && w->sandbox->state != SANDBOX_ENDED) {
@@ -297,17 +289,16 @@ static void on_rewound(void *arg, const struct order_answer *a, int fd)
     if (r < 0)
         back(w, r, &e);
     else
-        checkpoint_adopt(w->sandbox, w->to, a->flags & TELL_KERNELS ? NULL : REASON_GONE,
+        checkpoint_adopt(w->sandbox, w->to, answer->a->flags & TELL_KERNELS ? NULL : REASON_GONE,
                          on_rewound_adopted, w);
 }
 
-static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *unused)
+static void begin(void *arg, struct sandbox *b, int r UNUSED, const struct sg_error *unused UNUSED)
 {
     struct rewinding *w = arg;
     struct sg_error e = {0};
     struct order o;
 
-    (void)r, (void)unused;
     if (!w->to->kernels && !w->files_do && checkpoint_had_kernels(w->to)) {
         back(w, checkpoint_say_lost(w->to, &e), &e);
         return;
@@ -333,13 +324,9 @@ static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *un
 void sandbox_rewind(struct sandbox *b, struct checkpoint *c, bool files_do, checkpoint_done done,
                     void *arg)
 {
-    struct rewinding *w = xcalloc(1, sizeof(*w));
+    struct rewinding *w = NEW(struct rewinding, .sandbox = sandbox_ref(b), .to = checkpoint_ref(c),
+                              .files_do = files_do, .done = done, .arg = arg);
 
-    *w = (struct rewinding){.sandbox = sandbox_ref(b),
-                            .to = checkpoint_ref(c),
-                            .files_do = files_do,
-                            .done = done,
-                            .arg = arg};
     operation_begin(&w->operation, OPERATION_REWIND);
     operation_sandbox(&w->operation, b);
     begin(w, b, 0, NULL);
@@ -364,12 +351,11 @@ static void on_timer_closed(uv_handle_t *h)
 
 static void on_again(uv_timer_t *t);
 
-static void on_finished(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
-                        const json_t *report)
+static void on_finished(void *arg, struct checkpoint *c UNUSED, int r, const struct sg_error *e,
+                        const json_t *report UNUSED)
 {
     struct finishing *x = arg;
 
-    (void)c, (void)report;
     if (r == -EALREADY && x->tries++ < FINISH_TRIES) {
         uv_timer_start(&x->timer, on_again, FINISH_EVERY_MS, 0);
         return;
@@ -394,11 +380,10 @@ static void on_again(uv_timer_t *t)
         on_finished(x, NULL, err_set(&e, SG_ERR_GONE, -ESTALE, "the checkpoint is gone"), &e, NULL);
 }
 
-static bool finish_one(struct sandbox *b, void *arg)
+static bool finish_one(struct sandbox *b, void *arg UNUSED)
 {
     struct finishing *x;
 
-    (void)arg;
     if (!b->spec.goes_back[0])
         return true;
     x = xcalloc(1, sizeof(*x));

@@ -279,14 +279,12 @@ static void change_end(void *arg)
     sandbox_unref(b);
 }
 
-static void on_policy(void *arg, const struct order_answer *a, int fd)
+static void on_policy(void *arg, const struct warden_answer *w)
 {
     struct change *c = arg;
 
-    close_p(&fd);
-    c->r = warden_error(a, &c->e);
-    if (c->r == -EAGAIN) /* no guard: nothing goes out; the next guard gets this policy */
-        c->r = 0;
+    c->e = w->e;
+    c->r = w->r == -EAGAIN ? 0 : w->r; /* no guard: nothing goes out; the next gets this policy */
     if (c->r < 0)
         change_end(c);
     else
@@ -297,11 +295,10 @@ static void on_policy(void *arg, const struct order_answer *a, int fd)
  * taken over; NULL: the spec stays as it is. */
 static void apply(struct sandbox *b, const struct network *before, sandbox_done done, void *arg)
 {
-    struct change *c = xcalloc(1, sizeof(*c));
     struct order o;
     int fd = -1;
+    struct change *c = NEW(struct change, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
 
-    *c = (struct change){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     if (before) {
         c->before = *before;
         c->now = b->spec.network;

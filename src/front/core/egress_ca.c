@@ -59,29 +59,14 @@ struct pouring {
     struct call call;
     struct install *install;
     char *text;
-    size_t len, sent;
 };
 
-static void pour(struct call *c)
-{
-    struct pouring *p = CONTAINER_OF(c, struct pouring, call);
-    size_t room = call_credit(c), left = p->len - p->sent, n = room < left ? room : left;
-
-    if (left == 0)
-        return;
-    call_send(c, 0, p->text + p->sent, n);
-    p->sent += n;
-    if (p->sent == p->len)
-        call_eof(c);
-}
-
-static void on_written(struct call *c, int status, const char *message, const void *result,
-                       size_t len)
+static void on_written(struct call *c, int status, const char *message, const void *result UNUSED,
+                       size_t len UNUSED)
 {
     struct pouring *p = CONTAINER_OF(c, struct pouring, call);
     struct install *i = p->install;
 
-    (void)result, (void)len;
     if (status != 0)
         complain(i, status > 0 ? message : "the sandbox has ended");
     free(p->text);
@@ -93,26 +78,15 @@ static void on_written(struct call *c, int status, const char *message, const vo
 /* Takes text over. */
 static void write_file(struct install *i, const char *path, char *text)
 {
-    struct pouring *p = xcalloc(1, sizeof(*p));
-    AUTO(strbuf_done) struct strbuf q = {0};
+    struct pouring *p = NEW(struct pouring, .install = i, .text = text);
 
-    *p = (struct pouring){.install = i, .text = text, .len = strlen(text)};
-    strbuf_init(&q, 1024);
-    wire_put_str(&q, "root");
-    wire_put_str(&q, path);
-    wire_put_u32(&q, 0644);
-    wire_put_u32(&q, FILE_PARENTS);
-    wire_put_u32(&q, 0);
-    p->call.uncounted = true;
-    p->call.on_end = on_written;
-    p->call.on_credit = pour;
-    if (call_begin(&p->call, i->sandbox, OP_FILE_WRITE, &q, NULL) < 0) {
+    p->call = (struct call){.uncounted = true, .on_end = on_written};
+    i->writing++;
+    if (call_write_file(&p->call, i->sandbox, "root", path, text, strlen(text), NULL) < 0) {
+        i->writing--;
         free(p->text);
         free(p);
-        return;
     }
-    i->writing++;
-    pour(&p->call);
 }
 
 /* Cuts out the certificate of an earlier policy, or of the sandbox that this one was copied
@@ -149,26 +123,24 @@ static void write_all(struct install *i)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void on_bundle_data(struct call *c, uint8_t sub, const void *p, size_t len)
+static void on_bundle_data(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
     struct install *i = CONTAINER_OF(c, struct install, read);
 
-    (void)sub;
     strbuf_add(&i->bundle, p, len);
     call_consumed(c, len);
 }
 
-static void on_bundle_event(struct call *c, uint8_t what, const void *p, size_t len)
+static void on_bundle_event(struct call *c UNUSED, uint8_t what UNUSED, const void *p UNUSED,
+                            size_t len UNUSED)
 {
-    (void)c, (void)what, (void)p, (void)len;
 }
 
-static void on_bundle(struct call *c, int status, const char *message, const void *result,
-                      size_t len)
+static void on_bundle(struct call *c, int status, const char *message UNUSED,
+                      const void *result UNUSED, size_t len UNUSED)
 {
     struct install *i = CONTAINER_OF(c, struct install, read);
 
-    (void)message, (void)result, (void)len;
     if (status == CALL_GONE) {
         install_end(i);
         return;
@@ -180,9 +152,8 @@ static void on_bundle(struct call *c, int status, const char *message, const voi
 
 static void read_bundle(struct install *i)
 {
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(1024);
 
-    strbuf_init(&q, 1024);
     wire_put_str(&q, "root");
     wire_put_str(&q, BUNDLE);
     wire_put_u64(&q, 0);
@@ -246,8 +217,7 @@ void egress_install(struct sandbox *b, void (*done)(void *arg), void *arg)
     question = json_pack("{s:o}", "names", names);
     text = json_dumps(question, JSON_COMPACT);
     json_decref(question);
-    i = xcalloc(1, sizeof(*i));
-    *i = (struct install){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
+    i = NEW(struct install, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
     guard_ask(b->front, ASK_CA, b->spec.tenant, b->id, text, strlen(text), on_certificate, i);
     free(text);
 }

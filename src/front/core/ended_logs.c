@@ -90,12 +90,12 @@ static void drop_old(void)
 void ended_logs_keep(const char *tenant, const char *id, const struct sandbox_end *end,
                      struct sandbox_log *log)
 {
-    struct ended_logs *p = xcalloc(1, sizeof(*p));
     struct share *s = share_find(tenant);
 
     if (!s)
         s = share_add(tenant);
-    *p = (struct ended_logs){.share = s, .ended_ms = clock_wall_ms(), .end = *end};
+    struct ended_logs *p =
+        NEW(struct ended_logs, .share = s, .ended_ms = clock_wall_ms(), .end = *end);
     memcpy(p->id, id, sizeof(p->id));
     p->log = *log;
     *log = (struct sandbox_log){0};

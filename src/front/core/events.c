@@ -92,10 +92,10 @@ int event_types_parse(const char *what, const char *text, uint32_t *ret, struct 
         uint32_t found = kinds_like(text, len);
 
         if (!found)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "%s: there is no event '%.*s'; write names such as sandbox.created, "
-                           "sandbox.* or *, with commas between",
-                           what, (int)(len < 40 ? len : 40), text);
+            return err_invalid(e,
+                               "%s: there is no event '%.*s'; write names such as sandbox.created, "
+                               "sandbox.* or *, with commas between",
+                               what, (int)(len < 40 ? len : 40), text);
         kinds |= found;
         text += len;
         text += strspn(text, " ");
@@ -103,7 +103,7 @@ int event_types_parse(const char *what, const char *text, uint32_t *ret, struct 
             break;
     }
     if (*text)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: put commas between events", what);
+        return err_invalid(e, "%s: put commas between events", what);
     *ret = kinds;
     return 0;
 }
@@ -268,12 +268,10 @@ static void put(struct json *j, const char *key, const char *value, size_t max)
 static char *write_json(uint64_t id, int64_t ms, enum event_kind kind,
                         const struct event_about *about)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(JSON_MAX);
     char time[CLOCK_TEXT_LEN];
-    struct json j;
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, JSON_MAX);
-    jw_init(&j, &out);
     clock_text(ms, time);
     jw_object_begin(&j);
     jw_u64(jw_key(&j, "id"), id);
@@ -372,23 +370,20 @@ void events_since(struct front *f, const char *tenant, uint64_t after,
     }
 }
 
-uint64_t events_last(const struct front *f)
+uint64_t events_last(const struct front *f UNUSED)
 {
-    (void)f;
     return events.last;
 }
 
-uint64_t events_gone(const struct front *f, const char *tenant)
+uint64_t events_gone(const struct front *f UNUSED, const char *tenant)
 {
     uint64_t own = tenant && events.on ? share_of(tenant)->gone : 0;
 
-    (void)f;
     return own > events.gone ? own : events.gone;
 }
 
-void events_watch(struct front *f, struct event_watch *w)
+void events_watch(struct front *f UNUSED, struct event_watch *w)
 {
-    (void)f;
     list_push(&events.watches, &w->link);
 }
 

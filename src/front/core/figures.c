@@ -84,7 +84,7 @@ static void on_client_gone(struct http_req *req)
 
 static void finish(void)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(FIGURES_TEXT_MAX);
 
     uv_timer_stop(&all.timer);
     all.under_way = false;
@@ -92,7 +92,6 @@ static void finish(void)
     set_own(all.front);
     if (list_empty(&all.waiting))
         return;
-    strbuf_init(&text, FIGURES_TEXT_MAX);
     figures_print(&text);
     struct scrape *s;
 
@@ -111,9 +110,8 @@ static void on_told(void)
         finish();
 }
 
-static void on_late(uv_timer_t *timer)
+static void on_late(uv_timer_t *timer UNUSED)
 {
-    (void)timer;
     finish();
 }
 

@@ -83,13 +83,12 @@ static void set_faults(const struct order_figures *f)
         }
 }
 
-static void on_warden(void *arg, const struct order_answer *a, int fd)
+static void on_warden(void *arg UNUSED, const struct warden_answer *w)
 {
     struct order_figures f;
 
-    (void)arg;
     state.warden_owes = false;
-    if (a->code == 0 && fd >= 0 && pread(fd, &f, sizeof(f), 0) == (ssize_t)sizeof(f)) {
+    if (w->r == 0 && *w->fd >= 0 && pread(*w->fd, &f, sizeof(f), 0) == (ssize_t)sizeof(f)) {
         figures_set_process("warden", &f.warden);
         figure_set(FIG_POOL, NULL, f.pool);
         figure_total(FIG_WARDEN_SANDBOXES, "made", (double)f.made);
@@ -100,7 +99,6 @@ static void on_warden(void *arg, const struct order_answer *a, int fd)
     } else {
         forget_warden();
     }
-    close_p(&fd);
     state.told();
 }
 
@@ -166,11 +164,10 @@ static void take_guard(json_t *told)
     figure_total(FIG_DNS, "blocked", number(dns, "blocked"));
 }
 
-static void on_guard(void *arg, int r, const void *payload, size_t len, int fd)
+static void on_guard(void *arg UNUSED, int r, const void *payload, size_t len, int fd)
 {
     json_t *told = r == 0 ? json_loadb(payload, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
 
-    (void)arg;
     close_p(&fd);
     state.guard_owes = false;
     if (json_is_object(told))

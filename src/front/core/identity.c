@@ -9,10 +9,9 @@
 
 #define DIR "/run/e2b/."
 
-static void on_written(struct call *c, int status, const char *message, const void *result,
-                       size_t len)
+static void on_written(struct call *c, int status, const char *message, const void *result UNUSED,
+                       size_t len UNUSED)
 {
-    (void)result, (void)len;
     if (status > 0)
         sandbox_log_add(&c->sandbox->log, LOG_WARN, FAULT_INFRASTRUCTURE, 0,
                         "%s could not be written: %s", (const char *)c->owner, message);
@@ -22,25 +21,13 @@ static void on_written(struct call *c, int status, const char *message, const vo
 
 static void write_file(struct sandbox *b, const char *path, const char *text)
 {
-    struct call *c = xcalloc(1, sizeof(*c));
-    AUTO(strbuf_done) struct strbuf q = {0};
+    struct call *c =
+        NEW(struct call, .owner = (void *)(uintptr_t)path, .uncounted = true, .on_end = on_written);
 
-    strbuf_init(&q, 1024);
-    wire_put_str(&q, "root");
-    wire_put_str(&q, path);
-    wire_put_u32(&q, 0644);
-    wire_put_u32(&q, FILE_PARENTS);
-    wire_put_u32(&q, 0);
-    c->owner = (void *)(uintptr_t)path;
-    c->uncounted = true;
-    c->on_end = on_written;
-    if (call_begin(c, b, OP_FILE_WRITE, &q, NULL) < 0) {
+    if (call_write_file(c, b, "root", path, text, strlen(text), NULL) < 0)
         free(c);
-        return;
-    }
-    sandbox_ref(b);
-    call_send(c, 0, text, strlen(text));
-    call_eof(c);
+    else
+        sandbox_ref(b);
 }
 
 void identity_write(struct sandbox *b)
@@ -60,8 +47,7 @@ void envs_put(json_t *envs, struct strbuf *request)
     wire_put_u32(request, (uint32_t)json_object_size(envs));
     json_object_foreach(envs, name, value)
     {
-        AUTO(strbuf_done) struct strbuf pair = {0};
-        strbuf_init(&pair, OPS_OPEN_MAX);
+        AUTO(strbuf_done) struct strbuf pair = strbuf_upto(OPS_OPEN_MAX);
         strbuf_addf(&pair, "%s=%s", name, json_string_value(value));
         request->truncated |= pair.truncated;
         wire_put_str(request, pair.buf);

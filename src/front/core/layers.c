@@ -19,27 +19,23 @@ struct saving {
     void *arg;
 };
 
-static void on_saved(void *arg, const struct order_answer *a, int fd)
+static void on_saved(void *arg, const struct warden_answer *w)
 {
     struct saving *s = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
 
-    close_p(&fd);
-    if (r < 0)
+    if (w->r < 0)
         store_snapshot_gone(s->sandbox->front->store, s->snapshot);
-    operation_end(&s->operation, s->sandbox->front, s->sandbox, r, &e, NULL);
-    s->done(s->arg, r, &e, a->stats.disk_bytes);
+    operation_end(&s->operation, s->sandbox->front, s->sandbox, w->r, &w->e, NULL);
+    s->done(s->arg, w->r, &w->e, w->a->stats.disk_bytes);
     sandbox_settled(s->sandbox);
     sandbox_unref(s->sandbox);
     free(s);
 }
 
-static void save_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void save_again(void *arg, struct sandbox *b, int r UNUSED, const struct sg_error *e UNUSED)
 {
     AUTO(free_p) struct saving *s = arg;
 
-    (void)r, (void)e;
     struct trace_ref before = operation_enter(&s->operation.trace);
     sandbox_snapshot(b, s->snapshot, s->durable, s->done, s->arg);
     operation_leave(&before);
@@ -74,8 +70,7 @@ void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, san
         done(arg, r, &e, 0);
         return;
     }
-    s = xcalloc(1, sizeof(*s));
-    *s = (struct saving){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
+    s = NEW(struct saving, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
     b->busy = BUSY_SNAPSHOT;
     operation_begin(&s->operation, OPERATION_SNAPSHOT);
     operation_sandbox(&s->operation, b);
@@ -91,12 +86,11 @@ struct forgetting {
     char snapshot[ID_LEN + 1];
 };
 
-static void on_forgotten(void *arg, const struct order_answer *a, int fd)
+static void on_forgotten(void *arg, const struct warden_answer *w)
 {
     struct forgetting *g = arg;
 
-    close_p(&fd);
-    if (a->code == 0 || a->code == -ENOENT)
+    if (w->r == 0 || w->r == -ENOENT)
         store_snapshot_gone(g->front->store, g->snapshot);
     free(g);
 }

@@ -40,9 +40,9 @@ struct transition {
 static struct transition *transition_new(struct sandbox *b, enum sandbox_busy busy,
                                          sandbox_done done, void *arg)
 {
-    struct transition *t = xcalloc(1, sizeof(*t));
+    struct transition *t =
+        NEW(struct transition, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
 
-    *t = (struct transition){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     if (busy != BUSY_NO)
         b->busy = busy;
     return t;
@@ -61,9 +61,8 @@ void sandbox_settled(struct sandbox *b)
 
 void sandbox_when_settled(struct sandbox *b, sandbox_done again, void *arg)
 {
-    struct settle *s = xcalloc(1, sizeof(*s));
+    struct settle *s = NEW(struct settle, .again = again, .arg = arg);
 
-    *s = (struct settle){.again = again, .arg = arg};
     list_append(&b->waiting, &s->link);
 }
 
@@ -166,23 +165,22 @@ static void on_installed(void *arg)
     transition_end(t, false, 0, NULL);
 }
 
-static void on_created(void *arg, const struct order_answer *a, int fd)
+static void on_created(void *arg, const struct warden_answer *w)
 {
     struct transition *t = arg;
     struct sandbox *b = t->sandbox;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
+    struct sg_error e = w->e;
+    int r = w->r;
 
-    if (r == 0 && fd < 0)
+    if (r == 0 && *w->fd < 0)
         r = err_set(&e, SG_ERR_INTERNAL, -EPROTO, "the warden sent no channel");
     if (r < 0) {
-        close_p(&fd);
         ended(b);
     } else {
-        b->link = link_new(b, fd);
+        b->link = link_new(b, steal_fd(w->fd));
         b->state = SANDBOX_RUNNING;
-        b->has_copies = (a->flags & TELL_KERNELS) != 0;
-        tell_steps(t, &a->steps);
+        b->has_copies = (w->a->flags & TELL_KERNELS) != 0;
+        tell_steps(t, &w->a->steps);
         usage_made(b);
         if (!t->memory) /* otherwise checkpoint_use.c has more urgent requests */
             greet(b);
@@ -281,18 +279,14 @@ void sandbox_create(struct front *f, struct sandbox_spec *spec, const char *snap
 
 /* ---- kill ------------------------------------------------------------------------------------ */
 
-static void on_killed(void *arg, const struct order_answer *a, int fd)
+static void on_killed(void *arg, const struct warden_answer *w)
 {
     struct transition *t = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
+    int r = w->r == -ENOENT ? 0 : w->r; /* its deadline ended it first, which is just as well */
 
-    close_p(&fd);
-    if (r == -ENOENT) /* its deadline ended it first, which is just as well */
-        r = 0;
     usage_kill_answered(t->sandbox);
-    operation_end(&t->operation, t->sandbox->front, t->sandbox, r, &e, "killed");
-    transition_end(t, false, r, &e);
+    operation_end(&t->operation, t->sandbox->front, t->sandbox, r, &w->e, "killed");
+    transition_end(t, false, r, &w->e);
 }
 
 void sandbox_kill(struct sandbox *b, sandbox_done done, void *arg)
@@ -334,23 +328,19 @@ static void now_paused(struct sandbox *b, const struct order_answer *a)
     sandbox_unref(b);
 }
 
-static void on_paused(void *arg, const struct order_answer *a, int fd)
+static void on_paused(void *arg, const struct warden_answer *w)
 {
     struct transition *t = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
 
-    close_p(&fd);
-    if (r == 0 && t->sandbox->state == SANDBOX_RUNNING)
-        now_paused(t->sandbox, a);
-    transition_end(t, true, r, &e);
+    if (w->r == 0 && t->sandbox->state == SANDBOX_RUNNING)
+        now_paused(t->sandbox, w->a);
+    transition_end(t, true, w->r, &w->e);
 }
 
-static void pause_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void pause_again(void *arg, struct sandbox *b, int r UNUSED, const struct sg_error *e UNUSED)
 {
     struct transition *t = arg;
 
-    (void)r, (void)e;
     struct trace_ref before = operation_enter(&t->operation.trace);
     sandbox_pause(b, t->memory, t->done, t->arg);
     operation_leave(&before);
@@ -396,18 +386,16 @@ void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void 
     warden_order(b->front, &o, -1, on_paused, t);
 }
 
-static void on_resumed(void *arg, const struct order_answer *a, int fd)
+static void on_resumed(void *arg, const struct warden_answer *w)
 {
     struct transition *t = arg;
     struct sandbox *b = t->sandbox;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
 
-    if (r == 0 && b->state == SANDBOX_PAUSED) {
-        bool booted = fd >= 0;
+    if (w->r == 0 && b->state == SANDBOX_PAUSED) {
+        bool booted = *w->fd >= 0;
         if (booted) {
             link_free(b->link);
-            b->link = link_new(b, steal_fd(&fd));
+            b->link = link_new(b, steal_fd(w->fd));
             greet(b);
         }
         b->state = SANDBOX_RUNNING;
@@ -420,15 +408,14 @@ static void on_resumed(void *arg, const struct order_answer *a, int fd)
         sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox resumed%s",
                         booted ? " from its files" : "");
     }
-    close_p(&fd);
-    transition_end(t, true, r, &e);
+    transition_end(t, true, w->r, &w->e);
 }
 
-static void resume_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void resume_again(void *arg, struct sandbox *b, int r UNUSED,
+                         const struct sg_error *e UNUSED)
 {
     struct transition *t = arg;
 
-    (void)r, (void)e;
     struct trace_ref before = operation_enter(&t->operation.trace);
     sandbox_resume(b, t->memory, t->timeout_ms, t->done, t->arg);
     operation_leave(&before);
@@ -474,11 +461,10 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
     warden_order(b->front, &o, -1, on_resumed, t);
 }
 
-static void wake_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void wake_again(void *arg, struct sandbox *b, int r, const struct sg_error *e UNUSED)
 {
     struct transition *t = arg;
 
-    (void)e;
     if (r < 0 && r != -EALREADY)
         t->done(t->arg, b, r, e);
     else
@@ -508,19 +494,16 @@ void sandbox_wake(struct sandbox *b, sandbox_done done, void *arg)
 
 /* ---- deadline, note -------------------------------------------------------------------------- */
 
-static void on_deadline_set(void *arg, const struct order_answer *a, int fd)
+static void on_deadline_set(void *arg, const struct warden_answer *w)
 {
     struct transition *t = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
 
-    close_p(&fd);
-    if (r == 0 && t->sandbox->state == SANDBOX_RUNNING) {
+    if (w->r == 0 && t->sandbox->state == SANDBOX_RUNNING) {
         sandbox_set_deadline(t->sandbox, t->deadline_ns);
         t->sandbox->spec.timeout_ms = t->timeout_ms;
         sandbox_note_changed(t->sandbox);
     }
-    transition_end(t, false, r, &e);
+    transition_end(t, false, w->r, &w->e);
 }
 
 void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_only,
@@ -546,12 +529,6 @@ void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_onl
     warden_order(b->front, &o, -1, on_deadline_set, t);
 }
 
-static void on_noted(void *arg, const struct order_answer *a, int fd)
-{
-    (void)arg, (void)a;
-    close_p(&fd);
-}
-
 void sandbox_note_changed(struct sandbox *b)
 {
     int note = sandbox_spec_save(&b->spec, NULL);
@@ -560,7 +537,7 @@ void sandbox_note_changed(struct sandbox *b)
     if (note < 0)
         return; /* out of memory: its size cannot be the reason, since it was saved before */
     sandbox_order(b, ORDER_NOTE, &o);
-    warden_order(b->front, &o, note, on_noted, NULL);
+    warden_order(b->front, &o, note, NULL, NULL);
 }
 
 /* ---- messages of the warden ------------------------------------------------------------------ */
@@ -579,7 +556,7 @@ void sandbox_told_sandbox(struct front *f, const struct order_answer *a, int not
                     "the new front cannot take over the sandbox: %s", e.message);
         close_p(&channel_fd);
         memcpy(o.id, a->id, sizeof(o.id));
-        warden_order(f, &o, -1, on_noted, NULL);
+        warden_order(f, &o, -1, NULL, NULL);
         return;
     }
     struct sandbox *b = sandbox_new(f, a->id, &spec);
@@ -642,22 +619,19 @@ void sandbox_told_ended(struct front *f, const struct order_answer *a)
     ended(b);
 }
 
-static void on_let_go(void *arg, const struct order_answer *a, int fd)
+static void on_let_go(void *arg, const struct warden_answer *w)
 {
     struct transition *t = arg;
     struct sandbox *b = t->sandbox;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
 
-    close_p(&fd);
-    if (r == 0 && b->state == SANDBOX_PAUSED) {
+    if (w->r == 0 && b->state == SANDBOX_PAUSED) {
         b->stored = true;
         link_free(steal_ptr(&b->link));
-    } else if (r < 0 && b->state == SANDBOX_PAUSED) {
+    } else if (w->r < 0 && b->state == SANDBOX_PAUSED) {
         sandbox_log_add(&b->log, LOG_WARN, FAULT_INFRASTRUCTURE, 0,
-                        "Its memory could not be released: %s", e.message);
+                        "Its memory could not be released: %s", w->e.message);
     }
-    transition_end(t, true, r, &e);
+    transition_end(t, true, w->r, &w->e);
 }
 
 /* The sandbox was paused at its deadline, but the tenant's paused sandboxes already hold all the

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/channel/wire.h"
 #include "front/core/call.h"
 #include "front/core/lifecycle.h"
 
@@ -50,14 +51,13 @@ static void broke(struct link *l, int r)
     sandbox_kill(b, NULL, NULL);
 }
 
-static void on_ready(uv_poll_t *poll, int status, int events)
+static void on_ready(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
     struct link *l = poll->data;
     int r;
 
     struct sandbox *b = sandbox_ref(l->sandbox); /* a callback may drop the last other reference */
 
-    (void)status, (void)events;
     l->pumping = true;
     r = chan_pump(l->chan);
     l->pumping = false;
@@ -70,11 +70,11 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     sandbox_unref(b);
 }
 
-static void on_event(struct chan *c, struct chan_stream *s, uint8_t what, const void *p, size_t len)
+static void on_event(struct chan *c UNUSED, struct chan_stream *s, uint8_t what, const void *p,
+                     size_t len)
 {
     struct call *call = chan_stream_owner(s);
 
-    (void)c;
     if (call && call->on_event)
         call->on_event(call, what, p, len);
 }
@@ -91,21 +91,38 @@ static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const vo
         chan_consumed(c, s, len);
 }
 
-static void on_credit(struct chan *c, struct chan_stream *s)
+static void pour_on(struct call *c)
+{
+    size_t n = call_credit(c);
+
+    n = n < c->pouring_len ? n : c->pouring_len;
+    if (n > 0)
+        call_send(c, CHAN_STDIN, c->pouring, n);
+    c->pouring += n;
+    c->pouring_len -= n;
+    if (c->pouring_len > 0)
+        return;
+    c->pouring = NULL;
+    call_eof(c);
+    if (c->on_credit)
+        c->on_credit(c);
+}
+
+static void on_credit(struct chan *c UNUSED, struct chan_stream *s)
 {
     struct call *call = chan_stream_owner(s);
 
-    (void)c;
-    if (call && call->on_credit)
+    if (call && call->pouring)
+        pour_on(call);
+    else if (call && call->on_credit)
         call->on_credit(call);
 }
 
-static void on_end(struct chan *c, struct chan_stream *s, int status, const char *message,
+static void on_end(struct chan *c UNUSED, struct chan_stream *s, int status, const char *message,
                    const void *result, size_t len)
 {
     struct call *call = chan_stream_owner(s);
 
-    (void)c;
     if (!call)
         return;
     list_remove(&call->in_link);
@@ -239,6 +256,29 @@ void call_eof(struct call *c)
         return;
     chan_eof(c->via->chan, c->stream);
     watch(c->via);
+}
+
+void call_pour(struct call *c, const void *p, size_t len)
+{
+    c->pouring = p ? p : "";
+    c->pouring_len = len;
+    pour_on(c);
+}
+
+int call_write_file(struct call *c, struct sandbox *b, const char *user, const char *path,
+                    const void *p, size_t len, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
+
+    wire_put_str(&request, user);
+    wire_put_str(&request, path);
+    wire_put_u32(&request, 0644);
+    wire_put_u32(&request, FILE_PARENTS);
+    wire_put_u32(&request, 0); /* no metadata */
+    int r = call_begin(c, b, OP_FILE_WRITE, &request, e);
+    if (r == 0)
+        call_pour(c, p, len);
+    return r;
 }
 
 void call_control(struct call *c, enum chan_control what, const void *p, size_t len)

@@ -41,13 +41,12 @@ static void finish(struct sample *s, bool ok)
     free(s);
 }
 
-static void on_disk(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_disk(struct call *c, int status, const char *message UNUSED, const void *result,
+                    size_t len)
 {
     struct sample *s = c->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
-    (void)message;
-    wire_reader_init(&r, result, len);
     s->m.disk_total = wire_get_u64(&r);
     s->m.disk_used = wire_get_u64(&r);
     finish(s, status == 0 && wire_done(&r));
@@ -94,14 +93,14 @@ static void tell_limits(struct sandbox *b, const struct order_stats *now)
                more_than(&m->pids_hits, now->pids_hits));
 }
 
-static void on_stats(void *arg, const struct order_answer *a, int fd)
+static void on_stats(void *arg, const struct warden_answer *w)
 {
+    const struct order_answer *a = w->a;
     struct sample *s = arg;
     struct sandbox_metrics *m = &s->sandbox->metrics;
     uint64_t now = clock_ns();
 
-    close_p(&fd);
-    if (a->code < 0) {
+    if (w->r < 0) {
         finish(s, false);
         return;
     }
@@ -124,10 +123,9 @@ static void on_stats(void *arg, const struct order_answer *a, int fd)
 void sandbox_metrics_sample(struct sandbox *b, void (*done)(void *arg, const struct metric *m),
                             void *arg)
 {
-    struct sample *s = xcalloc(1, sizeof(*s));
     struct order o = {.op = ORDER_STATS};
+    struct sample *s = NEW(struct sample, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
 
-    *s = (struct sample){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     b->metrics.sampling = true;
     memcpy(o.id, b->id, sizeof(o.id));
     warden_order(b->front, &o, -1, on_stats, s);

@@ -93,7 +93,7 @@ void operation_place(const char *conversation, const char *path)
 
 /* ---- whose fault ----------------------------------------------------------------------------- */
 
-enum fault fault_of(const struct sg_error *e)
+static enum fault fault_of(const struct sg_error *e)
 {
     switch (e->kind) {
     case SG_ERR_INVALID:

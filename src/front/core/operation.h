@@ -92,5 +92,3 @@ void operation_egress(struct front *f, const struct egress_news *n);
  * is sanitised here, even if it was before. */
 void operation_content(struct operation *d, struct front *f, enum span_key key, const char *text,
                        size_t len);
-
-enum fault fault_of(const struct sg_error *e);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/uv/handle.h"
 #include "front/core/guard.h"
 #include "front/telemetry/figures.h"
 
@@ -37,8 +38,7 @@ int output_filter_set_patterns(struct front *f, const char *patterns, struct sg_
     int r = sanitiser_new(patterns, &s, e);
     if (r < 0)
         return err_wrap(e, r, "sanitise_patterns");
-    p = xcalloc(1, sizeof(*p));
-    *p = (struct output_filter_patterns){.sanitiser = s, .refs = 1, .text = xstrdup(patterns)};
+    p = NEW(struct output_filter_patterns, .sanitiser = s, .refs = 1, .text = xstrdup(patterns));
     patterns_unref(f->patterns);
     f->patterns = p;
     return 0;
@@ -154,10 +154,10 @@ void output_filter_put_counts(const struct output_filter *o, struct json *j)
 
 static void record(const struct output_filter *o)
 {
-    AUTO(strbuf_done) struct strbuf detail = {0}, payload = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf detail = strbuf_upto(DETAIL_MAX);
+    AUTO(strbuf_done) struct strbuf payload = strbuf_upto(2 * DETAIL_MAX);
+    struct json j = {.out = &payload};
 
-    strbuf_init(&detail, DETAIL_MAX);
     for (unsigned k = 0; k < SANITISE_KINDS; k++)
         if (found(o, k)) {
             const char *kind = sanitiser_kind_name(o->patterns->sanitiser, k);
@@ -166,8 +166,6 @@ static void record(const struct output_filter *o)
                         (unsigned long long)found(o, k));
             figure_add(FIG_SANITISED, kind, (double)found(o, k));
         }
-    strbuf_init(&payload, 2 * DETAIL_MAX);
-    jw_init(&j, &payload);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "kind"), "sanitise");
     jw_string(jw_key(&j, "verdict"), o->mode == SANITISE_ENFORCE ? "deny" : "report");
@@ -176,19 +174,13 @@ static void record(const struct output_filter *o)
     guard_ask(o->front, ASK_RECORD, o->tenant, o->sandbox_id, payload.buf, payload.len, NULL, NULL);
 }
 
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
 void output_filter_free(struct output_filter *o)
 {
     if (!o)
         return;
     if (output_filter_found(o))
         record(o);
-    if (o->timer)
-        uv_close((uv_handle_t *)o->timer, on_timer_closed);
+    alarm_drop(&o->timer);
     for (size_t i = 0; i < OUTPUT_FILTER_STREAMS_; i++)
         sanitise_stream_free(o->streams[i]);
     strbuf_done(&o->out);
@@ -208,11 +200,8 @@ static void watch(struct output_filter *o, bool holds)
 {
     if (!o->on_quiet || (!holds && !o->timer))
         return;
-    if (!o->timer) {
-        o->timer = xcalloc(1, sizeof(*o->timer));
-        uv_timer_init(o->front->loop, o->timer);
-        o->timer->data = o;
-    }
+    if (!o->timer)
+        o->timer = alarm_new(o->front->loop, o);
     if (holds)
         uv_timer_start(o->timer, on_timer, OUTPUT_FILTER_QUIET_MS, 0);
     else
@@ -259,9 +248,8 @@ void output_filter_clean(struct output_filter *o, struct strbuf *text)
 
 void output_filter_stored_message(struct front *f, const char *text, char *ret, size_t cap)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(cap);
 
-    strbuf_init(&out, cap);
     if (f->patterns)
         sanitise_text(f->patterns->sanitiser, SANITISE_ENFORCE, text, strlen(text), &out, NULL);
     snprintf(ret, cap, "%s", f->patterns ? out.buf : text);

@@ -42,14 +42,14 @@ static void on_close(struct http_req *req)
     free(a);
 }
 
-static void on_told(void *arg, const struct order_answer *a, int fd)
+static void on_told(void *arg UNUSED, const struct warden_answer *w)
 {
     struct asking *first;
 
-    (void)arg, (void)fd;
     ready.asked = false;
     ready.told_ns = clock_ns();
-    ready.r = warden_error(a, &ready.e);
+    ready.r = w->r;
+    ready.e = w->e;
     while ((first = LIST_FIRST(struct asking, &ready.waiting, link))) {
         struct http_req *req = first->req;
 

@@ -23,7 +23,6 @@ struct running {
     size_t context, cell; /* the cell that runs now: indices */
     struct call call;
     struct cell_history_sum sum;
-    size_t sent;
     uint64_t until_ns;
     void (*done)(void *arg, int r, const struct sg_error *e);
     void *arg;
@@ -115,29 +114,6 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
     call_consumed(call, len);
 }
 
-static void send_code(struct running *r)
-{
-    const json_t *code = json_object_get(cell_now(r), "code");
-    size_t n = call_credit(&r->call), left = json_string_length(code) - r->sent;
-
-    n = n < left ? n : left;
-    if (n > 0)
-        call_send(&r->call, CHAN_STDIN, json_string_value(code) + r->sent, n);
-    r->sent += n;
-    if (n == left) {
-        r->sent = SIZE_MAX;
-        call_eof(&r->call);
-    }
-}
-
-static void on_credit(struct call *call)
-{
-    struct running *r = call->owner;
-
-    if (r->sent != SIZE_MAX)
-        send_code(r);
-}
-
 static void compare(struct running *r)
 {
     enum sanitise_mode mode = output_filter_mode_of(r->sandbox->front, r->sandbox->spec.tenant,
@@ -157,10 +133,9 @@ static void on_end(struct call *call, int status, const char *message, const voi
                    size_t len)
 {
     struct running *r = call->owner;
-    struct wire_reader w;
+    struct wire_reader w = wire_reader_of(result, len);
     struct sg_error e = {0};
 
-    wire_reader_init(&w, result, len);
     uint32_t how = wire_get_u32(&w);
     wire_get_u32(&w); /* skips the exit code */
     uint32_t timed_out = wire_get_u32(&w);
@@ -198,22 +173,17 @@ static uint64_t limit_ms(const struct running *r)
 
 static void run_cell(struct running *r)
 {
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(OPS_OPEN_MAX);
+    const json_t *code = json_object_get(cell_now(r), "code");
     struct sg_error e = {0};
     int res;
 
-    strbuf_init(&q, OPS_OPEN_MAX);
     wire_put_str(&q, json_string_value(json_object_get(context_now(r), "context")));
     wire_put_str(&q, "");
     wire_put_u64(&q, limit_ms(r));
     identity_put_envs(r->sandbox, NULL, NULL, &q);
     envs_put(json_object_get(cell_now(r), "envs"), &q);
-    r->sent = 0;
-    r->call = (struct call){.owner = r,
-                            .uncounted = true,
-                            .on_data = on_data,
-                            .on_credit = on_credit,
-                            .on_end = on_end};
+    r->call = (struct call){.owner = r, .uncounted = true, .on_data = on_data, .on_end = on_end};
     cell_history_sum_init(&r->sum);
     res = call_begin(&r->call, r->sandbox, OP_KERNEL_EXECUTE, &q, &e);
     if (res < 0) {
@@ -221,7 +191,7 @@ static void run_cell(struct running *r)
         finish(r, res, &e);
         return;
     }
-    send_code(r);
+    call_pour(&r->call, json_string_value(code), json_string_length(code));
 }
 
 static void next(struct running *r)
@@ -256,14 +226,11 @@ static void say_unrecorded(const json_t *contexts, json_t *report)
 void replay_run(struct sandbox *b, struct checkpoint *c, json_t *report,
                 void (*done)(void *arg, int r, const struct sg_error *e), void *arg)
 {
-    struct running *r = xcalloc(1, sizeof(*r));
+    struct running *r =
+        NEW(struct running, .sandbox = sandbox_ref(b), .from = checkpoint_ref(c),
+            .report = json_incref(report), .until_ns = clock_ns() + REPLAY_MS * 1000000ull,
+            .done = done, .arg = arg);
 
-    *r = (struct running){.sandbox = sandbox_ref(b),
-                          .from = checkpoint_ref(c),
-                          .report = json_incref(report),
-                          .until_ns = clock_ns() + REPLAY_MS * 1000000ull,
-                          .done = done,
-                          .arg = arg};
     say_unrecorded(c->contexts, report);
     next(r);
 }

@@ -35,16 +35,14 @@ void reply_put_fault(struct http_req *req, struct json *j, int status, const cha
 
 void reply_error(struct http_req *req, int status, const char *fmt, ...)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ERROR_MAX);
     char message[1024];
-    struct json j;
+    struct json j = {.out = &out};
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
-    strbuf_init(&out, ERROR_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_i64(jw_key(&j, "code"), status);
     jw_bytes(jw_key(&j, "message"), message, strlen(message));
@@ -144,12 +142,11 @@ void reply_no_sandbox(struct http_req *req, const char *tenant, const char *id)
 
 void reply_add_location(struct http_req *req, const char *url)
 {
-    AUTO(strbuf_done) struct strbuf location = {0};
+    AUTO(strbuf_done) struct strbuf location = strbuf_upto(LOCATION_MAX);
     size_t len = strlen(url);
 
     while (len > 0 && url[len - 1] == '/')
         len--;
-    strbuf_init(&location, LOCATION_MAX);
     strbuf_add(&location, url, len);
     /* Path and query, not the request's target: that may be a whole URL. */
     strbuf_addstr(&location, req->path);
@@ -167,15 +164,13 @@ void reply_elsewhere(struct http_req *req, const char *url)
 /* Answers "not found": E2B's clients go by the status, people by the message. */
 static void put_not_found(struct http_req *req, const char *id, const struct sandbox_end *end)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ERROR_MAX);
     bool news = end && sandbox_end_is_news(end);
     char message[64 + SANDBOX_END_DETAIL];
-    struct json j;
+    struct json j = {.out = &out};
 
     snprintf(message, sizeof(message), "The sandbox was not found%s%s",
              news ? ": it has ended: " : "", news ? sandbox_end_text(end) : "");
-    strbuf_init(&out, ERROR_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_bytes(jw_key(&j, "sandboxId"), id, strnlen(id, 64));
     jw_string(jw_key(&j, "message"), message);
@@ -226,8 +221,7 @@ int body_weight_check(const char *body, size_t len, struct sg_error *e)
     struct json_weight w = json_weigh(body, len);
 
     if (w.depth > JSON_BODY_DEPTH)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "nested more than %d levels deep",
-                       JSON_BODY_DEPTH);
+        return err_invalid(e, "nested more than %d levels deep", JSON_BODY_DEPTH);
     if (w.values > JSON_BODY_VALUES)
         return err_set(e, SG_ERR_INVALID, -E2BIG,
                        "more than %u values, of which an object or array counts as %d",
@@ -236,11 +230,10 @@ int body_weight_check(const char *body, size_t len, struct sg_error *e)
 }
 
 /* Parses a body; a long one on a thread. */
-static void *make_json(const void *schema, const char *body, size_t len)
+static void *make_json(const void *schema UNUSED, const char *body, size_t len)
 {
     struct json_made *m = xcalloc(1, sizeof(*m));
 
-    (void)schema;
     m->empty = len == 0;
     if (m->empty)
         m->value = json_object();

@@ -101,10 +101,11 @@ static int check_list(const json_t *metadata, const char *key, size_t max,
             return err_set(e, SG_ERR_INVALID, -E2BIG, "Invalid metadata: '%s' has more than %d",
                            key, LIST_MAX);
         if (!right(entry))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "Invalid metadata: '%s' is a list of %s with commas between; '%s' is "
-                           "none",
-                           key, what, entry);
+            return err_invalid(
+                e,
+                "Invalid metadata: '%s' is a list of %s with commas between; '%s' is "
+                "none",
+                key, what, entry);
     }
     return 0;
 }

@@ -28,7 +28,7 @@ static int refuse(struct gathering *g, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
-    return err_set(g->e, SG_ERR_INVALID, -EINVAL, "%s", message);
+    return err_invalid(g->e, "%s", message);
 }
 
 /* ---- one secret ------------------------------------------------------------------------------ */

@@ -86,9 +86,8 @@ static void enter(struct sandbox *b)
     b->usage.told = *all;
 }
 
-static bool gather_one(struct sandbox *b, void *arg)
+static bool gather_one(struct sandbox *b, void *arg UNUSED)
 {
-    (void)arg;
     enter(b);
     return true;
 }

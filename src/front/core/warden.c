@@ -22,11 +22,25 @@ static struct order_answer *terminate_texts(struct order_answer *a)
     return a;
 }
 
+static int error_of(const struct order_answer *a, struct sg_error *e)
+{
+    enum sg_error_kind kind = SG_ERR_INTERNAL;
+
+    if (a->code >= 0)
+        return 0;
+    if (a->error_kind > SG_ERR_NONE && a->error_kind < SG_ERR_MAX_)
+        kind = (enum sg_error_kind)a->error_kind;
+    return err_set(e, kind, a->code, "%s", a->message);
+}
+
 static int on_answer(const struct ipc_call *c, struct ipc_in *in)
 {
     /* When the warden is gone, the front ends, and nobody needs an answer. */
-    if (in->r == 0 && c->done)
-        ((warden_done)c->done)(c->arg, terminate_texts(in->m), steal_fd(&in->fds.at[0]));
+    if (in->r < 0 || !c->done)
+        return 0;
+    struct warden_answer w = {.a = terminate_texts(in->m), .fd = &in->fds.at[0]};
+    w.r = error_of(w.a, &w.e);
+    ((warden_done)c->done)(c->arg, &w);
     return 0;
 }
 
@@ -94,15 +108,4 @@ void warden_open(struct front *f, int sock, const struct warden_handlers *h)
     f->warden = w;
     ipc_uv_init(&w->ipc, f->loop, &link_kind);
     ipc_link_open(&w->ipc.link, sock);
-}
-
-int warden_error(const struct order_answer *a, struct sg_error *e)
-{
-    enum sg_error_kind kind = SG_ERR_INTERNAL;
-
-    if (a->code >= 0)
-        return 0;
-    if (a->error_kind > SG_ERR_NONE && a->error_kind < SG_ERR_MAX_)
-        kind = (enum sg_error_kind)a->error_kind;
-    return err_set(e, kind, a->code, "%s", a->message);
 }

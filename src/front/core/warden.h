@@ -4,8 +4,13 @@
 #include "front/core/front.h"
 #include "wire/warden.h"
 
-/* fd: the descriptor that came with the answer, or -1; the callee takes it over. */
-typedef void (*warden_done)(void *arg, const struct order_answer *a, int fd);
+struct warden_answer {
+    const struct order_answer *a;
+    int r;             /* 0, or the order has failed, */
+    struct sg_error e; /* ... with this error */
+    int *fd;           /* the descriptor that came with it, or -1; closed unless it is taken out */
+};
+typedef void (*warden_done)(void *arg, const struct warden_answer *w);
 
 /* Handlers for messages that the warden sends without being asked. They take the descriptors
  * over. */
@@ -18,10 +23,9 @@ struct warden_handlers {
 
 /* Takes over the socket. */
 void warden_open(struct front *f, int sock, const struct warden_handlers *h);
-/* Sends an order; magic and seq are filled in. fd (or -1) is sent along and then closed. */
+/* Sends an order; magic and seq are filled in. fd (or -1) is sent along and then closed. done may be
+ * NULL. */
 void warden_order(struct front *f, struct order *o, int fd, warden_done done, void *arg);
 /* The same with two descriptors, such as a note and a policy document. */
 void warden_order_two(struct front *f, struct order *o, int fd, int second, warden_done done,
                       void *arg);
-/* Sets e from an answer and returns its error, or 0. */
-int warden_error(const struct order_answer *a, struct sg_error *e);

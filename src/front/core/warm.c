@@ -4,9 +4,9 @@
 #include "front/core/call.h"
 #include "front/core/identity.h"
 
-static void on_warm(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_warm(struct call *c, int status, const char *message, const void *result UNUSED,
+                    size_t len UNUSED)
 {
-    (void)result, (void)len;
     if (status > 0)
         sandbox_log_add(&c->sandbox->log, LOG_WARN, FAULT_INFRASTRUCTURE, 0,
                         "No kernel was started: %s", message);
@@ -17,9 +17,8 @@ static void on_warm(struct call *c, int status, const char *message, const void 
 void sandbox_warm_kernel(struct sandbox *b)
 {
     struct call *c = xcalloc(1, sizeof(*c));
-    AUTO(strbuf_done) struct strbuf q = {0};
+    AUTO(strbuf_done) struct strbuf q = strbuf_upto(OPS_OPEN_MAX);
 
-    strbuf_init(&q, OPS_OPEN_MAX);
     wire_put_str(&q, "python");
     identity_put_envs(b, NULL, NULL, &q);
     c->on_end = on_warm;

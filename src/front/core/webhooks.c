@@ -337,15 +337,13 @@ static void go_on(void)
         changed();
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_timer(uv_timer_t *timer UNUSED)
 {
-    (void)timer;
     go_on();
 }
 
-static void on_event(struct event_watch *w, const struct event *e)
+static void on_event(struct event_watch *w UNUSED, const struct event *e UNUSED)
 {
-    (void)w, (void)e;
     /* Sent from the loop, not in the middle of the operation that the event is about. */
     if (hooks.on)
         wake_at(0);

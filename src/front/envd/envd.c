@@ -11,11 +11,9 @@
 
 static void reply_internal_path(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, 4096);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "message"), "this path cannot be reached from outside");
     jw_string(jw_key(&j, "path"), req->path);
@@ -25,9 +23,8 @@ static void reply_internal_path(struct http_req *req)
     reply_json(req, 404, &out);
 }
 
-static void files_compose(struct sandbox *b, struct http_req *req)
+static void files_compose(struct sandbox *b UNUSED, struct http_req *req)
 {
-    (void)b;
     reply_error(req, 501, "files cannot be composed yet: write the whole file with POST /files");
 }
 

@@ -67,9 +67,8 @@ static void reply_no_range(struct download *d, uint64_t size)
 static void start(struct download *d, uint64_t first, uint64_t len, uint64_t size)
 {
     bool part = d->range.kind != RANGE_NONE && size > 0;
-    AUTO(strbuf_done) struct strbuf name = {0};
+    AUTO(strbuf_done) struct strbuf name = strbuf_upto(2048);
 
-    strbuf_init(&name, 2048);
     disposition_write(&name, d->path);
     http_add_header(d->req, "Content-Disposition", name.buf);
     http_add_header(d->req, "Accept-Ranges", "bytes");
@@ -89,9 +88,8 @@ static void start(struct download *d, uint64_t first, uint64_t len, uint64_t siz
 /* The size in an entry, or -1. */
 static int64_t size_of(const void *p, size_t len)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
 
-    wire_reader_init(&r, p, len);
     json_t *entry = entry_read(&r);
     int64_t size = entry ? json_integer_value(json_object_get(entry, "size")) : -1;
     json_decref(entry);
@@ -122,11 +120,10 @@ static void on_entry(struct call *c, uint8_t what, const void *p, size_t len)
         start(d, first, wanted, (uint64_t)size);
 }
 
-static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
+static void on_data(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
     struct download *d = c->owner;
 
-    (void)sub;
     if (len > d->left) {
         call_cancel(c); /* more bytes than announced: no honest agent does that */
         http_abort(d->req);
@@ -141,11 +138,11 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
 
 static void begin(struct download *d);
 
-static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_end(struct call *c, int status, const char *message, const void *result UNUSED,
+                   size_t len UNUSED)
 {
     struct download *d = c->owner;
 
-    (void)result, (void)len;
     if (d->sizing && status == 0) {
         d->sizing = false;
         begin(d);
@@ -162,13 +159,12 @@ static void begin(struct download *d)
 {
     const struct range *range = &d->range;
     uint64_t first = d->sizing ? UINT64_MAX : range->first, len = 0; /* 0: to the end */
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct sg_error e = {0};
 
     if (range->kind == RANGE_FROM && range->last != UINT64_MAX)
         len = range->last - range->first + 1;
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, d->target.user);
     wire_put_str(&request, d->path);
     wire_put_u64(&request, first);

@@ -95,21 +95,19 @@ static int on_part(void *arg, const char *name, const char *filename, struct sg_
     if (!u->wanted)
         return 0;
     if (given[0] == '\0')
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "a part has no file name, and the query has no path");
+        return err_invalid(e, "a part has no file name, and the query has no path");
     if (!files_resolve(u->req, u->target.user, given, path)) {
         u->answered = true;
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the path is not valid");
+        return err_invalid(e, "the path is not valid");
     }
     sink_begin(&u->sink, path);
     return u->answered ? err_set(e, SG_ERR_INVALID, -ECANCELED, "answered") : 0;
 }
 
-static int on_part_data(void *arg, const char *data, size_t len, struct sg_error *e)
+static int on_part_data(void *arg, const char *data, size_t len, struct sg_error *e UNUSED)
 {
     struct upload *u = arg;
 
-    (void)e;
     if (!u->wanted)
         return 0;
     u->stray -= len;
@@ -117,11 +115,10 @@ static int on_part_data(void *arg, const char *data, size_t len, struct sg_error
     return 0;
 }
 
-static int on_part_end(void *arg, struct sg_error *e)
+static int on_part_end(void *arg, struct sg_error *e UNUSED)
 {
     struct upload *u = arg;
 
-    (void)e;
     if (u->wanted)
         sink_end(&u->sink);
     return 0;
@@ -327,12 +324,11 @@ static bool begin_body(struct upload *u)
 
 void envd_files_post(struct sandbox *b, struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf metadata = {0};
+    AUTO(strbuf_done) struct strbuf metadata = strbuf_upto(16u * 1024 + 32 * req->n_headers);
     struct files_target target;
     struct sg_error e = {0};
     bool packed;
 
-    strbuf_init(&metadata, 16u * 1024 + 32 * req->n_headers);
     if (!files_admit(b, req, FILES_WRITE, &target) || !read_encoding(req, &packed))
         return;
     if (metadata_from_headers(req->headers, req->n_headers, &metadata, &e) < 0) {
@@ -340,8 +336,8 @@ void envd_files_post(struct sandbox *b, struct http_req *req)
         return;
     }
 
-    struct upload *u = xcalloc(1, sizeof(*u));
-    *u = (struct upload){.req = req, .sandbox = sandbox_ref(b), .target = target, .packed = packed};
+    struct upload *u = NEW(struct upload, .req = req, .sandbox = sandbox_ref(b), .target = target,
+                           .packed = packed);
     u->metadata = metadata;
     metadata = (struct strbuf){0};
     strbuf_init(&u->held, HELD_MAX);

@@ -174,33 +174,30 @@ static bool came_before(const struct http_header *headers, size_t i)
 int metadata_from_headers(const struct http_header *headers, size_t n, struct strbuf *ret,
                           struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf pairs = {0};
+    AUTO(strbuf_done) struct strbuf pairs = strbuf_upto(4 * FILE_META_MAX + n * 16);
     size_t total = 0;
     uint32_t count = 0;
 
-    strbuf_init(&pairs, 4 * FILE_META_MAX + n * 16);
     for (size_t i = 0; i < n; i++) {
         const char *key = headers[i].name + strlen(METADATA_HEADER);
         if (strncmp(headers[i].name, METADATA_HEADER, strlen(METADATA_HEADER)) != 0 ||
             came_before(headers, i))
             continue;
         if (!key_valid(key))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "invalid metadata: key '%.64s' has other characters than a-z, 0-9, "
-                           "'.', '_' and '-'",
-                           key);
+            return err_invalid(e,
+                               "invalid metadata: key '%.64s' has other characters than a-z, 0-9, "
+                               "'.', '_' and '-'",
+                               key);
         if (strlen(key) > FILE_META_KEY_MAX)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "invalid metadata: key '%.64s...' exceeds %d bytes", key,
-                           FILE_META_KEY_MAX);
+            return err_invalid(e, "invalid metadata: key '%.64s...' exceeds %d bytes", key,
+                               FILE_META_KEY_MAX);
         if (!printable(headers[i].value))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "invalid metadata: the value for key '%.64s' is not printable ASCII",
-                           key);
+            return err_invalid(
+                e, "invalid metadata: the value for key '%.64s' is not printable ASCII", key);
         total += strlen(FILE_XATTR_PREFIX) + strlen(key) + strlen(headers[i].value);
         if (total > FILE_META_MAX)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "invalid metadata: the total size exceeds %d bytes", FILE_META_MAX);
+            return err_invalid(e, "invalid metadata: the total size exceeds %d bytes",
+                               FILE_META_MAX);
         wire_put_str(&pairs, key);
         wire_put_str(&pairs, headers[i].value);
         count++;

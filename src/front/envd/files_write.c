@@ -70,9 +70,8 @@ static bool pump(struct sink *s);
 static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
 {
     struct sink *s = c->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
-    wire_reader_init(&r, result, len);
     if (status != 0) {
         fail(s, status, message);
         return;

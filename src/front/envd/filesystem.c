@@ -12,10 +12,9 @@
 
 static void reply_entry(struct task *t, const void *result, size_t len)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
     json_t *entry;
 
-    wire_reader_init(&r, result, len);
     entry = entry_read(&r);
     if (entry)
         rpc_reply(t->rpc, json_pack("{s:o}", "entry", entry));
@@ -33,10 +32,9 @@ static void stat_failed(struct task *t, int status, const char *message)
 
 static void stat_path(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct task *t = task_new(c, sizeof(*t));
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     t->done = reply_entry;
     t->failed = stat_failed;
     if (task_target(t, rpc_str(message, "path"), &request))
@@ -56,10 +54,9 @@ static void make_dir_failed(struct task *t, int status, const char *message)
 
 static void make_dir(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct task *t = task_new(c, sizeof(*t));
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     t->done = reply_entry;
     t->failed = make_dir_failed;
     if (!task_target(t, rpc_str(message, "path"), &request))
@@ -71,11 +68,10 @@ static void make_dir(struct rpc_call *c, json_t *message)
 
 static void move(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(3 * OPS_PATH_MAX);
     struct task *t = task_new(c, sizeof(*t));
     char destination[OPS_PATH_MAX];
 
-    strbuf_init(&request, 3 * OPS_PATH_MAX);
     t->done = reply_entry;
     if (!task_target(t, rpc_str(message, "source"), &request) ||
         !service_path(c, t->user, rpc_str(message, "destination"), destination))
@@ -85,9 +81,8 @@ static void move(struct rpc_call *c, json_t *message)
     task_begin(t, OP_FILE_MOVE, &request);
 }
 
-static void removed(struct task *t, const void *result, size_t len)
+static void removed(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
-    (void)result, (void)len;
     rpc_reply(t->rpc, NULL);
 }
 
@@ -102,10 +97,9 @@ static void remove_failed(struct task *t, int status, const char *message)
 
 static void remove_path(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct task *t = task_new(c, sizeof(*t));
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     t->done = removed;
     t->failed = remove_failed;
     if (!task_target(t, rpc_str(message, "path"), &request))
@@ -133,12 +127,11 @@ static void list_release(struct task *t)
 static void list_event(struct call *call, uint8_t what, const void *p, size_t len)
 {
     struct listing *l = call->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
     json_t *entry;
 
     if (what != EVENT_ENTRY)
         return;
-    wire_reader_init(&r, p, len);
     entry = entry_read(&r);
     if (!entry) {
         service_nonsense(l->task.rpc);
@@ -154,12 +147,11 @@ static void list_event(struct call *call, uint8_t what, const void *p, size_t le
                  "there are too many entries in %s: list a smaller depth", l->task.path);
 }
 
-static void list_done(struct task *t, const void *result, size_t len)
+static void list_done(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
     struct listing *l = CONTAINER_OF(t, struct listing, task);
     struct strbuf out;
 
-    (void)result, (void)len;
     rpc_list_end(&l->list);
     out = l->out; /* the answer outlives the task */
     strbuf_init(&l->out, 0);
@@ -181,11 +173,10 @@ static void list_failed(struct task *t, int status, const char *message)
 
 static void list_dir(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct listing *l = task_new(c, sizeof(*l));
     uint32_t depth = rpc_u32(message, "depth");
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     strbuf_init(&l->out, RPC_REPLY_MAX);
     rpc_list_begin(&l->list, &list_dir_response, c->codec, &l->out);
     l->task.release = list_release;

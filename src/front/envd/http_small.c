@@ -5,9 +5,8 @@
 
 #define ENVS_MAX (2u * 1024 * 1024)
 
-void envd_health(struct sandbox *b, struct http_req *req)
+void envd_health(struct sandbox *b UNUSED, struct http_req *req)
 {
-    (void)b;
     http_add_header(req, "Cache-Control", "no-store");
     reply_empty(req, 204);
 }
@@ -34,9 +33,8 @@ static void write_metric(struct strbuf *out, const struct sandbox *b, const stru
 {
     uint64_t cpus = cpu_count(b);
     float pct = (m->cpu_pct > 0 ? m->cpu_pct : 0) / (float)(cpus ? cpus : 1);
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_i64(jw_key(&j, "ts"), m->ms / 1000);
     jw_u64(jw_key(&j, "cpu_count"), cpus);
@@ -61,10 +59,9 @@ static void write_metric(struct strbuf *out, const struct sandbox *b, const stru
 
 static void on_sample(void *arg, const struct metric *m)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
     struct waiting *w = arg;
 
-    strbuf_init(&out, 4096);
     if (w->req) {
         w->req->on_close = NULL;
         if (m) {
@@ -81,9 +78,8 @@ static void on_sample(void *arg, const struct metric *m)
 
 void envd_metrics(struct sandbox *b, struct http_req *req)
 {
-    struct waiting *w = xcalloc(1, sizeof(*w));
+    struct waiting *w = NEW(struct waiting, .req = req, .sandbox = sandbox_ref(b));
 
-    *w = (struct waiting){.req = req, .sandbox = sandbox_ref(b)};
     req->owner = w;
     req->on_close = on_close;
     sandbox_metrics_sample(b, on_sample, w);
@@ -96,13 +92,11 @@ void envd_envs(struct sandbox *b, struct http_req *req)
     } ours[] = {{"E2B_SANDBOX", "true"},
                 {"E2B_SANDBOX_ID", b->id},
                 {"E2B_TEMPLATE_ID", b->spec.template_id}};
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ENVS_MAX);
     const char *key;
     json_t *value;
-    struct json j;
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ENVS_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
         if (json_object_get(b->spec.envs, ours[i].name))

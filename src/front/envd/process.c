@@ -34,18 +34,16 @@ bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *reques
 
 /* ---- SendSignal, Update ---------------------------------------------------------------------- */
 
-static void reply_empty_message(struct task *t, const void *result, size_t len)
+static void reply_empty_message(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
-    (void)result, (void)len;
     rpc_reply(t->rpc, NULL);
 }
 
 static void send_signal(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(4096);
     uint32_t number = rpc_u32(message, "signal");
 
-    strbuf_init(&request, 4096);
     if (!process_selector(c, message, &request))
         return;
     if (number != 9 && number != 15) {
@@ -69,10 +67,9 @@ static void resize_failed(struct task *t, int status, const char *message)
 
 static void update(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(4096);
     json_t *pty = json_object_get(message, "pty"), *size = json_object_get(pty, "size");
 
-    strbuf_init(&request, 4096);
     if (!process_selector(c, message, &request))
         return;
     if (!pty) {
@@ -99,11 +96,10 @@ static void list_release(struct task *t)
     strbuf_done(&CONTAINER_OF(t, struct listing, task)->data);
 }
 
-static void list_data(struct call *call, uint8_t sub, const void *p, size_t len)
+static void list_data(struct call *call, uint8_t sub UNUSED, const void *p, size_t len)
 {
     struct listing *l = call->owner;
 
-    (void)sub;
     strbuf_add(&l->data, p, len);
     if (l->data.truncated)
         rpc_fail(l->task.rpc, RPC_RESOURCE_EXHAUSTED,
@@ -140,17 +136,15 @@ static json_t *read_process(struct wire_reader *r)
     return info;
 }
 
-static void list_done(struct task *t, const void *result, size_t len)
+static void list_done(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
     struct listing *l = CONTAINER_OF(t, struct listing, task);
     struct strbuf out;
     struct rpc_list list;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(l->data.buf, l->data.len);
 
-    (void)result, (void)len;
     strbuf_init(&out, RPC_REPLY_MAX);
     rpc_list_begin(&list, &list_response, t->rpc->codec, &out);
-    wire_reader_init(&r, l->data.buf, l->data.len);
     while (!wire_done(&r)) {
         json_t *info = read_process(&r);
         if (!info) {
@@ -165,11 +159,10 @@ static void list_done(struct task *t, const void *result, size_t len)
     rpc_reply_encoded(t->rpc, &out);
 }
 
-static void list(struct rpc_call *c, json_t *message)
+static void list(struct rpc_call *c, json_t *message UNUSED)
 {
     struct listing *l = task_new(c, sizeof(*l));
 
-    (void)message;
     strbuf_init(&l->data, LIST_MAX);
     l->task.release = list_release;
     l->task.done = list_done;

@@ -22,9 +22,8 @@ static void release(struct task *t)
     strbuf_done(&in->request);
 }
 
-static void done(struct task *t, const void *result, size_t len)
+static void done(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
-    (void)result, (void)len;
     rpc_reply(t->rpc, NULL);
 }
 

@@ -50,9 +50,8 @@ static void stream_free(struct stream *s)
 
 static void drop_output(struct stream *s, uint32_t channel)
 {
-    AUTO(strbuf_done) struct strbuf which = {0};
+    AUTO(strbuf_done) struct strbuf which = strbuf_upto(16);
 
-    strbuf_init(&which, 16);
     wire_put_u32(&which, channel);
     call_control(&s->call, CONTROL_DISCARD, which.buf, which.len);
 }
@@ -91,9 +90,8 @@ static json_t *event(const char *kind, json_t *value)
 static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
 {
     struct stream *s = call->owner;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
 
-    wire_reader_init(&r, p, len);
     uint32_t pid = wire_get_u32(&r), tty = wire_get_u32(&r);
     if (what != EVENT_STARTED || s->started || !s->rpc || !wire_done(&r))
         return;
@@ -174,9 +172,8 @@ struct ending {
 
 static bool read_ending(const void *result, size_t len, struct ending *ret)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
-    wire_reader_init(&r, result, len);
     ret->killed = wire_get_u32(&r) == PROC_KILLED;
     ret->code = wire_get_u32(&r);
     for (int i = 0; i < 4; i++)
@@ -229,12 +226,11 @@ static void ended(struct stream *s, const struct ending *ending)
 
 /* A start failed with ENOENT, which is about the program or about its directory. This is the answer
  * of a second call that looked whether the directory exists. */
-static void cwd_looked_at(struct call *call, int status, const char *message, const void *result,
-                          size_t len)
+static void cwd_looked_at(struct call *call, int status, const char *message UNUSED,
+                          const void *result UNUSED, size_t len UNUSED)
 {
     struct stream *s = call->owner;
 
-    (void)message, (void)result, (void)len;
     if (status == CALL_GONE)
         service_gone(s->rpc);
     else if (status == ENOENT)
@@ -246,9 +242,8 @@ static void cwd_looked_at(struct call *call, int status, const char *message, co
 
 static bool look_at_cwd(struct stream *s, const char *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     wire_put_str(&request, s->user);
     wire_put_str(&request, s->cwd);
     s->why = xstrdup(message);
@@ -324,10 +319,9 @@ static void stream_begin(struct stream *s, enum chan_op op, const struct strbuf 
 /* The command as people read it: in one line, and cut if it is long. */
 static char *command_line(json_t *config)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(COMMAND);
     json_t *args = json_object_get(config, "args");
 
-    strbuf_init(&line, COMMAND);
     strbuf_addstr(&line, rpc_str(config, "cmd"));
     for (size_t i = 0; i < json_array_size(args); i++)
         strbuf_addf(&line, " %s", json_string_value(json_array_get(args, i)));
@@ -349,7 +343,7 @@ static bool put_start(struct stream *s, json_t *message, struct strbuf *request)
 {
     json_t *config = json_object_get(message, "process"), *pty = json_object_get(message, "pty");
     json_t *input = json_object_get(message, "stdin"), *size = json_object_get(pty, "size");
-    AUTO(strbuf_done) struct strbuf note = {0};
+    AUTO(strbuf_done) struct strbuf note = strbuf_upto(OPS_NOTE_MAX);
     char cwd[OPS_PATH_MAX];
 
     if (!service_user(s->rpc, s->user) ||
@@ -358,7 +352,6 @@ static bool put_start(struct stream *s, json_t *message, struct strbuf *request)
     s->cwd = xstrdup(cwd);
     s->command = command_line(config);
     s->pty = pty != NULL;
-    strbuf_init(&note, OPS_NOTE_MAX);
     rpc_encode(&process_config, RPC_JSON, config, &note);
     wire_put_str(request, s->user);
     wire_put_str(request, cwd);
@@ -379,13 +372,12 @@ static bool put_start(struct stream *s, json_t *message, struct strbuf *request)
 
 void process_stream_start(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct stream *s = stream_new(c);
 
     s->start = true;
     operation_begin(&s->operation, OPERATION_PROCESS);
     operation_sandbox(&s->operation, s->sandbox);
-    strbuf_init(&request, OPS_OPEN_MAX);
     rpc_extend_deadline(c, DEADLINE_GRACE_MS);
     if (put_start(s, message, &request))
         stream_begin(s, OP_PROCESS_START, &request);
@@ -393,9 +385,8 @@ void process_stream_start(struct rpc_call *c, json_t *message)
 
 void process_stream_connect(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(4096);
 
-    strbuf_init(&request, 4096);
     if (process_selector(c, message, &request))
         stream_begin(stream_new(c), OP_PROCESS_ATTACH, &request);
 }

@@ -43,10 +43,9 @@ static void unknown_user(struct rpc_call *c, const char *user)
 
 bool service_user(struct rpc_call *c, char ret[OPS_NAME_MAX + 1])
 {
-    AUTO(strbuf_done) struct strbuf credentials = {0};
+    AUTO(strbuf_done) struct strbuf credentials = strbuf_upto(CREDENTIALS_MAX);
     const char *name = ENVD_DEFAULT_USER;
 
-    strbuf_init(&credentials, CREDENTIALS_MAX);
     if (basic_user(c->req, &credentials))
         name = credentials.buf;
     if (!envd_user_valid(name)) {
@@ -89,10 +88,11 @@ int envd_path(const char *user, const char *given, char ret[OPS_PATH_MAX], struc
     int r = 0;
 
     if (given[0] == '~' && given[1] != '\0' && given[1] != '/')
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "failed to expand path '%.200s' for user '%s': cannot expand user-specific "
-                       "home dir",
-                       given, user);
+        return err_invalid(
+            e,
+            "failed to expand path '%.200s' for user '%s': cannot expand user-specific "
+            "home dir",
+            given, user);
     if (given[0] == '/') {
         r = strlen(given) < sizeof(path) ? 0 : -ENAMETOOLONG;
         if (r == 0)

@@ -21,10 +21,9 @@ json_t *watch_event(const void *p, size_t len, uint32_t flags, bool *ret_lost)
                                 [WATCH_REMOVE] = EVENT_TYPE_REMOVE,
                                 [WATCH_RENAME] = EVENT_TYPE_RENAME,
                                 [WATCH_CHMOD] = EVENT_TYPE_CHMOD};
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
     json_t *event, *entry = NULL;
 
-    wire_reader_init(&r, p, len);
     uint32_t what = wire_get_u32(&r);
     const char *name = wire_get_str(&r, OPS_PATH_MAX);
     bool has_entry = (flags & FILE_ENTRIES) && wire_get_u32(&r) == 1;
@@ -94,9 +93,8 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
 }
 
 /* An agent never ends a watch by itself, so this answer makes no sense. */
-static void on_done(struct task *t, const void *result, size_t len)
+static void on_done(struct task *t, const void *result UNUSED, size_t len UNUSED)
 {
-    (void)result, (void)len;
     service_nonsense(t->rpc);
 }
 
@@ -109,10 +107,9 @@ static void on_writable(struct rpc_call *c)
 
 void watch_dir(struct rpc_call *c, json_t *message)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct watch *w = task_new(c, sizeof(*w));
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     c->req->unawaited = true; /* the client ends the stream when it has seen enough */
     w->flags = watch_flags(message);
     w->task.done = on_done;

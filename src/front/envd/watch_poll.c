@@ -123,12 +123,11 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
         take_change(w, p, len);
 }
 
-static void on_end(struct call *call, int status, const char *message, const void *result,
-                   size_t len)
+static void on_end(struct call *call, int status, const char *message, const void *result UNUSED,
+                   size_t len UNUSED)
 {
     struct watcher *w = call->owner;
 
-    (void)result, (void)len;
     if (w->by) {
         creation_over(w, status ? status : EPROTO, message);
         return;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/channel/wire.h"
+#include "lib/uv/handle.h"
 #include "front/forward/refusal.h"
 #include "front/forward/request_head.h"
 #include "front/forward/response.h"
@@ -45,23 +46,11 @@ struct forward {
     bool over;
 };
 
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
-static void stop_timer(struct forward *f)
-{
-    if (f->silence)
-        uv_close((uv_handle_t *)f->silence, on_timer_closed);
-    f->silence = NULL;
-}
-
 static void on_close(struct http_req *req)
 {
     struct forward *f = req->owner;
 
-    stop_timer(f);
+    alarm_drop(&f->silence);
     call_cancel(&f->call);
     tls_client_free(f->tls);
     response_done(&f->response);
@@ -187,9 +176,8 @@ static void on_body_end(struct http_req *req)
 
 static void send_request(struct forward *f)
 {
-    AUTO(strbuf_done) struct strbuf head = {0};
+    AUTO(strbuf_done) struct strbuf head = strbuf_upto(HEAD_MAX);
 
-    strbuf_init(&head, HEAD_MAX);
     request_head_write(&head, f->req, f->host, f->upgrade);
     if (head.truncated) {
         give_up(f, 502, "The request could not be passed on");
@@ -222,9 +210,8 @@ static void on_writable(struct http_req *req)
 static void begin_pipe(struct forward *f)
 {
     struct response *r = &f->response;
-    AUTO(strbuf_done) struct strbuf head = {0};
+    AUTO(strbuf_done) struct strbuf head = strbuf_upto(HEAD_MAX);
 
-    strbuf_init(&head, HEAD_MAX);
     strbuf_addstr(&head, "HTTP/1.1 101 Switching Protocols\r\n");
     for (size_t i = 0; i < r->n_headers; i++)
         if (header_passes(r->headers, r->n_headers, r->headers[i].name) &&
@@ -265,7 +252,7 @@ static void receive(struct forward *f, const char *p, size_t len)
 
     if (f->over)
         return;
-    stop_timer(f);
+    alarm_drop(&f->silence);
     if (!f->piped && response_feed(&f->response, p, len, &used, &e) < 0)
         give_up(f, 502, e.message);
     else if (f->response.state == RESPONSE_DONE)
@@ -274,12 +261,11 @@ static void receive(struct forward *f, const char *p, size_t len)
         write_client(f, p + used, len - used);
 }
 
-static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
+static void on_data(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
     struct forward *f = c->owner;
     struct sg_error e = {0};
 
-    (void)sub;
     if (!f->tls)
         receive(f, p, len);
     else if (tls_client_feed(f->tls, p, len, &e) < 0)
@@ -322,11 +308,10 @@ static void on_tls_sealed(void *arg, const char *p, size_t len)
 static const struct tls_client_handlers tls_handlers = {
     .on_ready = on_tls_ready, .on_plain = on_tls_plain, .on_sealed = on_tls_sealed};
 
-static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
+static void on_event(struct call *c, uint8_t what, const void *p UNUSED, size_t len UNUSED)
 {
     struct forward *f = c->owner;
 
-    (void)p, (void)len;
     if (what != EVENT_STARTED || f->connected)
         return;
     f->connected = true;
@@ -336,12 +321,12 @@ static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
         send_request(f);
 }
 
-static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_end(struct call *c, int status, const char *message UNUSED,
+                   const void *result UNUSED, size_t len UNUSED)
 {
     struct forward *f = c->owner;
     struct sg_error e = {0};
 
-    (void)message, (void)result, (void)len;
     if (f->over)
         return;
     if (status == 0 && (f->piped || response_eof(&f->response, &e) == 0)) {
@@ -399,10 +384,9 @@ static void choose_host(struct forward *f)
 
 static void begin(struct forward *f)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct sg_error e = {0};
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_u32(&request, f->port);
     f->call = (struct call){.owner = f,
                             .on_event = on_event,
@@ -434,8 +418,7 @@ void forward_request(struct sandbox *b, unsigned port, struct http_req *req)
         return;
     }
 
-    struct forward *f = xcalloc(1, sizeof(*f));
-    *f = (struct forward){.sandbox = sandbox_ref(b), .req = req, .port = port};
+    struct forward *f = NEW(struct forward, .sandbox = sandbox_ref(b), .req = req, .port = port);
     f->upgrade = request_upgrade(req);
     f->response = (struct response){.owner = f,
                                     .to_head = req->method == HTTP_M_HEAD,
@@ -450,9 +433,7 @@ void forward_request(struct sandbox *b, unsigned port, struct http_req *req)
     req->on_writable = on_writable;
     req->on_body = on_body;
     req->on_body_end = on_body_end;
-    f->silence = xcalloc(1, sizeof(*f->silence));
-    uv_timer_init(b->front->loop, f->silence);
-    f->silence->data = f;
+    f->silence = alarm_new(b->front->loop, f);
     uv_timer_start(f->silence, on_silence, SILENCE_MAX_MS, 0);
     begin(f);
 }

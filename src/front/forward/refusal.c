@@ -41,9 +41,8 @@ static void write_page(struct strbuf *out, const struct sandbox *b, int status, 
 static void write_json(struct strbuf *out, struct http_req *req, const struct sandbox *b,
                        int status, unsigned port, const char *message)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "sandboxId"), b->id);
     jw_string(jw_key(&j, "message"), message);
@@ -57,9 +56,8 @@ static void write_json(struct strbuf *out, struct http_req *req, const struct sa
 void refuse_forward(struct http_req *req, const struct sandbox *b, int status, unsigned port,
                     const char *message)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
 
-    strbuf_init(&out, ANSWER_MAX);
     http_failed(req, status, message);
     /* Whether and how a server listens there is up to the sandbox's user. */
     if (status == 502 || status == 504)

@@ -30,11 +30,10 @@ static int on_field(llhttp_t *p, const char *at, size_t len)
     return 0;
 }
 
-static int on_value(llhttp_t *p, const char *at, size_t len)
+static int on_value(llhttp_t *p, const char *at, size_t len UNUSED)
 {
     struct response *r = of(p);
 
-    (void)len;
     if (r->state == RESPONSE_HEAD)
         r->headers[r->n_headers - 1].value = at;
     return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/channel/wire.h"
+#include "lib/uv/handle.h"
 #include "front/core/identity.h"
 
 #define KEEPALIVE_MS 5000
@@ -12,18 +13,6 @@
 #define HELD_MAX     (256u * 1024)
 /* Room for a window of unacknowledged bytes that come in frames of one byte each. */
 #define QUEUE_MAX (16u * CHAN_WINDOW)
-
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
-static void stop_timer(struct cell *c)
-{
-    if (c->timer)
-        uv_close((uv_handle_t *)c->timer, on_timer_closed);
-    c->timer = NULL;
-}
 
 /* ---- to the owner ---------------------------------------------------------------------------- */
 
@@ -177,7 +166,7 @@ static void finish(struct cell *c)
         cell_history_end(steal_ptr(&c->cell_history), c->output_filter);
     end_operation(c, failed);
     c->over = true;
-    stop_timer(c);
+    alarm_drop(&c->timer);
     c->on_over(c, failed);
 }
 
@@ -216,7 +205,7 @@ static void give_up(struct cell *c, int status, const char *message)
         err_set(&e, SG_ERR_INVALID, -EIO, "%s", message);
     operation_end(&c->operation, c->sandbox->front, c->sandbox, -EIO, &e, NULL);
     c->over = true;
-    stop_timer(c);
+    alarm_drop(&c->timer);
     call_cancel(&c->call);
     c->on_refused(c, status, message);
 }
@@ -246,10 +235,9 @@ static void on_end(struct call *call, int status, const char *message, const voi
 static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
 {
     struct cell *c = call->owner;
-    AUTO(strbuf_done) struct strbuf line = {0};
-    struct wire_reader r;
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(2 * NOTE_MAX);
+    struct wire_reader r = wire_reader_of(p, len);
 
-    wire_reader_init(&r, p, len);
     uint32_t number = wire_get_u32(&r);
     const char *note = wire_get_str(&r, NOTE_MAX);
     if (what != EVENT_EXECUTING || c->running || !wire_done(&r))
@@ -266,7 +254,6 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
     lines_number(&c->lines, number);
     if (!note[0])
         return;
-    strbuf_init(&line, 2 * NOTE_MAX);
     strbuf_addf(&line, "sandglass: %s\n", note);
     lines_output(&c->lines, LINES_STDERR, line.buf, line.len);
 }
@@ -285,36 +272,20 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
         give_up(c, ENOMEM, "the server has no memory for the cell's output");
 }
 
-static void send_code(struct cell *c)
-{
-    struct execute_request *r = &c->request;
-    size_t n = call_credit(&c->call), left = r->code_len - c->sent;
-
-    n = n < left ? n : left;
-    if (n > 0)
-        call_send(&c->call, CHAN_STDIN, r->code + c->sent, n);
-    c->sent += n;
-    if (n < left)
-        return;
-    call_eof(&c->call);
-    json_decref(steal_ptr(&r->body));
-}
-
+/* The code is sent. The cell may run for long, so the body is freed early. */
 static void on_credit(struct call *call)
 {
     struct cell *c = call->owner;
 
-    if (c->request.body)
-        send_code(c);
+    json_decref(steal_ptr(&c->request.body));
 }
 
 /* ---- from the owner -------------------------------------------------------------------------- */
 
 static int ask(struct cell *c, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, c->request.context);
     wire_put_str(&request, c->request.language);
     wire_put_u64(&request, c->request.timeout_ms);
@@ -323,7 +294,7 @@ static int ask(struct cell *c, struct sg_error *e)
     sandbox_cork(c->sandbox);
     int r = call_begin(&c->call, c->sandbox, OP_KERNEL_EXECUTE, &request, e);
     if (r == 0)
-        send_code(c);
+        call_pour(&c->call, c->request.code, c->request.code_len);
     sandbox_uncork(c->sandbox);
     return r;
 }
@@ -360,9 +331,7 @@ void cell_begin(struct cell *c, struct execute_request *request)
         give_up(c, r == -EPIPE ? CALL_GONE : -r, e.message);
         return;
     }
-    c->timer = xcalloc(1, sizeof(*c->timer));
-    uv_timer_init(c->sandbox->front->loop, c->timer);
-    c->timer->data = c;
+    c->timer = alarm_new(c->sandbox->front->loop, c);
     c->wrote_ms = uv_now(c->sandbox->front->loop);
     uv_timer_start(c->timer, on_timer, PATIENCE_MS, 0);
 }
@@ -376,7 +345,7 @@ void cell_cancel(struct cell *c)
         span_fail(c->operation.span, "cancelled", "its client has disconnected");
     operation_drop(&c->operation);
     c->over = true;
-    stop_timer(c);
+    alarm_drop(&c->timer);
     call_cancel(&c->call);
 }
 

@@ -45,7 +45,6 @@ struct cell {
         *output_filter; /* has the findings until cell_done; NULL: nothing is looked for */
 
     struct call call; /* this and the rest belong to cell.c */
-    size_t sent;
     struct operation operation;
     struct strbuf said;                /* the cell's output, if traces want it */
     struct cell_history *cell_history; /* records the cell, to run it again one day; or NULL */

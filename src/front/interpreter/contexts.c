@@ -80,9 +80,8 @@ static void ask(struct ask *a, enum chan_op op, const struct strbuf *request)
 static bool write_context(struct ask *a, const void *p, size_t len)
 {
     struct json *j = &a->json;
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
 
-    wire_reader_init(&r, p, len);
     const char *id = wire_get_str(&r, KERNEL_ID_LEN), *language = wire_get_str(&r, LANGUAGE_MAX);
     const char *cwd = wire_get_str(&r, OPS_PATH_MAX);
     for (int i = 0; i < 3; i++)
@@ -108,9 +107,8 @@ static void on_context(struct call *call, uint8_t what, const void *p, size_t le
         nonsense(a);
 }
 
-static bool list_done(struct ask *a, const void *result, size_t len)
+static bool list_done(struct ask *a, const void *result UNUSED, size_t len UNUSED)
 {
-    (void)result, (void)len;
     jw_array_end(&a->json);
     return true;
 }
@@ -134,12 +132,11 @@ static bool create_done(struct ask *a, const void *result, size_t len)
 
 static void create(struct http_req *req, const char *body, size_t len)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct context_request c;
 
     if (!context_request_parse(req, body, len, &c))
         return;
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, c.language[0] ? c.language : "python");
     wire_put_str(&request, c.cwd);
     ask(req->owner, OP_KERNEL_CREATE, &request);
@@ -155,7 +152,7 @@ void interpreter_create(struct http_req *req)
 
 static void about_context(struct http_req *req, enum chan_op op)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct ask *a = ask_new(req);
 
     a->context = req->params[0];
@@ -163,7 +160,6 @@ static void about_context(struct http_req *req, enum chan_op op)
         refuse_call(req, a->sandbox, ENOENT, "", a->context);
         return;
     }
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, a->context);
     if (op != OP_KERNEL_INTERRUPT)
         replay_forget(a->sandbox, a->context);

@@ -9,9 +9,8 @@
 
 bool ending_read(const void *result, size_t len, struct ending *ret)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(result, len);
 
-    wire_reader_init(&r, result, len);
     uint32_t how = wire_get_u32(&r), code = wire_get_u32(&r), timed_out = wire_get_u32(&r);
     if (!wire_done(&r) || how >= KERNEL_END_MAX_)
         return false;
@@ -69,12 +68,11 @@ static void put(struct strbuf *s, const char *text)
 bool ending_error(const struct ending *end, const char *message, uint64_t timeout_ms,
                   struct results *r)
 {
-    AUTO(strbuf_done) struct strbuf value = {0};
+    AUTO(strbuf_done) struct strbuf value = strbuf_upto(RESULT_ERROR);
     bool timed_out = end->status == 0 && end->timed_out;
 
     if (end->status == 0 && end->how == KERNEL_DONE && !timed_out)
         return r->failed;
-    strbuf_init(&value, RESULT_ERROR);
     if (timed_out)
         strbuf_addf(&value, "the cell was interrupted after %g s%s", (double)timeout_ms / 1000,
                     end->how == KERNEL_DONE ? "" : "; ");

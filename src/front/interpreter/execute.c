@@ -53,9 +53,8 @@ static bool on_write(struct cell *c, const char *p, size_t len)
     return http_write(request_of(c), p, len);
 }
 
-static void on_over(struct cell *c, bool failed)
+static void on_over(struct cell *c, bool failed UNUSED)
 {
-    (void)failed;
     http_finish(request_of(c));
 }
 

@@ -2,12 +2,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/base/clock.h"
 
 #define FRAME_ROOM 256 /* bytes of a line of output besides its text */
-#define TIME_ROOM  40
 
 /* The shared buffer. It is empty between calls: the front has one thread, and no part of a line is
  * kept for an execution. */
@@ -65,14 +63,9 @@ void lines_put_text_end(struct lines *l, struct escape *e)
 
 static void put_time(struct lines *l)
 {
-    int64_t ms = clock_wall_ms();
-    time_t seconds = (time_t)(ms / 1000);
-    char text[TIME_ROOM];
-    struct tm tm = {0};
+    char text[CLOCK_TEXT_LEN];
 
-    gmtime_r(&seconds, &tm);
-    size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text + n, sizeof(text) - n, ".%03dZ", (int)(ms % 1000));
+    clock_text(clock_wall_ms(), text);
     lines_put_str(l, text);
 }
 

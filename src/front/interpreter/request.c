@@ -37,11 +37,10 @@ struct made {
 
 /* Parses a body; runs on a thread if the body is long. A NUL in the code is left to its language to
  * judge. */
-static void *make(const void *schema, const char *body, size_t len)
+static void *make(const void *schema UNUSED, const char *body, size_t len)
 {
     struct made *m = xcalloc(1, sizeof(*m));
 
-    (void)schema;
     m->heavy = too_many_values(body, len);
     if (!m->heavy)
         m->value = json_loadb(body, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &m->wrong);

@@ -78,10 +78,9 @@ bool interpreter_allows(const struct sandbox *b, struct http_req *req)
 
 void interpreter_request(struct sandbox *b, struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf allow = {0};
+    AUTO(strbuf_done) struct strbuf allow = strbuf_upto(256);
     const struct http_route *route = NULL;
 
-    strbuf_init(&allow, 256);
     reply_add_cors(req);
     if (req->method == HTTP_M_OPTIONS) {
         reply_preflight(req);

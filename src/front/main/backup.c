@@ -6,6 +6,7 @@
 #include "front/backup/backup.h"
 #include "lib/base/clock.h"
 #include "lib/text/json.h"
+#include "lib/command/actions.h"
 #include "lib/command/state_dir.h"
 #include "lib/command/ui.h"
 
@@ -13,8 +14,8 @@
 #define PROGRESS_NS 100000000ull
 
 struct options {
-    const char *state, *path;
-    bool json, help, replace, check;
+    struct action_options base; /* `which`: the directory of the backup */
+    bool replace, check;
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -23,24 +24,19 @@ static int apply_path(void *self, const char *arg, struct sg_error *e)
 {
     struct options *o = self;
 
-    if (o->path)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "unexpected argument '%.64s': name one directory", arg);
-    o->path = arg;
+    if (o->base.which)
+        return err_invalid(e, "unexpected argument '%.64s': name one directory", arg);
+    o->base.which = arg;
     return 0;
 }
 
-static const struct cli_option backup_options[] = {
-    {"state", 0, "DIR", "the server's state directory", CLI_TEXT(options, state)},
-    {"json", 0, NULL, "print JSON", CLI_FLAG(options, json)},
-    {"help", 'h', NULL, "show this text", CLI_FLAG(options, help)},
-};
+static const struct cli_option backup_options[] = {ACTION_STATE, ACTION_JSON, ACTION_HELP};
 static const struct cli_option restore_options[] = {
-    {"state", 0, "DIR", "the server's state directory", CLI_TEXT(options, state)},
+    ACTION_STATE,
     {"replace", 0, NULL, "move an existing database aside", CLI_FLAG(options, replace)},
     {"check", 0, NULL, "only check that the backup is complete", CLI_FLAG(options, check)},
-    {"json", 0, NULL, "print JSON", CLI_FLAG(options, json)},
-    {"help", 'h', NULL, "show this text", CLI_FLAG(options, help)},
+    ACTION_JSON,
+    ACTION_HELP,
 };
 const struct cli_syntax backup_syntax = {backup_options, ARRAY_SIZE(backup_options), apply_path, 0};
 const struct cli_syntax restore_syntax = {restore_options, ARRAY_SIZE(restore_options), apply_path,
@@ -75,11 +71,9 @@ static void end_progress(const struct shown *s)
 
 static void print_json(const char *path, const char *state, const struct backup_report *r)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(JSON_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, JSON_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "path"), path);
     if (state)
@@ -125,12 +119,6 @@ static void warn_left_out(const struct backup_report *r)
         ui_note("and %zu more snapshots are not in the backup", r->n_left - BACKUP_LEFT_MAX);
 }
 
-static void print_help(const char *usage, const char *text, const struct cli_syntax *syntax)
-{
-    printf("Usage: sandglass %s\n\n%s\n\n", usage, text);
-    cli_print_options(stdout, syntax);
-}
-
 /* ---- running --------------------------------------------------------------------------------- */
 
 static int need_root(struct sg_error *e)
@@ -151,62 +139,86 @@ static int finish(int r, const struct sg_error *e)
     return r < 0;
 }
 
-static int parse(const char *verb, const struct cli_syntax *syntax, int argc, char **argv,
-                 struct options *o)
-{
-    struct sg_error e;
-    char **rest;
+struct verb {
+    const char *name, *about;
+    const struct cli_syntax *syntax;
+    int (*run)(const struct options *o, const char *state, const struct backup_watch *watch,
+               struct backup_report *ret, struct sg_error *e);
+    void (*print)(const struct options *o, const char *state, const struct backup_report *r);
+};
 
-    if (cli_parse(syntax, argc, argv, o, &rest, &e) < 0)
-        return ui_usage(verb, e.message);
-    if (!o->path && rest)
-        o->path = rest[0];
-    return !o->help && !o->path ? ui_usage(verb, "no directory given: name that of the backup") : 0;
-}
-
-int backup_main(int argc, char **argv)
+static int run(const struct verb *v, int argc, char **argv)
 {
     struct options o = {0};
     struct shown shown = {.on = isatty(STDERR_FILENO)};
     struct backup_watch watch = {.progress = on_progress, .arg = &shown};
     struct backup_report report = {0};
-    char state[STATE_DIR_MAX];
+    char state[STATE_DIR_MAX], **rest;
     struct sg_error e = {0};
-    int r = parse("backup", &backup_syntax, argc, argv, &o);
 
-    if (r != 0)
-        return r;
-    if (o.help) {
-        print_help("backup [OPTION]... DIR",
-                   "Writes all that a server cannot make again to a new directory, while the "
-                   "server runs:\nkeys, tenants, secrets, snapshots, contexts, the record.",
-                   &backup_syntax);
+    if (cli_parse(v->syntax, argc, argv, &o, &rest, &e) < 0)
+        return ui_usage(v->name, e.message);
+    if (o.base.help) {
+        printf("Usage: sandglass %s [OPTION]... DIR\n\n%s\n\n", v->name, v->about);
+        cli_print_options(stdout, v->syntax);
         return finish(0, &e);
     }
-    r = need_root(&e);
+    if (!o.base.which && rest)
+        o.base.which = rest[0];
+    if (!o.base.which)
+        return ui_usage(v->name, "no directory given: name that of the backup");
+    int r = need_root(&e);
     if (r == 0)
-        r = state_dir_find(o.state, state, &e);
+        r = state_dir_find(o.base.state, state, &e);
     if (r == 0)
-        r = backup_write(state, o.path, &watch, &report, &e);
+        r = v->run(&o, state, &watch, &report, &e);
     end_progress(&shown);
-    if (r == 0) {
-        warn_left_out(&report);
-        if (o.json)
-            print_json(o.path, state, &report);
-        else
-            print_facts("is written", o.path, &report);
-    }
+    if (r == 0)
+        v->print(&o, state, &report);
     return finish(r, &e);
+}
+
+static int run_backup(const struct options *o, const char *state, const struct backup_watch *watch,
+                      struct backup_report *ret, struct sg_error *e)
+{
+    return backup_write(state, o->base.which, watch, ret, e);
+}
+
+static void print_written(const struct options *o, const char *state, const struct backup_report *r)
+{
+    warn_left_out(r);
+    if (o->base.json)
+        print_json(o->base.which, state, r);
+    else
+        print_facts("is written", o->base.which, r);
+}
+
+int backup_main(int argc, char **argv)
+{
+    static const struct verb backup = {
+        "backup",
+        "Writes all that a server cannot make again to a new directory, while the server runs:\n"
+        "keys, tenants, secrets, snapshots, contexts, the record.",
+        &backup_syntax, run_backup, print_written};
+
+    return run(&backup, argc, argv);
+}
+
+static int run_restore(const struct options *o, const char *state, const struct backup_watch *watch,
+                       struct backup_report *ret, struct sg_error *e)
+{
+    return o->check ? backup_check(o->base.which, watch, ret, e)
+                    : backup_restore(o->base.which, state, o->replace, watch, ret, e);
 }
 
 static void print_restored(const struct options *o, const char *state,
                            const struct backup_report *r)
 {
-    if (o->json) {
-        print_json(o->path, o->check ? NULL : state, r);
+    if (o->base.json) {
+        print_json(o->base.which, o->check ? NULL : state, r);
         return;
     }
-    print_facts(o->check ? "is whole" : "is restored", o->path, r);
+    print_facts(o->check ? "is whole" : "is restored", o->base.which, r);
     if (r->aside[0])
         printf("The database that was there before is in %s: remove it when you are sure.\n",
                r->aside);
@@ -216,31 +228,11 @@ static void print_restored(const struct options *o, const char *state,
 
 int restore_main(int argc, char **argv)
 {
-    struct options o = {0};
-    struct shown shown = {.on = isatty(STDERR_FILENO)};
-    struct backup_watch watch = {.progress = on_progress, .arg = &shown};
-    struct backup_report report = {0};
-    char state[STATE_DIR_MAX];
-    struct sg_error e = {0};
-    int r = parse("restore", &restore_syntax, argc, argv, &o);
+    static const struct verb restore = {
+        "restore",
+        "Restores a backup for a server that does not run. The backup is checked first, and "
+        "restored as a\nwhole or not at all.",
+        &restore_syntax, run_restore, print_restored};
 
-    if (r != 0)
-        return r;
-    if (o.help) {
-        print_help("restore [OPTION]... DIR",
-                   "Restores a backup for a server that does not run. The backup is checked first, "
-                   "and restored as a\nwhole or not at all.",
-                   &restore_syntax);
-        return finish(0, &e);
-    }
-    r = need_root(&e);
-    if (r == 0)
-        r = state_dir_find(o.state, state, &e);
-    if (r == 0)
-        r = o.check ? backup_check(o.path, &watch, &report, &e)
-                    : backup_restore(o.path, state, o.replace, &watch, &report, &e);
-    end_progress(&shown);
-    if (r == 0)
-        print_restored(&o, state, &report);
-    return finish(r, &e);
+    return run(&restore, argc, argv);
 }

@@ -141,8 +141,7 @@ static void to_sandbox(struct http_req *req, const char *id, unsigned port)
     }
     if (!may_wake(req, b, port))
         return;
-    struct arrival *a = xcalloc(1, sizeof(*a));
-    *a = (struct arrival){.req = req, .sandbox = sandbox_ref(b), .port = port};
+    struct arrival *a = NEW(struct arrival, .req = req, .sandbox = sandbox_ref(b), .port = port);
     req->owner = a;
     req->on_close = on_client_gone;
     sandbox_wake(b, on_awake, a);

@@ -16,9 +16,8 @@ static struct {
     bool left;
 } drain;
 
-static void leave(void *arg)
+static void leave(void *arg UNUSED)
 {
-    (void)arg;
     if (drain.left)
         return;
     drain.left = true;
@@ -42,15 +41,13 @@ static void sign_off(void)
     contexts_leave(drain.front, leave, NULL);
 }
 
-static void on_answered(void *arg)
+static void on_answered(void *arg UNUSED)
 {
-    (void)arg;
     sign_off();
 }
 
-static void on_late(uv_timer_t *t)
+static void on_late(uv_timer_t *t UNUSED)
 {
-    (void)t;
     if (!drain.waited)
         log_line(LEVEL_WARN, "drain_timeout has expired: requests still under way are ended");
     sign_off();

@@ -19,10 +19,9 @@ struct key_options {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static int apply_sanitise(void *self, const struct cli_option *option, const char *value,
+static int apply_sanitise(void *self, const struct cli_option *option UNUSED, const char *value,
                           struct sg_error *e)
 {
-    (void)option;
     return manage_sanitise(value, &((struct key_options *)self)->sanitise, e);
 }
 
@@ -148,11 +147,9 @@ static int key_create(struct store *s, const void *options, struct sg_error *e)
         return r;
     info.sanitise = o->sanitise;
     if (o->base.json) {
-        AUTO(strbuf_done) struct strbuf out = {0};
-        struct json j;
+        AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
+        struct json j = {.out = &out};
 
-        strbuf_init(&out, 4096);
-        jw_init(&j, &out);
         json_one(&j, &info, key);
         puts(out.buf);
     } else {
@@ -165,11 +162,10 @@ static int key_create(struct store *s, const void *options, struct sg_error *e)
 static int key_list(struct store *s, const void *options, struct sg_error *e)
 {
     const struct key_options *o = options;
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(LIST_MAX);
     struct json j;
     struct listing l = {.tenant = o->tenant, .j = o->base.json ? &j : NULL};
 
-    strbuf_init(&out, LIST_MAX);
     jw_init(&j, &out);
     jw_array_begin(&j);
     int r = store_keys_each(s, NULL, list_one, &l, e);

@@ -201,9 +201,8 @@ static void begin(struct front *f, bool again)
         give_up(&e);
 }
 
-static void leave(void *arg)
+static void leave(void *arg UNUSED)
 {
-    (void)arg;
     exit(0);
 }
 
@@ -287,11 +286,10 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
 }
 
 /* The front can serve nothing without the warden, and a new warden starts a new front. */
-static void on_warden_gone(struct front *f, bool unreadable)
+static void on_warden_gone(struct front *f UNUSED, bool unreadable)
 {
     struct sg_error e = {0};
 
-    (void)f;
     if (unreadable) {
         err_set(&e, SG_ERR_INTERNAL, -EPROTO,
                 "the running server has another version than this program: restart it");

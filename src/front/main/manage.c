@@ -13,8 +13,7 @@ int manage_sanitise(const char *value, uint8_t *ret, struct sg_error *e)
     enum sanitise_mode mode;
 
     if (sanitise_mode_parse(value, &mode) < 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--sanitise '%.40s': use enforce, report-only or off", value);
+        return err_invalid(e, "--sanitise '%.40s': use enforce, report-only or off", value);
     *ret = (uint8_t)(mode + 1);
     return 0;
 }

@@ -65,12 +65,11 @@ static int apply_limit(void *self, const struct cli_option *option, const char *
     return normal ? 0 : settings_set(&o->own, settings[which], what, value, e);
 }
 
-static int apply_sanitise(void *self, const struct cli_option *option, const char *value,
+static int apply_sanitise(void *self, const struct cli_option *option UNUSED, const char *value,
                           struct sg_error *e)
 {
     struct tenant_options *o = self;
 
-    (void)option;
     o->sanitises = true;
     o->sanitise = 0;
     return strcmp(value, "default") == 0 ? 0 : manage_sanitise(value, &o->sanitise, e);
@@ -174,11 +173,10 @@ static bool list_one(const struct store_tenant *t, void *arg)
 static int tenant_list(struct store *s, const void *options, struct sg_error *e)
 {
     const struct tenant_options *o = options;
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(LIST_MAX);
     struct json j;
     struct listing l = {.j = o->base.json ? &j : NULL};
 
-    strbuf_init(&out, LIST_MAX);
     jw_init(&j, &out);
     jw_array_begin(&j);
     int r = store_tenants_each(s, list_one, &l, e);
@@ -212,11 +210,9 @@ static int tenant_set(struct store *s, const void *options, struct sg_error *e)
         any = any || change[i];
     }
     if (o->always && !o->sanitises)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--sanitise-always goes with --sanitise MODE: name both");
+        return err_invalid(e, "--sanitise-always goes with --sanitise MODE: name both");
     if (!any && !o->sanitises)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "nothing to set: name a limit, such as --max-contexts 20");
+        return err_invalid(e, "nothing to set: name a limit, such as --max-contexts 20");
     if (o->sanitises) {
         int r = store_tenant_sanitise(s, o->base.which, o->sanitise, o->always, e);
         if (r < 0 || !any)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/uv/handle.h"
 #include "front/mcp/call.h"
 
 #define TICK_MS      1000
@@ -16,24 +17,12 @@
 #define JSON_TYPE    "application/json"
 #define HEARTBEAT    ": still there\n\n"
 
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
-static void stop_timer(struct exchange *x)
-{
-    if (x->timer)
-        uv_close((uv_handle_t *)x->timer, on_timer_closed);
-    x->timer = NULL;
-}
-
 /* The exchange is answered, or the client has gone: then nobody wants the remaining calls. */
 static void on_close(struct http_req *req)
 {
     struct exchange *x = req->owner;
 
-    stop_timer(x);
+    alarm_drop(&x->timer);
     while (x->calls)
         mcp_call_abandon(x->calls);
     strbuf_done(&x->out);
@@ -162,7 +151,7 @@ static void reply_json_document(struct exchange *x)
 /* Every request is answered: ends the answer. */
 static void finish(struct exchange *x)
 {
-    stop_timer(x);
+    alarm_drop(&x->timer);
     if (x->streaming)
         pump(x);
     else if (x->out.len > 0 && (x->may_json || x->error_status))
@@ -249,9 +238,7 @@ void exchange_begin(struct exchange *x)
 void exchange_end(struct exchange *x)
 {
     if (x->open > 1) {
-        x->timer = xcalloc(1, sizeof(*x->timer));
-        uv_timer_init(x->front->loop, x->timer);
-        x->timer->data = x;
+        x->timer = alarm_new(x->front->loop, x);
         uv_timer_start(x->timer, on_tick, TICK_MS, TICK_MS);
     }
     exchange_forgo(x);

@@ -13,8 +13,6 @@
 struct writing {
     struct file_work w;
     struct strbuf bytes;
-    size_t sent;
-    bool ended; /* all was sent */
 };
 
 static const char *const known[] = {"conversationId", "pathId", "path", "content", "encoding"};
@@ -27,25 +25,6 @@ static struct writing *writing_of(struct file_work *w)
 static void drop(struct file_work *w)
 {
     strbuf_done(&writing_of(w)->bytes);
-}
-
-static void send_bytes(struct writing *g)
-{
-    size_t n = call_credit(&g->w.call), left = g->bytes.len - g->sent;
-
-    n = n < left ? n : left;
-    if (n > 0)
-        call_send(&g->w.call, CHAN_STDIN, g->bytes.buf + g->sent, n);
-    g->sent += n;
-    if (n < left || g->ended)
-        return;
-    g->ended = true;
-    call_eof(&g->w.call);
-}
-
-static void on_credit(struct call *c)
-{
-    send_bytes(writing_of(c->owner));
 }
 
 static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
@@ -83,9 +62,9 @@ static void ask_agent(struct file_work *w)
     wire_put_u32(&request, FILE_MODE);
     wire_put_u32(&request, FILE_PARENTS);
     wire_put_u32(&request, 0); /* metadata */
-    w->call = (struct call){.owner = w, .on_credit = on_credit, .on_end = on_end};
+    w->call = (struct call){.owner = w, .on_end = on_end};
     if (file_call(w, OP_FILE_WRITE, &request))
-        send_bytes(g);
+        call_pour(&w->call, g->bytes.buf, g->bytes.len);
 }
 
 /* The argument `content`, as bytes. */

@@ -127,9 +127,8 @@ bool file_call(struct file_work *w, enum chan_op op, const struct strbuf *reques
 
 bool file_entry_read(const void *p, size_t len, struct file_entry *ret)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
 
-    wire_reader_init(&r, p, len);
     ret->name = wire_get_str(&r, OPS_PATH_MAX);
     ret->path = wire_get_str(&r, OPS_PATH_MAX);
     ret->type = wire_get_u32(&r);

@@ -38,9 +38,8 @@ static void on_rows(void *arg, const struct dbworker_rows *rows)
 
 static struct pg_call *call_new(ctx_done done, void *arg)
 {
-    struct pg_call *call = xcalloc(1, sizeof(*call));
+    struct pg_call *call = NEW(struct pg_call, .done = done, .arg = arg, .read = pg_read_rows);
 
-    *call = (struct pg_call){.done = done, .arg = arg, .read = pg_read_rows};
     return call;
 }
 
@@ -261,9 +260,8 @@ static void pg_expire(struct ctx_store *s, const char *node, const char *tenant,
 /* "{a,b}" */
 static char *id_array(const char *const *ids, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(16 + n * (ID_LEN + 2));
 
-    strbuf_init(&text, 16 + n * (ID_LEN + 2));
     strbuf_addf(&text, "{");
     for (size_t i = 0; i < n; i++)
         strbuf_addf(&text, "%s%s", i > 0 ? "," : "", ids[i]);
@@ -329,11 +327,9 @@ static void write_add(struct json *j, const struct ctx_usage_add *add)
 static void pg_usage_add(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,
                          ctx_done done, void *arg)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(ADDS_BYTES);
+    struct json j = {.out = &text};
 
-    strbuf_init(&text, ADDS_BYTES);
-    jw_init(&j, &text);
     jw_array_begin(&j);
     for (size_t i = 0; i < n; i++)
         write_add(&j, &adds[i]);
@@ -415,8 +411,7 @@ static const struct ctx_store_ops ops = {
 
 struct ctx_store *ctx_store_postgres(uv_loop_t *loop, struct dbworker *c)
 {
-    struct postgres *p = xcalloc(1, sizeof(*p));
+    struct postgres *p = NEW(struct postgres, .base = {.ops = &ops, .loop = loop}, .dbworker = c);
 
-    *p = (struct postgres){.base = {.ops = &ops, .loop = loop}, .dbworker = c};
     return &p->base;
 }

@@ -194,10 +194,9 @@ void pg_read_replaced(const struct pg_call *call, const struct dbworker_rows *ro
     ret->kept = kept ? xstrdup(kept) : NULL;
 }
 
-void pg_read_forgotten(const struct pg_call *call, const struct dbworker_rows *rows,
+void pg_read_forgotten(const struct pg_call *call UNUSED, const struct dbworker_rows *rows,
                        struct ctx_reply *ret)
 {
-    (void)call;
     if (rows->n != 1) {
         refuse(ret);
         return;
@@ -214,10 +213,9 @@ void pg_read_forgotten(const struct pg_call *call, const struct dbworker_rows *r
     ret->more = more && strcmp(more, "t") == 0;
 }
 
-void pg_read_paths(const struct pg_call *call, const struct dbworker_rows *rows,
+void pg_read_paths(const struct pg_call *call UNUSED, const struct dbworker_rows *rows,
                    struct ctx_reply *ret)
 {
-    (void)call;
     if (rows->n > CTX_LIST_MAX) {
         refuse(ret);
         return;

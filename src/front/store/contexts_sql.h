@@ -7,7 +7,7 @@
  * same condition. */
 #define CTX_IS_COUNTED "(status = 'creating' OR (status = 'ready' AND sandbox <> ''))"
 
-/* The columns in the order in which ctx_take_row reads them. */
+/* The columns in the order in which take_row reads them. */
 #define CTX_SELECT                                                                              \
     "SELECT c.id, c.tenant, c.conversation, c.path, p.parent, c.sandbox, c.template_id, "       \
     "c.status, c.created_ms, c.making_ms, c.used_ms, c.expires_ms, c.terminated_ms, c.ttl_ms, " \

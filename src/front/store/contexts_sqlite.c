@@ -7,17 +7,19 @@
 /* Short, because the loop stands still while it waits for another process that is writing. */
 #define WAIT_MS 100
 
-struct ctx_sqlite *ctx_sqlite_of(struct ctx_store *s)
+static struct ctx_sqlite *sqlite_of(struct ctx_store *s)
 {
     return CONTAINER_OF(s, struct ctx_sqlite, base);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-struct answer *ctx_answer(ctx_done done, void *arg)
+struct answer *ctx_answer(struct ctx_store *base, ctx_done done, void *arg)
 {
     struct answer *a = xcalloc(1, sizeof(*a));
 
+    a->store = sqlite_of(base);
+    a->db = a->store->db;
     a->done = done;
     a->arg = arg;
     return a;
@@ -52,9 +54,8 @@ static void on_check(uv_check_t *check)
     deliver_all(check->data);
 }
 
-static void on_idle(uv_idle_t *idle)
+static void on_idle(uv_idle_t *idle UNUSED)
 {
-    (void)idle;
 }
 
 /* Whether contexts.h lists the error; every other one is the database's trouble. */
@@ -63,8 +64,10 @@ static bool is_ours(int r)
     return r == -EDQUOT || r == -ENOENT || r == -EEXIST || r == -ESTALE;
 }
 
-void ctx_answer_send(struct ctx_sqlite *s, struct answer *a, int r)
+void ctx_answer_send(struct answer *a, int r)
 {
+    struct ctx_sqlite *s = a->store;
+
     if (r < 0 && !is_ours(r)) {
         struct sg_error why = a->reply.e;
 
@@ -81,26 +84,26 @@ void ctx_answer_send(struct ctx_sqlite *s, struct answer *a, int r)
     s->last = &a->next;
 }
 
-int ctx_change_begin(struct ctx_sqlite *s, bool durable, struct answer *a)
+int ctx_change_begin(struct answer *a, bool durable)
 {
-    db_set_wait(s->db, WAIT_MS);
+    db_set_wait(a->db, WAIT_MS);
     if (!durable)
-        db_set_durable(s->db, false);
-    return db_begin(s->db, &a->reply.e);
+        db_set_durable(a->db, false);
+    return db_begin(a->db, &a->reply.e);
 }
 
-void ctx_change_end(struct ctx_sqlite *s, struct answer *a, int r)
+void ctx_change_end(struct answer *a, int r)
 {
     /* Without an open transaction the change never began, and there is nothing to roll back. */
-    if (!sqlite3_get_autocommit(s->db->db)) {
+    if (!sqlite3_get_autocommit(a->db->db)) {
         if (r == 0)
-            r = db_commit(s->db, &a->reply.e);
+            r = db_commit(a->db, &a->reply.e);
         else
-            db_rollback(s->db);
+            db_rollback(a->db);
     }
-    db_set_durable(s->db, true);
-    db_set_wait(s->db, DB_WAIT_MS);
-    ctx_answer_send(s, a, r);
+    db_set_durable(a->db, true);
+    db_set_wait(a->db, DB_WAIT_MS);
+    ctx_answer_send(a, r);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -112,32 +115,34 @@ int64_t ctx_number(uint64_t n)
     return (int64_t)(n < most ? n : most);
 }
 
-uint64_t ctx_column_u64(sqlite3_stmt *st, int i)
+static uint64_t column_u64(sqlite3_stmt *st, int i)
 {
     int64_t n = sqlite3_column_int64(st, i);
 
     return n < 0 ? 0 : (uint64_t)n;
 }
 
-int ctx_statement(struct ctx_sqlite *s, enum db_statement which, sqlite3_stmt **ret,
-                  struct sg_error *e, size_t n, const char *const *texts)
+int ctx_run(struct answer *a, enum db_statement which, const struct db_value *with)
 {
-    int r = db_statement(s->db, which, ret, e);
+    return db_run(a->db, which, with, &a->reply.e);
+}
 
-    for (size_t i = 0; r == 0 && i < n; i++)
-        db_bind(*ret, (int)i + 1, texts[i]);
-    return r;
+int ctx_first(struct answer *a, enum db_statement which, const struct db_value *with,
+              sqlite3_stmt **ret)
+{
+    return db_first(a->db, which, with, ret, &a->reply.e);
 }
 
 int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret)
 {
-#define TAKE(name) ret->name = ctx_column_u64(st, i++);
+#define TAKE(name) ret->name = column_u64(st, i++);
     CTX_USAGE(TAKE)
 #undef TAKE
     return i;
 }
 
-void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
+/* Reads the statement's current row. */
+static void take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
 {
     struct ctx_row *row = &ret->row;
     char status[16];
@@ -159,7 +164,7 @@ void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
     row->used_ms = sqlite3_column_int64(st, i++);
     row->expires_ms = sqlite3_column_int64(st, i++);
     row->terminated_ms = sqlite3_column_int64(st, i++);
-    row->ttl_ms = ctx_column_u64(st, i++);
+    row->ttl_ms = column_u64(st, i++);
     db_column(st, i++, row->error, sizeof(row->error));
     i = ctx_take_usage(st, i, &row->usage);
     db_column(st, i++, row->node, sizeof(row->node));
@@ -183,40 +188,41 @@ struct ctx_row *ctx_add_row(struct answer *a)
     return &a->rows[a->reply.n++];
 }
 
-int ctx_take_rows(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct answer *a)
+int ctx_take_rows(struct answer *a, enum db_statement which, const struct db_value *with,
+                  int64_t now_ms)
 {
     struct ctx_found found;
-    int r;
+    sqlite3_stmt *st;
+    int r = db_query(a->db, which, with, &st, &a->reply.e);
 
-    while ((r = db_step(s->db, st, &a->reply.e)) > 0) {
-        ctx_take_row(st, now_ms, &found);
+    if (r < 0)
+        return r;
+    while ((r = db_step(a->db, st, &a->reply.e)) > 0) {
+        take_row(st, now_ms, &found);
         *ctx_add_row(a) = found.row;
     }
     return r;
 }
 
 /* Reads the first row of a statement. -ENOENT, without a message. */
-static int take_one(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret,
-                    struct sg_error *e)
+static int take_one(struct answer *a, enum db_statement which, const struct db_value *with,
+                    int64_t now_ms, struct ctx_found *ret)
 {
-    int r = db_step(s->db, st, e);
+    sqlite3_stmt *st;
+    int r = ctx_first(a, which, with, &st);
 
     if (r <= 0)
         return r < 0 ? r : -ENOENT;
-    ctx_take_row(st, now_ms, ret);
+    take_row(st, now_ms, ret);
     sqlite3_reset(st);
     return 0;
 }
 
-int ctx_add_by_id(struct ctx_sqlite *s, const char *tenant, const char *id, int64_t now_ms,
-                  struct answer *a)
+int ctx_add_by_id(struct answer *a, const char *tenant, const char *id, int64_t now_ms)
 {
     struct ctx_found found;
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_BY_ID, &st, &a->reply.e, tenant, id);
+    int r = take_one(a, DB_CTX_BY_ID, DB_WITH(db_text(tenant), db_text(id)), now_ms, &found);
 
-    if (r == 0)
-        r = take_one(s, st, now_ms, &found, &a->reply.e);
     if (r == 0)
         *ctx_add_row(a) = found.row;
     else if (r == -ENOENT)
@@ -224,29 +230,21 @@ int ctx_add_by_id(struct ctx_sqlite *s, const char *tenant, const char *id, int6
     return r;
 }
 
-int ctx_find_active(struct ctx_sqlite *s, const char *tenant, const char *conversation,
-                    const char *path, int64_t now_ms, struct ctx_found *ret, struct sg_error *e)
+int ctx_find_active(struct answer *a, const char *tenant, const char *conversation,
+                    const char *path, int64_t now_ms, struct ctx_found *ret)
 {
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_BY_PATH, &st, e, tenant, conversation, path);
-
-    return r < 0 ? r : take_one(s, st, now_ms, ret, e);
+    return take_one(a, DB_CTX_BY_PATH,
+                    DB_WITH(db_text(tenant), db_text(conversation), db_text(path)), now_ms, ret);
 }
 
-int ctx_end_row(struct ctx_sqlite *s, struct ctx_row *row, enum ctx_status status,
-                const char *error, struct sg_error *e)
+int ctx_end_row(struct answer *a, struct ctx_row *row, enum ctx_status status, const char *error)
 {
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_END, &st, e, row->tenant, row->id, ctx_status_text(status));
-
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 4, row->now_ms);
-    db_bind(st, 5, error);
     row->status = status;
     row->terminated_ms = row->now_ms;
     snprintf(row->error, sizeof(row->error), "%s", error);
-    return db_run(s->db, st, e);
+    return ctx_run(a, DB_CTX_END,
+                   DB_WITH(db_text(row->tenant), db_text(row->id), db_text(ctx_status_text(status)),
+                           db_number(row->now_ms), db_text(error)));
 }
 
 /* ---- one row --------------------------------------------------------------------------------- */
@@ -254,120 +252,107 @@ int ctx_end_row(struct ctx_sqlite *s, struct ctx_row *row, enum ctx_status statu
 static void ctx_sqlite_get(struct ctx_store *base, const char *tenant, const char *id,
                            ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
 
-    ctx_answer_send(s, a, ctx_add_by_id(s, tenant, id, clock_wall_ms(), a));
+    ctx_answer_send(a, ctx_add_by_id(a, tenant, id, clock_wall_ms()));
 }
 
 /* Runs a statement that changes the row only if it is as expected. If it was not, the result is
  * `otherwise`. */
-static int change_row(struct ctx_sqlite *s, sqlite3_stmt *st, const char *tenant, const char *id,
-                      int64_t now_ms, int otherwise, struct answer *a)
+static int change_row(struct answer *a, enum db_statement which, const struct db_value *with,
+                      const char *tenant, const char *id, int64_t now_ms, int otherwise)
 {
-    int r = db_run(s->db, st, &a->reply.e);
+    int r = ctx_run(a, which, with);
 
-    if (r == 0 && db_changed(s->db) == 0)
+    if (r == 0 && db_changed(a->db) == 0)
         r = otherwise == -ESTALE ? ctx_error_stale(&a->reply.e, id)
                                  : ctx_error_unknown(&a->reply.e, id);
-    return r < 0 ? r : ctx_add_by_id(s, tenant, id, now_ms, a);
+    return r < 0 ? r : ctx_add_by_id(a, tenant, id, now_ms);
 }
 
-static int keep(struct ctx_sqlite *s, const char *id, const char *kept, struct sg_error *e)
+static int keep(struct answer *a, const char *id, const char *kept)
 {
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_KEEP, &st, e, id, kept);
-
-    return r < 0 ? r : db_run(s->db, st, e);
+    return ctx_run(a, DB_CTX_KEEP, DB_WITH(db_text(id), db_text(kept)));
 }
 
 static void ctx_sqlite_settle(struct ctx_store *base, const char *tenant, const char *id,
                               const char *node, const char *sandbox_id, const char *error,
                               const char *kept, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     int64_t now = clock_wall_ms();
     char text[CTX_ERROR_MAX + 1];
-    sqlite3_stmt *st;
 
     ctx_clean_text(text, sizeof(text), error ? error : "");
-    int r = ctx_change_begin(s, false, a);
+    int r = ctx_change_begin(a, false);
     if (r == 0)
-        r = CTX_STATEMENT(s, sandbox_id ? DB_CTX_SETTLE : DB_CTX_FAIL, &st, &a->reply.e, tenant, id,
-                          node, sandbox_id ? sandbox_id : text);
-    if (r == 0) {
-        sqlite3_bind_int64(st, 5, now);
-        r = change_row(s, st, tenant, id, now, -ESTALE, a);
-    }
+        r = change_row(a, sandbox_id ? DB_CTX_SETTLE : DB_CTX_FAIL,
+                       DB_WITH(db_text(tenant), db_text(id), db_text(node),
+                               db_text(sandbox_id ? sandbox_id : text), db_number(now)),
+                       tenant, id, now, -ESTALE);
     if (r == 0 && sandbox_id && kept)
-        r = keep(s, id, kept, &a->reply.e);
-    ctx_change_end(s, a, r);
+        r = keep(a, id, kept);
+    ctx_change_end(a, r);
 }
 
 static void ctx_sqlite_keep(struct ctx_store *base, const char *tenant, const char *id,
                             const char *sandbox_id, const char *kept, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    int r = ctx_change_begin(s, false, a);
+    struct answer *a = ctx_answer(base, done, arg);
+    int r = ctx_change_begin(a, false);
 
     if (r == 0)
-        r = ctx_add_by_id(s, tenant, id, clock_wall_ms(), a);
+        r = ctx_add_by_id(a, tenant, id, clock_wall_ms());
     if (r == -ENOENT || (r == 0 && (a->rows[0].status != CTX_READY ||
                                     strcmp(a->rows[0].sandbox_id, sandbox_id) != 0)))
         r = ctx_error_stale(&a->reply.e, id);
     if (r == 0)
-        r = keep(s, id, kept, &a->reply.e);
-    ctx_change_end(s, a, r);
+        r = keep(a, id, kept);
+    ctx_change_end(a, r);
 }
 
 static void ctx_sqlite_touch(struct ctx_store *base, const char *tenant, const char *id,
                              uint64_t ttl_ms, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     int64_t now = clock_wall_ms();
-    sqlite3_stmt *st;
-    int r = ctx_change_begin(s, false, a);
+    int r = ctx_change_begin(a, false);
 
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_CTX_MOVE, &st, &a->reply.e, tenant, id);
-    if (r == 0) {
-        sqlite3_bind_int64(st, 3, now);
-        sqlite3_bind_int64(st, 4, ctx_number(ttl_ms));
-        r = change_row(s, st, tenant, id, now, -ENOENT, a);
-    }
-    ctx_change_end(s, a, r);
+        r = change_row(
+            a, DB_CTX_MOVE,
+            DB_WITH(db_text(tenant), db_text(id), db_number(now), db_number(ctx_number(ttl_ms))),
+            tenant, id, now, -ENOENT);
+    ctx_change_end(a, r);
+}
+
+int ctx_lose_sandbox(struct answer *a, const char *tenant, const char *id, const char *sandbox_id)
+{
+    return ctx_run(a, DB_CTX_LOST, DB_WITH(db_text(tenant), db_text(id), db_text(sandbox_id)));
 }
 
 static void ctx_sqlite_lost(struct ctx_store *base, const char *tenant, const char *id,
                             const char *sandbox_id, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    sqlite3_stmt *st;
-    int r = ctx_change_begin(s, false, a);
+    struct answer *a = ctx_answer(base, done, arg);
+    int r = ctx_change_begin(a, false);
 
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_CTX_LOST, &st, &a->reply.e, tenant, id, sandbox_id);
-    if (r == 0)
-        r = db_run(s->db, st, &a->reply.e);
-    ctx_change_end(s, a, r);
+        r = ctx_lose_sandbox(a, tenant, id, sandbox_id);
+    ctx_change_end(a, r);
 }
 
 static void ctx_sqlite_terminate(struct ctx_store *base, const char *tenant, const char *id,
                                  ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    int r = ctx_change_begin(s, false, a);
+    struct answer *a = ctx_answer(base, done, arg);
+    int r = ctx_change_begin(a, false);
 
     if (r == 0)
-        r = ctx_add_by_id(s, tenant, id, clock_wall_ms(), a);
+        r = ctx_add_by_id(a, tenant, id, clock_wall_ms());
     if (r == 0 && ((1u << a->rows[0].status) & CTX_ACTIVE))
-        r = ctx_end_row(s, &a->rows[0], CTX_TERMINATED, "", &a->reply.e);
-    ctx_change_end(s, a, r);
+        r = ctx_end_row(a, &a->rows[0], CTX_TERMINATED, "");
+    ctx_change_end(a, r);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -383,7 +368,7 @@ static void on_handle_closed(uv_handle_t *handle)
 /* Answers the callers that still wait. */
 static void ctx_sqlite_close(struct ctx_store *base)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct ctx_sqlite *s = sqlite_of(base);
 
     while (s->first)
         deliver_all(s);

@@ -18,6 +18,8 @@
 
 struct answer {
     struct answer *next;
+    struct ctx_sqlite *store;
+    struct store *db; /* of the store */
     ctx_done done;
     void *arg;
     struct ctx_reply reply;
@@ -42,44 +44,39 @@ struct ctx_found {
     int64_t making_ms;
 };
 
-struct ctx_sqlite *ctx_sqlite_of(struct ctx_store *s);
-struct answer *ctx_answer(ctx_done done, void *arg);
+struct answer *ctx_answer(struct ctx_store *base, ctx_done done, void *arg);
 /* Queues the answer. r: the result of the call; an error of the database itself becomes -EAGAIN. */
-void ctx_answer_send(struct ctx_sqlite *s, struct answer *a, int r);
+void ctx_answer_send(struct answer *a, int r);
 
 /* Begin and end one change. The end sends the answer. The change is made as a whole or, if r is
  * negative, not at all. */
-int ctx_change_begin(struct ctx_sqlite *s, bool durable, struct answer *a);
-void ctx_change_end(struct ctx_sqlite *s, struct answer *a, int r);
+int ctx_change_begin(struct answer *a, bool durable);
+void ctx_change_end(struct answer *a, int r);
 
-/* Prepares a statement and binds its first parameters, which are texts. */
-int ctx_statement(struct ctx_sqlite *s, enum db_statement which, sqlite3_stmt **ret,
-                  struct sg_error *e, size_t n, const char *const *texts);
-#define CTX_STATEMENT(s, which, ret, e, ...)                                          \
-    ctx_statement(s, which, ret, e, ARRAY_SIZE(((const char *const[]){__VA_ARGS__})), \
-                  (const char *const[]){__VA_ARGS__})
-/* Reads the statement's current row. */
-void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret);
+/* db_run and db_first, with the error in the answer. */
+int ctx_run(struct answer *a, enum db_statement which, const struct db_value *with);
+int ctx_first(struct answer *a, enum db_statement which, const struct db_value *with,
+              sqlite3_stmt **ret);
 /* Reads the columns of a usage, from column i on. Returns the column after them. */
 int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret);
 /* Adds every row that the statement finds to the answer. */
-int ctx_take_rows(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct answer *a);
+int ctx_take_rows(struct answer *a, enum db_statement which, const struct db_value *with,
+                  int64_t now_ms);
 struct ctx_row *ctx_add_row(struct answer *a);
 /* Adds the row, as it is now, to the answer. -ENOENT. */
-int ctx_add_by_id(struct ctx_sqlite *s, const char *tenant, const char *id, int64_t now_ms,
-                  struct answer *a);
+int ctx_add_by_id(struct answer *a, const char *tenant, const char *id, int64_t now_ms);
 /* Finds the active row of a path. -ENOENT. */
-int ctx_find_active(struct ctx_sqlite *s, const char *tenant, const char *conversation,
-                    const char *path, int64_t now_ms, struct ctx_found *ret, struct sg_error *e);
+int ctx_find_active(struct answer *a, const char *tenant, const char *conversation,
+                    const char *path, int64_t now_ms, struct ctx_found *ret);
 /* Makes the row final, in the database and in `row`. */
-int ctx_end_row(struct ctx_sqlite *s, struct ctx_row *row, enum ctx_status status,
-                const char *error, struct sg_error *e);
+int ctx_end_row(struct answer *a, struct ctx_row *row, enum ctx_status status, const char *error);
+/* Takes the sandbox out of the row, if it has that sandbox. */
+int ctx_lose_sandbox(struct answer *a, const char *tenant, const char *id, const char *sandbox_id);
 /* Notes that the path exists. */
-int ctx_add_path(struct ctx_sqlite *s, const char *tenant, const char *conversation,
-                 const char *path, int64_t now_ms, struct sg_error *e);
+int ctx_add_path(struct answer *a, const char *tenant, const char *conversation, const char *path,
+                 int64_t now_ms);
 /* Limits a number to what the database can keep. */
 int64_t ctx_number(uint64_t n);
-uint64_t ctx_column_u64(sqlite3_stmt *st, int i);
 
 #define CTX_NEVER_MADE "its server did not finish making its sandbox"
 

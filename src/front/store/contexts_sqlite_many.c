@@ -32,77 +32,70 @@ static enum db_statement list_statement(const struct ctx_list *q)
 
 void ctx_sqlite_list(struct ctx_store *base, const struct ctx_list *q, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     size_t limit = q->limit < CTX_LIST_MAX ? q->limit : CTX_LIST_MAX;
     bool first = q->before_ms == 0;
     char statuses[64];
-    sqlite3_stmt *st;
 
     join_statuses(q->statuses, statuses, sizeof(statuses));
-    int r = CTX_STATEMENT(s, list_statement(q), &st, &a->reply.e, q->tenant, q->conversation,
-                          q->path, q->sandbox_id, statuses);
-    if (r == 0) {
-        sqlite3_bind_int64(st, 6, first ? INT64_MAX : q->before_ms);
-        db_bind(st, 7, first ? "" : q->before_id);
-        sqlite3_bind_int64(st, 8, (int64_t)limit + 1);
-        r = ctx_take_rows(s, st, clock_wall_ms(), a);
-    }
+    int r =
+        ctx_take_rows(a, list_statement(q),
+                      DB_WITH(db_text(q->tenant), db_text(q->conversation), db_text(q->path),
+                              db_text(q->sandbox_id), db_text(statuses),
+                              db_number(first ? INT64_MAX : q->before_ms),
+                              db_text(first ? "" : q->before_id), db_number((int64_t)limit + 1)),
+                      clock_wall_ms());
     if (r == 0 && a->reply.n > limit) {
         a->reply.n = limit;
         a->reply.more = true;
     }
-    ctx_answer_send(s, a, r);
+    ctx_answer_send(a, r);
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 /* Notes how one path relates to another. */
-static int relate(struct ctx_sqlite *s, enum db_statement which, const char *tenant,
-                  const char *conversation, const char *path, const char *other, struct sg_error *e)
+static int relate(struct answer *a, enum db_statement which, const char *tenant,
+                  const char *conversation, const char *path, const char *other)
 {
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, which, &st, e, tenant, conversation, path, other);
-
-    return r < 0 ? r : db_run(s->db, st, e);
+    return ctx_run(a, which,
+                   DB_WITH(db_text(tenant), db_text(conversation), db_text(path), db_text(other)));
 }
 
 void ctx_sqlite_branch(struct ctx_store *base, const char *tenant, const char *conversation,
                        const char *from, const char *to, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    struct sg_error *e = &a->reply.e;
+    struct answer *a = ctx_answer(base, done, arg);
     int64_t now = clock_wall_ms();
     struct ctx_found active;
-    int r = ctx_change_begin(s, true, a);
+    int r = ctx_change_begin(a, true);
 
     if (r == 0) {
-        r = ctx_find_active(s, tenant, conversation, to, now, &active, e);
+        r = ctx_find_active(a, tenant, conversation, to, now, &active);
         if (r == 0)
-            r = ctx_error_active(e, to);
+            r = ctx_error_active(&a->reply.e, to);
         else if (r == -ENOENT)
             r = 0;
     }
     if (r == 0)
-        r = ctx_add_path(s, tenant, conversation, from, now, e);
+        r = ctx_add_path(a, tenant, conversation, from, now);
     if (r == 0)
-        r = ctx_add_path(s, tenant, conversation, to, now, e);
+        r = ctx_add_path(a, tenant, conversation, to, now);
     if (r == 0)
-        r = relate(s, DB_PATH_FROM, tenant, conversation, to, from, e);
-    ctx_change_end(s, a, r);
+        r = relate(a, DB_PATH_FROM, tenant, conversation, to, from);
+    ctx_change_end(a, r);
 }
 
 /* Ends the active row of a path, if there is one, and adds it to the answer. */
-static int end_active(struct ctx_sqlite *s, const char *tenant, const char *conversation,
-                      const char *path, int64_t now, struct answer *a)
+static int end_active(struct answer *a, const char *tenant, const char *conversation,
+                      const char *path, int64_t now)
 {
     struct ctx_found found;
-    int r = ctx_find_active(s, tenant, conversation, path, now, &found, &a->reply.e);
+    int r = ctx_find_active(a, tenant, conversation, path, now, &found);
 
     if (r < 0)
         return r == -ENOENT ? 0 : r;
-    r = ctx_end_row(s, &found.row, CTX_TERMINATED, "", &a->reply.e);
+    r = ctx_end_row(a, &found.row, CTX_TERMINATED, "");
     if (r == 0)
         *ctx_add_row(a) = found.row;
     return r;
@@ -111,21 +104,19 @@ static int end_active(struct ctx_sqlite *s, const char *tenant, const char *conv
 void ctx_sqlite_merge(struct ctx_store *base, const char *tenant, const char *conversation,
                       const char *source, const char *target, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    struct sg_error *e = &a->reply.e;
+    struct answer *a = ctx_answer(base, done, arg);
     int64_t now = clock_wall_ms();
-    int r = ctx_change_begin(s, true, a);
+    int r = ctx_change_begin(a, true);
 
     if (r == 0)
-        r = end_active(s, tenant, conversation, source, now, a);
+        r = end_active(a, tenant, conversation, source, now);
     if (r == 0)
-        r = ctx_add_path(s, tenant, conversation, source, now, e);
+        r = ctx_add_path(a, tenant, conversation, source, now);
     if (r == 0)
-        r = ctx_add_path(s, tenant, conversation, target, now, e);
+        r = ctx_add_path(a, tenant, conversation, target, now);
     if (r == 0)
-        r = relate(s, DB_PATH_INTO, tenant, conversation, source, target, e);
-    ctx_change_end(s, a, r);
+        r = relate(a, DB_PATH_INTO, tenant, conversation, source, target);
+    ctx_change_end(a, r);
 }
 
 static void take_path(sqlite3_stmt *st, struct ctx_path *ret)
@@ -145,84 +136,72 @@ static void take_path(sqlite3_stmt *st, struct ctx_path *ret)
 void ctx_sqlite_paths(struct ctx_store *base, const char *tenant, const char *conversation,
                       ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     struct ctx_path *paths = xcalloc(CTX_LIST_MAX, sizeof(*paths));
     sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_PATHS, &st, &a->reply.e, tenant, conversation);
+    int r = db_query(a->db, DB_PATHS,
+                     DB_WITH(db_text(tenant), db_text(conversation), db_number(CTX_LIST_MAX + 1)),
+                     &st, &a->reply.e);
 
     if (r == 0) {
-        sqlite3_bind_int64(st, 3, CTX_LIST_MAX + 1);
-        while ((r = db_step(s->db, st, &a->reply.e)) > 0 && a->reply.n < CTX_LIST_MAX)
+        while ((r = db_step(a->db, st, &a->reply.e)) > 0 && a->reply.n < CTX_LIST_MAX)
             take_path(st, &paths[a->reply.n++]);
         a->reply.more = r > 0;
         sqlite3_reset(st);
     }
     a->items = paths;
     a->reply.paths = paths;
-    ctx_answer_send(s, a, r < 0 ? r : 0);
+    ctx_answer_send(a, r < 0 ? r : 0);
 }
 
 /* ---- calls of the server itself -------------------------------------------------------------- */
 
 /* Ends the answer's rows from `first` on. */
-static int end_rows(struct ctx_sqlite *s, struct answer *a, size_t first, enum ctx_status status,
-                    const char *error)
+static int end_rows(struct answer *a, size_t first, enum ctx_status status, const char *error)
 {
     int r = 0;
 
     for (size_t i = first; r == 0 && i < a->reply.n; i++)
-        r = ctx_end_row(s, &a->rows[i], status, error, &a->reply.e);
+        r = ctx_end_row(a, &a->rows[i], status, error);
     return r;
 }
 
-static int reap(struct ctx_sqlite *s, enum db_statement which, const char *node, const char *tenant,
-                int64_t before, size_t limit, int64_t now, struct answer *a)
+static int reap(struct answer *a, enum db_statement which, const char *node, const char *tenant,
+                int64_t before, size_t limit, int64_t now)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s->db, which, &st, &a->reply.e);
-
-    if (r < 0)
-        return r;
-    db_bind(st, 1, node);
-    sqlite3_bind_int64(st, 2, now - CTX_NODE_DEAD_MS);
-    db_bind(st, 3, tenant);
-    sqlite3_bind_int64(st, 4, before);
-    sqlite3_bind_int64(st, 5, (int64_t)limit);
-    return ctx_take_rows(s, st, now, a);
+    return ctx_take_rows(a, which,
+                         DB_WITH(db_text(node), db_number(now - CTX_NODE_DEAD_MS), db_text(tenant),
+                                 db_number(before), db_number((int64_t)limit)),
+                         now);
 }
 
 void ctx_sqlite_expire(struct ctx_store *base, const char *node, const char *tenant,
                        uint64_t lease_ms, size_t limit, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     int64_t now = clock_wall_ms();
-    int r = ctx_change_begin(s, false, a);
+    int r = ctx_change_begin(a, false);
 
     if (limit > ROWS_MAX)
         limit = ROWS_MAX;
     if (r == 0)
-        r = reap(s, DB_CTX_EXPIRED, node, tenant, now, limit, now, a);
+        r = reap(a, DB_CTX_EXPIRED, node, tenant, now, limit, now);
     if (r == 0)
-        r = end_rows(s, a, 0, CTX_TERMINATED, "");
+        r = end_rows(a, 0, CTX_TERMINATED, "");
     size_t expired = a->reply.n;
     if (r == 0 && expired < limit)
-        r = reap(s, DB_CTX_STUCK, node, tenant, now - ctx_number(lease_ms), limit - expired, now,
-                 a);
+        r = reap(a, DB_CTX_STUCK, node, tenant, now - ctx_number(lease_ms), limit - expired, now);
     if (r == 0)
-        r = end_rows(s, a, expired, CTX_ERROR, CTX_NEVER_MADE);
-    ctx_change_end(s, a, r);
+        r = end_rows(a, expired, CTX_ERROR, CTX_NEVER_MADE);
+    ctx_change_end(a, r);
 }
 
 /* ["id", ...] */
 static char *list_text(const char *const *ids, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(16 + n * (ID_LEN + 4));
+    struct json j = {.out = &text};
 
-    strbuf_init(&text, 16 + n * (ID_LEN + 4));
-    jw_init(&j, &text);
     jw_array_begin(&j);
     for (size_t i = 0; i < n; i++)
         jw_string(&j, ids[i]);
@@ -231,22 +210,17 @@ static char *list_text(const char *const *ids, size_t n)
 }
 
 /* Takes the sandbox out of the rows whose sandbox does not live any more. */
-static int lose_dead(struct ctx_sqlite *s, const char *node, const char *alive, struct answer *a)
+static int lose_dead(struct answer *a, const char *node, const char *alive)
 {
     size_t first = a->reply.n;
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_CTX_DEAD, &st, &a->reply.e, node, alive);
+    int r =
+        ctx_take_rows(a, DB_CTX_DEAD, DB_WITH(db_text(node), db_text(alive), db_number(ROWS_MAX)),
+                      clock_wall_ms());
 
-    if (r == 0) {
-        sqlite3_bind_int64(st, 3, ROWS_MAX);
-        r = ctx_take_rows(s, st, clock_wall_ms(), a);
-    }
     for (size_t i = first; r == 0 && i < a->reply.n; i++) {
         const struct ctx_row *row = &a->rows[i];
 
-        r = CTX_STATEMENT(s, DB_CTX_LOST, &st, &a->reply.e, row->tenant, row->id, row->sandbox_id);
-        if (r == 0)
-            r = db_run(s->db, st, &a->reply.e);
+        r = ctx_lose_sandbox(a, row->tenant, row->id, row->sandbox_id);
     }
     return r;
 }
@@ -254,98 +228,74 @@ static int lose_dead(struct ctx_sqlite *s, const char *node, const char *alive, 
 void ctx_sqlite_recover(struct ctx_store *base, const char *node, const char *const *alive,
                         size_t n, ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     AUTO(free_p) char *ids = list_text(alive, n);
-    sqlite3_stmt *st;
-    int r = ctx_change_begin(s, false, a);
+    int r = ctx_change_begin(a, false);
 
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_CTX_HALF_MADE, &st, &a->reply.e, node);
-    if (r == 0) {
-        sqlite3_bind_int64(st, 2, ROWS_MAX);
-        r = ctx_take_rows(s, st, clock_wall_ms(), a);
-    }
+        r = ctx_take_rows(a, DB_CTX_HALF_MADE, DB_WITH(db_text(node), db_number(ROWS_MAX)),
+                          clock_wall_ms());
     if (r == 0)
-        r = end_rows(s, a, 0, CTX_ERROR, CTX_NEVER_MADE);
+        r = end_rows(a, 0, CTX_ERROR, CTX_NEVER_MADE);
     if (r == 0)
-        r = lose_dead(s, node, ids, a);
-    ctx_change_end(s, a, r);
+        r = lose_dead(a, node, ids);
+    ctx_change_end(a, r);
 }
 
 void ctx_sqlite_seen(struct ctx_store *base, const char *node, const char *url, ctx_done done,
                      void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    sqlite3_stmt *st;
-    int r = ctx_change_begin(s, false, a);
+    struct answer *a = ctx_answer(base, done, arg);
+    int r = ctx_change_begin(a, false);
 
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_NODE_SEEN, &st, &a->reply.e, node, url);
-    if (r == 0) {
-        sqlite3_bind_int64(st, 3, clock_wall_ms());
-        r = db_run(s->db, st, &a->reply.e);
-    }
-    ctx_change_end(s, a, r);
+        r = ctx_run(a, DB_NODE_SEEN,
+                    DB_WITH(db_text(node), db_text(url), db_number(clock_wall_ms())));
+    ctx_change_end(a, r);
 }
 
 void ctx_sqlite_leave(struct ctx_store *base, const char *node, ctx_done done, void *arg)
 {
     static const enum db_statement statements[] = {DB_CTX_LEFT, DB_NODE_LEFT};
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    sqlite3_stmt *st;
-    int r = ctx_change_begin(s, false, a);
+    struct answer *a = ctx_answer(base, done, arg);
+    int r = ctx_change_begin(a, false);
 
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(statements); i++) {
-        r = CTX_STATEMENT(s, statements[i], &st, &a->reply.e, node);
-        if (r == 0)
-            r = db_run(s->db, st, &a->reply.e);
-    }
-    ctx_change_end(s, a, r);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(statements); i++)
+        r = ctx_run(a, statements[i], DB_WITH(db_text(node)));
+    ctx_change_end(a, r);
 }
 
 /* ---- usage ----------------------------------------------------------------------------------- */
 
 /* Adds usage. `to`: a day, or a context, for which the day is a parameter of its own. */
-static int add_usage(struct ctx_sqlite *s, enum db_statement which, const char *tenant,
-                     const char *to, const char *day, const struct ctx_usage *u, struct sg_error *e)
+static int add_usage(struct answer *a, enum db_statement which, const char *tenant, const char *to,
+                     const char *day, const struct ctx_usage *u)
 {
-#define NUMBER(name) u->name,
-    const uint64_t numbers[] = {CTX_USAGE(NUMBER) UINT64_MAX};
+#define NUMBER(name) db_number(ctx_number(u->name)),
+    return ctx_run(a, which,
+                   DB_WITH(db_text(tenant), db_text(to),
+                           CTX_USAGE(NUMBER) db_number(ctx_number(UINT64_MAX)), db_text(day)));
 #undef NUMBER
-    sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, which, &st, e, tenant, to);
-
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-        sqlite3_bind_int64(st, (int)i + 3, ctx_number(numbers[i]));
-    db_bind(st, (int)ARRAY_SIZE(numbers) + 3, day);
-    return db_run(s->db, st, e);
 }
 
 void ctx_sqlite_usage_add(struct ctx_store *base, const struct ctx_usage_add *adds, size_t n,
                           ctx_done done, void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
-    struct sg_error *e = &a->reply.e;
+    struct answer *a = ctx_answer(base, done, arg);
     char today[CTX_DAY_LEN + 1];
-    int r = ctx_change_begin(s, false, a);
+    int r = ctx_change_begin(a, false);
 
     ctx_day(clock_wall_ms(), today);
     for (size_t i = 0; r == 0 && i < n; i++) {
         const struct ctx_usage_add *add = &adds[i];
 
-        r = add_usage(s, DB_DAY_USED, add->tenant, today, NULL, &add->usage, e);
+        r = add_usage(a, DB_DAY_USED, add->tenant, today, NULL, &add->usage);
         if (r == 0)
-            r = add_usage(s, DB_TALK_USED, add->tenant, add->context, today, &add->usage, e);
+            r = add_usage(a, DB_TALK_USED, add->tenant, add->context, today, &add->usage);
         if (r == 0 && add->context[0])
-            r = add_usage(s, DB_CTX_USED, add->tenant, add->context, NULL, &add->usage, e);
+            r = add_usage(a, DB_CTX_USED, add->tenant, add->context, NULL, &add->usage);
     }
-    ctx_change_end(s, a, r);
+    ctx_change_end(a, r);
 }
 
 static enum db_statement usage_statement(const struct ctx_usage_query *q)
@@ -358,19 +308,19 @@ static enum db_statement usage_statement(const struct ctx_usage_query *q)
 void ctx_sqlite_usage_get(struct ctx_store *base, const struct ctx_usage_query *q, ctx_done done,
                           void *arg)
 {
-    struct ctx_sqlite *s = ctx_sqlite_of(base);
-    struct answer *a = ctx_answer(done, arg);
+    struct answer *a = ctx_answer(base, done, arg);
     size_t max = q->by == USAGE_BY_DAY ? CTX_DAYS_MAX : CTX_LIST_MAX;
     struct ctx_usage_row *used = xcalloc(max + 1, sizeof(*used));
     const char *after = q->after ? q->after : "";
     sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, usage_statement(q), &st, &a->reply.e, q->tenant, q->from, q->to);
+    int r = db_query(a->db, usage_statement(q),
+                     DB_WITH(db_text(q->tenant), db_text(q->from), db_text(q->to),
+                             db_number((int64_t)max + 1),
+                             db_text(q->conversation ? q->conversation : after), db_text(q->after)),
+                     &st, &a->reply.e);
 
     if (r == 0) {
-        sqlite3_bind_int64(st, 4, (int64_t)max + 1);
-        db_bind(st, 5, q->conversation ? q->conversation : after);
-        db_bind(st, 6, q->after);
-        while (a->reply.n <= max && (r = db_step(s->db, st, &a->reply.e)) > 0) {
+        while (a->reply.n <= max && (r = db_step(a->db, st, &a->reply.e)) > 0) {
             struct ctx_usage_row *row = &used[a->reply.n++];
 
             db_column(st, 0, row->day, sizeof(row->day));
@@ -385,5 +335,5 @@ void ctx_sqlite_usage_get(struct ctx_store *base, const struct ctx_usage_query *
     }
     a->items = used;
     a->reply.used = used;
-    ctx_answer_send(s, a, r < 0 ? r : 0);
+    ctx_answer_send(a, r < 0 ? r : 0);
 }

@@ -23,7 +23,7 @@ int store_copy(const char *dir, const char *to, struct sg_error *e)
     if (sqlite3_prepare_v2(s->db, "VACUUM INTO ?1", -1, &st, NULL) != SQLITE_OK)
         r = db_error(s, "copy the database", e);
     if (r == 0) {
-        db_bind(st, 1, to);
+        sqlite3_bind_text(st, 1, to, -1, SQLITE_STATIC);
         r = sqlite3_step(st) == SQLITE_DONE ? 0 : db_error(s, "copy the database", e);
     }
     sqlite3_finalize(st);
@@ -79,7 +79,7 @@ static int remove_snapshot(struct store *s, const char *id, struct sg_error *e)
 
     if (sqlite3_prepare_v2(s->db, "DELETE FROM snapshot WHERE id = ?1", -1, &st, NULL) != SQLITE_OK)
         return db_error(s, "change the copy of the database", e);
-    db_bind(st, 1, id);
+    sqlite3_bind_text(st, 1, id, -1, SQLITE_STATIC);
     if (sqlite3_step(st) != SQLITE_DONE)
         r = db_error(s, "change the copy of the database", e);
     sqlite3_finalize(st);
@@ -99,7 +99,7 @@ int store_copied_snapshots(struct store_copied *c, bool (*fn)(const char *id, vo
         if (sqlite3_prepare_v2(s->db, "SELECT min(id) FROM snapshot WHERE id > ?1", -1, &st,
                                NULL) != SQLITE_OK)
             return db_error(s, "read the copy of the database", e);
-        db_bind(st, 1, last);
+        sqlite3_bind_text(st, 1, last, -1, SQLITE_STATIC);
         bool found = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_type(st, 0) == SQLITE_TEXT;
         if (found)
             db_column(st, 0, id, sizeof(id));

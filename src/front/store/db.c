@@ -228,7 +228,18 @@ int db_error(const struct store *s, const char *doing, struct sg_error *e)
     }
 }
 
-int db_statement(struct store *s, enum db_statement which, sqlite3_stmt **ret, struct sg_error *e)
+static void bind(sqlite3_stmt *st, int i, const struct db_value *v)
+{
+    if (v->type == DB_NUMBER)
+        sqlite3_bind_int64(st, i, v->number);
+    else if (v->type == DB_BYTES && v->bytes)
+        sqlite3_bind_blob(st, i, v->bytes, (int)v->number, SQLITE_STATIC);
+    else if (v->type == DB_TEXT && v->bytes)
+        sqlite3_bind_text(st, i, v->bytes, -1, SQLITE_STATIC);
+}
+
+int db_query(struct store *s, enum db_statement which, const struct db_value *with,
+             sqlite3_stmt **ret, struct sg_error *e)
 {
     sqlite3_stmt **st = &s->statements[which];
 
@@ -237,6 +248,8 @@ int db_statement(struct store *s, enum db_statement which, sqlite3_stmt **ret, s
         return db_error(s, "prepare a query", e);
     sqlite3_reset(*st);
     sqlite3_clear_bindings(*st);
+    for (int i = 0; with && with[i].type != DB_END; i++)
+        bind(*st, i + 1, &with[i]);
     *ret = *st;
     return 0;
 }
@@ -253,12 +266,37 @@ int db_step(struct store *s, sqlite3_stmt *st, struct sg_error *e)
     return r;
 }
 
-int db_run(struct store *s, sqlite3_stmt *st, struct sg_error *e)
+int db_first(struct store *s, enum db_statement which, const struct db_value *with,
+             sqlite3_stmt **ret, struct sg_error *e)
 {
-    int r = db_step(s, st, e);
+    int r = db_query(s, which, with, ret, e);
 
+    return r < 0 ? r : db_step(s, *ret, e);
+}
+
+int db_ask(struct store *s, enum db_statement which, const struct db_value *with, int64_t *ret,
+           struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_first(s, which, with, &st, e);
+
+    if (r <= 0)
+        return r;
+    *ret = sqlite3_column_int64(st, 0);
     sqlite3_reset(st);
-    return r < 0 ? r : 0;
+    return r;
+}
+
+int db_run(struct store *s, enum db_statement which, const struct db_value *with,
+           struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_first(s, which, with, &st, e);
+
+    if (r <= 0)
+        return r;
+    sqlite3_reset(st);
+    return 0;
 }
 
 int db_changed(const struct store *s)
@@ -283,22 +321,14 @@ void db_set_wait(struct store *s, int ms)
     sqlite3_busy_timeout(s->db, ms);
 }
 
-static int run_statement(struct store *s, enum db_statement which, struct sg_error *e)
-{
-    sqlite3_stmt *st = NULL;
-    int r = db_statement(s, which, &st, e);
-
-    return r < 0 ? r : db_run(s, st, e);
-}
-
 int db_begin(struct store *s, struct sg_error *e)
 {
-    return run_statement(s, DB_BEGIN, e);
+    return db_run(s, DB_BEGIN, NULL, e);
 }
 
 int db_commit(struct store *s, struct sg_error *e)
 {
-    int r = run_statement(s, DB_COMMIT, e);
+    int r = db_run(s, DB_COMMIT, NULL, e);
 
     if (r < 0)
         db_rollback(s);
@@ -308,12 +338,6 @@ int db_commit(struct store *s, struct sg_error *e)
 void db_rollback(struct store *s)
 {
     sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-}
-
-void db_bind(sqlite3_stmt *st, int i, const char *text)
-{
-    if (text)
-        sqlite3_bind_text(st, i, text, -1, SQLITE_STATIC);
 }
 
 void db_column(sqlite3_stmt *st, int i, char *ret, size_t cap)
@@ -412,7 +436,7 @@ static int make_file(const char *path, struct sg_error *e)
     if (lstat(path, &st) < 0)
         return err_errno(e, "stat '%s'", path);
     if (!S_ISREG(st.st_mode))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' is not a regular file", path);
+        return err_invalid(e, "'%s' is not a regular file", path);
     if ((st.st_mode & 077) && chmod(path, 0600) < 0)
         return err_errno(e, "make '%s' private", path);
     return 0;
@@ -442,9 +466,8 @@ static int check_whole(struct store *s, struct sg_error *e)
 
 /* Uses a name as it is. SQLite would make the path absolute, and fail if this user may not search a
  * directory above. The working directory never changes, so a relative name is safe. */
-static int same_name(sqlite3_vfs *vfs, const char *name, int cap, char *ret)
+static int same_name(sqlite3_vfs *vfs UNUSED, const char *name, int cap, char *ret)
 {
-    (void)vfs;
     return snprintf(ret, (size_t)cap, "%s", name) < cap ? SQLITE_OK : SQLITE_CANTOPEN;
 }
 

@@ -130,14 +130,45 @@ int db_open_as_it_is(const char *dir, struct store **ret, int *ret_version, stru
 /* Opens a database in memory, which nobody else can see. */
 int db_open_memory(struct store **ret, struct sg_error *e);
 
-/* A statement, reset, with nothing bound. */
-int db_statement(struct store *s, enum db_statement which, sqlite3_stmt **ret, struct sg_error *e);
+/* A parameter of a statement: a text or bytes, which live until the statement has run, or a number.
+ * A NULL pointer is SQL's NULL. */
+struct db_value {
+    enum { DB_END, DB_TEXT, DB_BYTES, DB_NUMBER } type;
+    const void *bytes;
+    int64_t number; /* of bytes: how many */
+};
+static inline struct db_value db_text(const char *text)
+{
+    return (struct db_value){.type = DB_TEXT, .bytes = text};
+}
+static inline struct db_value db_bytes(const void *bytes, size_t len)
+{
+    return (struct db_value){.type = DB_BYTES, .bytes = bytes, .number = (int64_t)len};
+}
+static inline struct db_value db_number(int64_t n)
+{
+    return (struct db_value){.type = DB_NUMBER, .number = n};
+}
+/* The parameters ?1, ?2, ... of a call below, which takes NULL for none. */
+#define DB_WITH(...) ((const struct db_value[]){__VA_ARGS__, {0}})
+
+/* A statement with its parameters, to be stepped through. */
+int db_query(struct store *s, enum db_statement which, const struct db_value *with,
+             sqlite3_stmt **ret, struct sg_error *e);
 /* 1: there is a row; 0: done, and the statement reset; -errno. */
 int db_step(struct store *s, sqlite3_stmt *st, struct sg_error *e);
+/* The first row of a query, with db_step's result. After 1 the caller reads it, then resets the
+ * statement. */
+int db_first(struct store *s, enum db_statement which, const struct db_value *with,
+             sqlite3_stmt **ret, struct sg_error *e);
+/* The number that is the first column of the first row. 0: there is no row, and *ret is left. */
+int db_ask(struct store *s, enum db_statement which, const struct db_value *with, int64_t *ret,
+           struct sg_error *e);
+/* Runs a statement that has no rows. */
+int db_run(struct store *s, enum db_statement which, const struct db_value *with,
+           struct sg_error *e);
 /* How many rows the last statement changed. */
 int db_changed(const struct store *s);
-/* Runs a statement that has no rows, or of which only the first row matters. */
-int db_run(struct store *s, sqlite3_stmt *st, struct sg_error *e);
 /* Whether commits wait for the disk from now on. Without waiting, a power cut may take the last
  * commits; the database stays whole either way. */
 void db_set_durable(struct store *s, bool on);
@@ -150,7 +181,6 @@ void db_rollback(struct store *s);
 /* Fills e with SQLite's error of the last call. */
 int db_error(const struct store *s, const char *doing, struct sg_error *e);
 
-void db_bind(sqlite3_stmt *st, int i, const char *text); /* NULL binds NULL */
 /* Reads a column as a string, cut to what fits. */
 void db_column(sqlite3_stmt *st, int i, char *ret, size_t cap);
 

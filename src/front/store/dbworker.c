@@ -103,9 +103,8 @@ static void send_queued(struct dbworker *c)
 
 static struct outgoing *outgoing_new(enum wire_kind kind, uint64_t seq)
 {
-    struct outgoing *o = xcalloc(1, sizeof(*o));
+    struct outgoing *o = NEW(struct outgoing, .kind = kind, .seq = seq);
 
-    *o = (struct outgoing){.kind = kind, .seq = seq};
     strbuf_init(&o->message, WIRE_MESSAGE_MAX);
     return o;
 }
@@ -121,9 +120,8 @@ static void enqueue(struct dbworker *c, struct outgoing *o)
 
 static void refuse(struct dbworker *c, dbworker_done done, void *arg, const char *why)
 {
-    struct refusal *f = xcalloc(1, sizeof(*f));
+    struct refusal *f = NEW(struct refusal, .done = done, .arg = arg, .why = why);
 
-    *f = (struct refusal){.done = done, .arg = arg, .why = why};
     *c->refused_last = f;
     c->refused_last = &f->next;
     uv_async_send(&c->wake);
@@ -322,11 +320,10 @@ static bool take_message(struct dbworker *c)
     return false;
 }
 
-static void on_ready(uv_poll_t *poll, int status, int events)
+static void on_ready(uv_poll_t *poll, int status UNUSED, int events)
 {
     struct dbworker *c = poll->data;
 
-    (void)status;
     if (events & UV_WRITABLE)
         send_queued(c);
     /* Handling an answer may hang up, which ends the loop. */

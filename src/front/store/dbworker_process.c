@@ -49,9 +49,8 @@ static void send_all(struct process *p, enum wire_kind kind, uint64_t seq,
 
 static void note(struct process *p, bool bad, const char *line)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(WIRE_MESSAGE_MAX);
 
-    strbuf_init(&out, WIRE_MESSAGE_MAX);
     wire_add_u32(&out, bad);
     wire_add_text(&out, line);
     send_all(p, WIRE_NOTE, 0, &out);
@@ -81,9 +80,8 @@ static bool add_answer(struct strbuf *out, const char *why, const PGresult *rows
 /* Answers the request, and frees q. */
 static void answer(struct process *p, struct request *q, const char *why, const PGresult *rows)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(WIRE_MESSAGE_MAX);
 
-    strbuf_init(&out, WIRE_MESSAGE_MAX);
     if (!add_answer(&out, why, rows)) {
         strbuf_reset(&out);
         add_answer(&out, "the database's answer is too large", NULL);

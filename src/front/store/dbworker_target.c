@@ -47,10 +47,10 @@ int target_new(const char *conninfo, struct target **ret, struct sg_error *e)
     const char *host = t->options ? option(t, "host") : NULL;
     if (!t->options || (host && strchr(host, '@'))) {
         target_free(t);
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "the setting 'store' is not a connection string of PostgreSQL: write "
-                       "postgresql://USER:PASSWORD@HOST/DATABASE, with special characters of the "
-                       "password as %%XX");
+        return err_invalid(
+            e, "the setting 'store' is not a connection string of PostgreSQL: write "
+               "postgresql://USER:PASSWORD@HOST/DATABASE, with special characters of the "
+               "password as %%XX");
     }
     for (const PQconninfoOption *o = t->options; o->keyword; o++)
         if (o->val && strcmp(o->keyword, "client_encoding") != 0)
@@ -70,10 +70,8 @@ void target_free(struct target *t)
 }
 
 /* Drops notices, which libpq would print to standard error, where the log is. */
-static void drop_notice(void *arg, const char *message)
+static void drop_notice(void *arg UNUSED, const char *message UNUSED)
 {
-    (void)arg;
-    (void)message;
 }
 
 PGconn *target_connect(const struct target *t)

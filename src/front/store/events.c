@@ -39,47 +39,39 @@ static uint64_t column_id(sqlite3_stmt *st, int i)
     return n > 0 ? (uint64_t)n : 0;
 }
 
-static int64_t bounded(uint64_t n)
+static struct db_value id_value(uint64_t id)
 {
-    return n < INT64_MAX ? (int64_t)n : INT64_MAX;
+    return db_number(id < INT64_MAX ? (int64_t)id : INT64_MAX);
 }
 
-/* 1: the mark exists. 0: it does not, and *ret is unchanged. */
+/* Asks for one number. 1: *ret has it. 0: there is none, and *ret is unchanged. */
+static int ask(struct store *s, enum db_statement which, const struct db_value *with, uint64_t *ret,
+               struct sg_error *e)
+{
+    int64_t n;
+    int r = db_ask(s, which, with, &n, e);
+
+    if (r > 0)
+        *ret = n > 0 ? (uint64_t)n : 0;
+    return r;
+}
+
 static int get_mark(struct store *s, const char *name, uint64_t *ret, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_EVENT_MARK, &st, e);
-
-    if (r < 0)
-        return r;
-    db_bind(st, 1, name);
-    r = db_step(s, st, e);
-    if (r > 0)
-        *ret = column_id(st, 0);
-    sqlite3_reset(st);
-    return r;
+    return ask(s, DB_EVENT_MARK, DB_WITH(db_text(name)), ret, e);
 }
 
 static int set_mark(struct store *s, const char *name, uint64_t value, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_EVENT_SET_MARK, &st, e);
-
-    if (r < 0)
-        return r;
-    db_bind(st, 1, name);
-    sqlite3_bind_int64(st, 2, bounded(value));
-    return db_run(s, st, e);
+    return db_run(s, DB_EVENT_SET_MARK, DB_WITH(db_text(name), id_value(value)), e);
 }
 
 int store_events_state(struct store *s, struct store_events_state *ret, struct sg_error *e)
 {
     struct store_events_state state = {0};
     sqlite3_stmt *st;
-    int r = db_statement(s, DB_EVENT_RANGE, &st, e);
+    int r = db_first(s, DB_EVENT_RANGE, NULL, &st, e);
 
-    if (r == 0)
-        r = db_step(s, st, e);
     if (r < 0)
         return r;
     state.first = column_id(st, 0);
@@ -103,34 +95,20 @@ int store_events_reserve(struct store *s, uint64_t upto, struct sg_error *e)
 
 static int write_one(struct store *s, const struct store_event *ev, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_EVENT_ADD, &st, e);
-
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 1, bounded(ev->id));
-    db_bind(st, 2, ev->tenant);
-    sqlite3_bind_int64(st, 3, ev->ms);
-    db_bind(st, 4, ev->kind);
-    db_bind(st, 5, ev->json);
-    return db_run(s, st, e);
+    return db_run(s, DB_EVENT_ADD,
+                  DB_WITH(id_value(ev->id), db_text(ev->tenant), db_number(ev->ms),
+                          db_text(ev->kind), db_text(ev->json)),
+                  e);
 }
 
 /* Updates the list of living sandboxes as the event says (front/store/living.h). */
 static int note_living(struct store *s, const struct store_event *ev, struct sg_error *e)
 {
-    bool begins = strcmp(ev->kind, "sandbox.created") == 0;
-    sqlite3_stmt *st;
-
-    if (!begins && strcmp(ev->kind, "sandbox.ended") != 0)
-        return 0;
-    int r = db_statement(s, begins ? DB_LIVING_BEGIN : DB_LIVING_END, &st, e);
-    if (r < 0)
-        return r;
-    db_bind(st, 1, ev->json);
-    if (begins)
-        db_bind(st, 2, ev->tenant);
-    return db_run(s, st, e);
+    if (strcmp(ev->kind, "sandbox.created") == 0)
+        return db_run(s, DB_LIVING_BEGIN, DB_WITH(db_text(ev->json), db_text(ev->tenant)), e);
+    if (strcmp(ev->kind, "sandbox.ended") == 0)
+        return db_run(s, DB_LIVING_END, DB_WITH(db_text(ev->json)), e);
+    return 0;
 }
 
 int store_events_write(struct store *s, const struct store_event *events, size_t n,
@@ -171,42 +149,19 @@ int store_events_set_gone(struct store *s, const char *tenant, uint64_t upto, st
     return end(s, r, e);
 }
 
-/* Asks for one number about a tenant's events. 0: there is none. */
-static int ask_number(struct store *s, enum db_statement which, const char *tenant, uint64_t n,
-                      uint64_t *ret, struct sg_error *e)
-{
-    sqlite3_stmt *st;
-    int r = db_statement(s, which, &st, e);
-
-    if (r < 0)
-        return r;
-    db_bind(st, 1, tenant);
-    sqlite3_bind_int64(st, 2, bounded(n));
-    r = db_step(s, st, e);
-    if (r > 0)
-        *ret = column_id(st, 0);
-    sqlite3_reset(st);
-    return r;
-}
-
 static int trim(struct store *s, const char *tenant, uint32_t keep, struct store_trimmed *ret,
                 struct sg_error *e)
 {
     struct store_trimmed t = {0};
-    sqlite3_stmt *st;
     char name[64];
-    int r = ask_number(s, DB_EVENT_NTH, tenant, keep, &t.gone, e);
+    int r = ask(s, DB_EVENT_NTH, DB_WITH(db_text(tenant), db_number(keep)), &t.gone, e);
 
     if (r <= 0)
         return r;
-    r = ask_number(s, DB_EVENT_UNPOSTED, tenant, t.gone, &t.unposted, e);
+    const struct db_value *upto = DB_WITH(db_text(tenant), id_value(t.gone));
+    r = ask(s, DB_EVENT_UNPOSTED, upto, &t.unposted, e);
     if (r >= 0)
-        r = db_statement(s, DB_EVENT_FORGET, &st, e);
-    if (r < 0)
-        return r;
-    db_bind(st, 1, tenant);
-    sqlite3_bind_int64(st, 2, bounded(t.gone));
-    r = db_run(s, st, e);
+        r = db_run(s, DB_EVENT_FORGET, upto, e);
     gone_name(tenant, name, sizeof(name));
     if (r == 0)
         r = set_mark(s, name, t.gone, e);
@@ -232,14 +187,11 @@ int store_events_each(struct store *s, const char *tenant, uint64_t after, uint6
                       struct sg_error *e)
 {
     sqlite3_stmt *st;
-    int r = db_statement(s, tenant ? DB_EVENTS_OF : DB_EVENTS, &st, e);
+    int r = db_query(s, tenant ? DB_EVENTS_OF : DB_EVENTS,
+                     DB_WITH(id_value(after), id_value(before), db_text(tenant)), &st, e);
 
     if (r < 0)
         return r;
-    sqlite3_bind_int64(st, 1, bounded(after));
-    sqlite3_bind_int64(st, 2, bounded(before));
-    if (tenant)
-        db_bind(st, 3, tenant);
     while ((r = db_step(s, st, e)) > 0) {
         struct store_event ev = {
             .id = column_id(st, 0),
@@ -268,7 +220,7 @@ int store_webhook_get(struct store *s, struct store_webhook *ret, struct sg_erro
     if (r == 0)
         return -ENOENT;
     if (r > 0)
-        r = db_statement(s, DB_WEBHOOK_OPEN, &st, e);
+        r = db_query(s, DB_WEBHOOK_OPEN, NULL, &st, e);
     if (r < 0)
         return r;
     while ((r = db_step(s, st, e)) > 0 && w.n < STORE_WEBHOOK_OPEN) {
@@ -284,21 +236,13 @@ int store_webhook_get(struct store *s, struct store_webhook *ret, struct sg_erro
 
 static int write_webhook(struct store *s, const struct store_webhook *w, struct sg_error *e)
 {
-    sqlite3_stmt *st;
     int r = set_mark(s, WEBHOOK, w->done, e);
 
     if (r == 0)
-        r = db_statement(s, DB_WEBHOOK_CLEAR, &st, e);
-    if (r == 0)
-        r = db_run(s, st, e);
-    for (size_t i = 0; r == 0 && i < w->n; i++) {
-        r = db_statement(s, DB_WEBHOOK_ADD, &st, e);
-        if (r < 0)
-            break;
-        sqlite3_bind_int64(st, 1, bounded(w->open[i].event));
-        sqlite3_bind_int64(st, 2, w->open[i].tries);
-        r = db_run(s, st, e);
-    }
+        r = db_run(s, DB_WEBHOOK_CLEAR, NULL, e);
+    for (size_t i = 0; r == 0 && i < w->n; i++)
+        r = db_run(s, DB_WEBHOOK_ADD,
+                   DB_WITH(id_value(w->open[i].event), db_number(w->open[i].tries)), e);
     return r;
 }
 

@@ -69,15 +69,11 @@ static bool same_hash(const struct hash *a, const void *b)
 /* Drops the cache if another process has changed the database. */
 static int cache_revalidate(struct store *s)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_DATA_VERSION, &st, NULL);
+    int64_t version = 0;
+    int r = db_ask(s, DB_DATA_VERSION, NULL, &version, NULL);
 
-    if (r == 0)
-        r = db_step(s, st, NULL);
     if (r < 0)
         return r;
-    int64_t version = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
     if (s->keys && s->keys->data_version != version) {
         db_keys_changed(s);
         s->keys->data_version = version;
@@ -85,17 +81,18 @@ static int cache_revalidate(struct store *s)
     return 0;
 }
 
+static struct db_value hash_value(const struct hash *hash)
+{
+    return db_bytes(hash->bytes, sizeof(hash->bytes));
+}
+
 /* Loads a key from the database into its place in the cache. */
 static int cache_load(struct store *s, const struct hash *hash, struct cached_key *place)
 {
     struct cached_key k = {.hash = *hash};
     sqlite3_stmt *st;
-    int r = db_statement(s, DB_KEY_BY_HASH, &st, NULL);
+    int r = db_first(s, DB_KEY_BY_HASH, DB_WITH(hash_value(hash)), &st, NULL);
 
-    if (r < 0)
-        return r;
-    sqlite3_bind_blob(st, 1, hash->bytes, sizeof(hash->bytes), SQLITE_STATIC);
-    r = db_step(s, st, NULL);
     if (r <= 0)
         return r < 0 ? r : -ENOENT;
     db_column(st, 0, k.id, sizeof(k.id));
@@ -116,17 +113,12 @@ static int cache_load(struct store *s, const struct hash *hash, struct cached_ke
 static void note_use(struct store *s, struct cached_key *k)
 {
     int64_t now = clock_wall_ms();
-    sqlite3_stmt *st;
 
     if (now - k->used_ms < NOTE_EVERY_MS && now >= k->used_ms)
         return;
-    if (db_statement(s, DB_KEY_USED, &st, NULL) < 0)
-        return;
-    db_bind(st, 1, k->id);
-    sqlite3_bind_int64(st, 2, now);
     db_set_wait(s, 0);
     db_set_durable(s, false);
-    if (db_run(s, st, NULL) == 0)
+    if (db_run(s, DB_KEY_USED, DB_WITH(db_text(k->id), db_number(now)), NULL) == 0)
         k->used_ms = now;
     db_set_durable(s, true);
     db_set_wait(s, DB_WAIT_MS);
@@ -179,18 +171,10 @@ static void make_key(char ret[STORE_KEY_LEN + 1])
 static int add_key(struct store *s, const struct store_key *k, const struct hash *hash,
                    struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_KEY_ADD, &st, e);
-
-    if (r < 0)
-        return r;
-    db_bind(st, 1, k->id);
-    db_bind(st, 2, k->tenant);
-    db_bind(st, 3, k->name);
-    sqlite3_bind_blob(st, 4, hash->bytes, sizeof(hash->bytes), SQLITE_STATIC);
-    db_bind(st, 5, k->hint);
-    sqlite3_bind_int64(st, 6, k->created_ms);
-    return db_run(s, st, e);
+    return db_run(s, DB_KEY_ADD,
+                  DB_WITH(db_text(k->id), db_text(k->tenant), db_text(k->name), hash_value(hash),
+                          db_text(k->hint), db_number(k->created_ms)),
+                  e);
 }
 
 int store_key_create(struct store *s, const char *tenant_id, const char *name,
@@ -202,9 +186,8 @@ int store_key_create(struct store *s, const char *tenant_id, const char *name,
     struct hash hash;
 
     if (!name_valid(name))
-        return err_set(
-            e, SG_ERR_INVALID, -EINVAL,
-            "'%.80s' is not a name for a key: use at most %d characters, no control characters",
+        return err_invalid(
+            e, "'%.80s' is not a name for a key: use at most %d characters, no control characters",
             name, STORE_NAME_MAX);
     int r = store_tenant_get(s, tenant_id, &tenant);
     if (r < 0)
@@ -227,14 +210,8 @@ int store_key_create(struct store *s, const char *tenant_id, const char *name,
 
 int store_key_sanitise(struct store *s, const char *id, uint8_t sanitise, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_KEY_SANITISE, &st, e);
+    int r = db_run(s, DB_KEY_SANITISE, DB_WITH(db_text(id), db_number(sanitise)), e);
 
-    if (r < 0)
-        return r;
-    db_bind(st, 1, id);
-    sqlite3_bind_int64(st, 2, sanitise);
-    r = db_run(s, st, e);
     db_keys_changed(s);
     return r;
 }
@@ -243,11 +220,10 @@ int store_keys_each(struct store *s, const char *tenant,
                     bool (*fn)(const struct store_key *, void *), void *arg, struct sg_error *e)
 {
     sqlite3_stmt *st;
-    int r = db_statement(s, DB_KEY_LIST, &st, e);
+    int r = db_query(s, DB_KEY_LIST, DB_WITH(db_text(tenant)), &st, e);
 
     if (r < 0)
         return r;
-    db_bind(st, 1, tenant);
     while ((r = db_step(s, st, e)) > 0) {
         struct store_key k;
 
@@ -267,39 +243,19 @@ int store_keys_each(struct store *s, const char *tenant,
     return r < 0 ? r : 0;
 }
 
-static int bind_which(struct store *s, enum db_statement statement, const char *which,
-                      const struct hash *hash, sqlite3_stmt **ret, struct sg_error *e)
-{
-    int r = db_statement(s, statement, ret, e);
-
-    if (r < 0)
-        return r;
-    db_bind(*ret, 1, which);
-    if (hash)
-        sqlite3_bind_blob(*ret, 2, hash->bytes, sizeof(hash->bytes), SQLITE_STATIC);
-    return 0;
-}
-
 int store_key_revoke(struct store *s, const char *which, struct sg_error *e)
 {
     struct hash hash;
-    sqlite3_stmt *st;
-    bool is_key = hash_key(which, &hash);
-    int r = bind_which(s, DB_KEY_EXISTS, which, is_key ? &hash : NULL, &st, e);
+    struct db_value by_hash = hash_key(which, &hash) ? hash_value(&hash) : db_text(NULL);
+    int64_t found;
+    int r = db_ask(s, DB_KEY_EXISTS, DB_WITH(db_text(which), by_hash), &found, e);
 
-    if (r == 0)
-        r = db_step(s, st, e);
     if (r < 0)
         return r;
-    sqlite3_reset(st);
     if (r == 0)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
                        "no such key: 'sandglass key list' shows them");
-    r = bind_which(s, DB_KEY_REVOKE, which, is_key ? &hash : NULL, &st, e);
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 3, clock_wall_ms());
-    r = db_run(s, st, e);
+    r = db_run(s, DB_KEY_REVOKE, DB_WITH(db_text(which), by_hash, db_number(clock_wall_ms())), e);
     db_keys_changed(s);
     return r;
 }

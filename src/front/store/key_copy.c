@@ -7,10 +7,8 @@
 int key_copies_mark(struct store *s, char ret[KEY_MARK_MAX], struct sg_error *e)
 {
     sqlite3_stmt *st;
-    int r = db_statement(s, DB_KEY_MARK, &st, e);
+    int r = db_first(s, DB_KEY_MARK, NULL, &st, e);
 
-    if (r == 0)
-        r = db_step(s, st, e);
     if (r < 0)
         return r;
     db_column(st, 0, ret, KEY_MARK_MAX);
@@ -22,7 +20,7 @@ int key_copies_each(struct store *s, void (*fn)(const struct key_copy *, void *)
                     struct sg_error *e)
 {
     sqlite3_stmt *st;
-    int r = db_statement(s, DB_KEY_COPIES, &st, e);
+    int r = db_query(s, DB_KEY_COPIES, NULL, &st, e);
 
     if (r < 0)
         return r;
@@ -59,27 +57,18 @@ static int run_take(struct store *s, const struct key_copy *c, const char *tenan
                     struct sg_error *e)
 {
     unsigned char hash[KEY_HASH_HEX / 2];
-    sqlite3_stmt *st;
-    int r = hash_bytes(c->hash, hash) ? db_statement(s, DB_KEY_TAKE, &st, e) : -EINVAL;
+    const struct store_key *k = &c->key;
 
-    if (r < 0)
+    if (!hash_bytes(c->hash, hash))
+        return -EINVAL;
+    int r = db_run(s, DB_KEY_TAKE,
+                   DB_WITH(db_text(k->id), db_text(tenant), db_text(k->name),
+                           db_bytes(hash, sizeof(hash)), db_text(k->hint), db_number(k->created_ms),
+                           db_number(k->revoked_ms)),
+                   e);
+    if (r < 0 || k->revoked_ms == 0)
         return r;
-    db_bind(st, 1, c->key.id);
-    db_bind(st, 2, tenant);
-    db_bind(st, 3, c->key.name);
-    sqlite3_bind_blob(st, 4, hash, sizeof(hash), SQLITE_STATIC);
-    db_bind(st, 5, c->key.hint);
-    sqlite3_bind_int64(st, 6, c->key.created_ms);
-    sqlite3_bind_int64(st, 7, c->key.revoked_ms);
-    r = db_run(s, st, e);
-    if (r < 0 || c->key.revoked_ms == 0)
-        return r;
-    r = db_statement(s, DB_KEY_TAKE_END, &st, e);
-    if (r < 0)
-        return r;
-    db_bind(st, 1, c->key.id);
-    sqlite3_bind_int64(st, 2, c->key.revoked_ms);
-    return db_run(s, st, e);
+    return db_run(s, DB_KEY_TAKE_END, DB_WITH(db_text(k->id), db_number(k->revoked_ms)), e);
 }
 
 /* -EINVAL: the copy is no valid key. */

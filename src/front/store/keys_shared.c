@@ -164,10 +164,9 @@ static void on_told(void *arg, const struct dbworker_rows *rows)
 
 static void tell_next(struct keys_shared *k)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(TELL_MAX);
     struct part p = {.skip = k->n_told};
 
-    strbuf_init(&text, TELL_MAX);
     jw_init(&p.j, &text);
     jw_array_begin(&p.j);
     int r = key_copies_each(k->store, write_copy, &p, NULL);

@@ -2,26 +2,15 @@
 
 #define LOOSE_MAX 4096 /* layers that one start takes up; more wait for the next start */
 
-static int run_with(struct store *s, enum db_statement which, const char *id, struct sg_error *e)
-{
-    sqlite3_stmt *st = NULL;
-    int r = db_statement(s, which, &st, e);
-
-    if (r < 0)
-        return r;
-    db_bind(st, 1, id);
-    return db_run(s, st, e);
-}
-
 int store_snapshot_loose(struct store *s, const char *id, struct sg_error *e)
 {
-    return run_with(s, DB_LAYER_ADD, id, e);
+    return db_run(s, DB_LAYER_ADD, DB_WITH(db_text(id)), e);
 }
 
 void store_snapshot_gone(struct store *s, const char *id)
 {
     /* If this fails, the layer stays on the list and is deleted once more, which does nothing. */
-    run_with(s, DB_LAYER_REMOVE, id, NULL);
+    db_run(s, DB_LAYER_REMOVE, DB_WITH(db_text(id)), NULL);
 }
 
 int store_loose_snapshots_each(struct store *s, void (*fn)(const char *id, void *arg), void *arg,
@@ -30,7 +19,7 @@ int store_loose_snapshots_each(struct store *s, void (*fn)(const char *id, void 
     char(*ids)[ID_LEN + 1] = xcalloc(LOOSE_MAX, sizeof(*ids));
     sqlite3_stmt *st = NULL;
     size_t n = 0;
-    int r = db_statement(s, DB_LAYER_LIST, &st, e);
+    int r = db_query(s, DB_LAYER_LIST, NULL, &st, e);
 
     while (r >= 0 && n < LOOSE_MAX && (r = db_step(s, st, e)) > 0)
         db_column(st, 0, ids[n++], sizeof(ids[0]));

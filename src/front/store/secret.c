@@ -8,12 +8,8 @@
 static int read_secret(struct store *s, const char *name, void *ret, size_t len, struct sg_error *e)
 {
     sqlite3_stmt *st;
-    int r = db_statement(s, DB_SECRET_GET, &st, e);
+    int r = db_first(s, DB_SECRET_GET, DB_WITH(db_text(name)), &st, e);
 
-    if (r < 0)
-        return r;
-    db_bind(st, 1, name);
-    r = db_step(s, st, e);
     if (r <= 0)
         return r < 0 ? r : -ENOENT;
     bool whole = (size_t)sqlite3_column_bytes(st, 0) == len;
@@ -29,16 +25,10 @@ static int read_secret(struct store *s, const char *name, void *ret, size_t len,
 static int add_secret(struct store *s, const char *name, size_t len, struct sg_error *e)
 {
     unsigned char bytes[SECRET_MAX];
-    sqlite3_stmt *st;
 
     if (len > sizeof(bytes) || getrandom(bytes, len, 0) != (ssize_t)len)
         return err_set(e, SG_ERR_INTERNAL, -EIO, "no random bytes");
-    int r = db_statement(s, DB_SECRET_ADD, &st, e);
-    if (r < 0)
-        return r;
-    db_bind(st, 1, name);
-    sqlite3_bind_blob(st, 2, bytes, (int)len, SQLITE_STATIC);
-    return db_run(s, st, e);
+    return db_run(s, DB_SECRET_ADD, DB_WITH(db_text(name), db_bytes(bytes, len)), e);
 }
 
 int store_secret(struct store *s, const char *name, void *ret, size_t len, struct sg_error *e)

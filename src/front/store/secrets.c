@@ -24,41 +24,27 @@ static void take_vault(sqlite3_stmt *st, struct store_vault *ret)
 
 static int check_room(struct store *s, const char *tenant, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_VAULT_COUNT, &st, e);
+    int64_t n = 0;
+    int r = db_ask(s, DB_VAULT_COUNT, DB_WITH(db_text(tenant)), &n, e);
 
-    if (r < 0)
-        return r;
-    db_bind(st, 1, tenant);
-    r = db_step(s, st, e);
-    if (r < 0)
-        return r;
-    bool full = r > 0 && sqlite3_column_int64(st, 0) >= STORE_VAULT_MAX;
-    sqlite3_reset(st);
-    return full ? err_set(e, SG_ERR_LIMIT, -EDQUOT,
-                          "you have reached the maximum number of secrets: the limit is %d; delete "
-                          "one first",
-                          STORE_VAULT_MAX)
-                : 0;
+    if (r < 0 || n < STORE_VAULT_MAX)
+        return r < 0 ? r : 0;
+    return err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                   "you have reached the maximum number of secrets: the limit is %d; delete one "
+                   "first",
+                   STORE_VAULT_MAX);
 }
 
 static int add_locked(struct store *s, const char *tenant, const char *name, const char *metadata,
                       const char *sealed, const char *id, struct sg_error *e)
 {
-    sqlite3_stmt *st = NULL;
     int r = check_room(s, tenant, e);
 
     if (r == 0)
-        r = db_statement(s, DB_VAULT_ADD, &st, e);
-    if (r < 0)
-        return r;
-    db_bind(st, 1, id);
-    db_bind(st, 2, tenant);
-    db_bind(st, 3, name);
-    db_bind(st, 4, metadata);
-    db_bind(st, 5, sealed);
-    sqlite3_bind_int64(st, 6, clock_wall_ms());
-    r = db_run(s, st, e);
+        r = db_run(s, DB_VAULT_ADD,
+                   DB_WITH(db_text(id), db_text(tenant), db_text(name), db_text(metadata),
+                           db_text(sealed), db_number(clock_wall_ms())),
+                   e);
     if (r == 0 && db_changed(s) == 0)
         return err_set(e, SG_ERR_INVALID, -EEXIST, "there is a secret '%s' already", name);
     return r;
@@ -88,17 +74,11 @@ int store_vault_add(struct store *s, const char *tenant, const char *name, const
 int store_vault_update(struct store *s, const char *tenant, const char *id, const char *metadata,
                        const char *sealed, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_VAULT_SET, &st, e);
+    int r = db_run(s, DB_VAULT_SET,
+                   DB_WITH(db_text(tenant), db_text(id), db_text(metadata), db_text(sealed),
+                           db_number(clock_wall_ms())),
+                   e);
 
-    if (r < 0)
-        return r;
-    db_bind(st, 1, tenant);
-    db_bind(st, 2, id);
-    db_bind(st, 3, metadata);
-    db_bind(st, 4, sealed);
-    sqlite3_bind_int64(st, 5, clock_wall_ms());
-    r = db_run(s, st, e);
     return r == 0 && db_changed(s) == 0 ? no_such(id, e) : r;
 }
 
@@ -108,13 +88,8 @@ int store_vault_get(struct store *s, const char *tenant, const char *ref,
 {
     struct store_vault v;
     sqlite3_stmt *st;
-    int r = db_statement(s, DB_VAULT_GET, &st, e);
+    int r = db_first(s, DB_VAULT_GET, DB_WITH(db_text(tenant), db_text(ref)), &st, e);
 
-    if (r < 0)
-        return r;
-    db_bind(st, 1, tenant);
-    db_bind(st, 2, ref);
-    r = db_step(s, st, e);
     if (r <= 0)
         return r < 0 ? r : no_such(ref, e);
     take_vault(st, &v);
@@ -127,14 +102,8 @@ int store_vault_get(struct store *s, const char *tenant, const char *ref,
 
 int store_vault_remove(struct store *s, const char *tenant, const char *ref, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_VAULT_REMOVE, &st, e);
+    int r = db_run(s, DB_VAULT_REMOVE, DB_WITH(db_text(tenant), db_text(ref)), e);
 
-    if (r < 0)
-        return r;
-    db_bind(st, 1, tenant);
-    db_bind(st, 2, ref);
-    r = db_run(s, st, e);
     return r == 0 && db_changed(s) == 0 ? no_such(ref, e) : r;
 }
 
@@ -143,12 +112,10 @@ int store_vault_each(struct store *s, const char *tenant, int64_t before,
                      struct sg_error *e)
 {
     sqlite3_stmt *st;
-    int r = db_statement(s, DB_VAULT_LIST, &st, e);
+    int r = db_query(s, DB_VAULT_LIST, DB_WITH(db_text(tenant), db_number(before)), &st, e);
 
     if (r < 0)
         return r;
-    db_bind(st, 1, tenant);
-    sqlite3_bind_int64(st, 2, before);
     while ((r = db_step(s, st, e)) > 0) {
         struct store_vault v;
 

@@ -21,19 +21,10 @@ static int find(struct store *s, enum db_statement which, const char *tenant, co
                 const char *tag, struct store_snapshot *ret, struct sg_error *e)
 {
     sqlite3_stmt *st;
-    int r = db_statement(s, which, &st, e);
+    int r = db_first(s, which, DB_WITH(db_text(tenant), db_text(name), db_text(tag)), &st, e);
 
-    if (r < 0)
-        return r;
-    db_bind(st, 1, tenant);
-    db_bind(st, 2, name);
-    if (tag)
-        db_bind(st, 3, tag);
-    r = db_step(s, st, e);
-    if (r < 0)
-        return r;
-    if (r == 0)
-        return -ENOENT;
+    if (r <= 0)
+        return r < 0 ? r : -ENOENT;
     take_snapshot(st, ret);
     sqlite3_reset(st);
     return 0;
@@ -63,49 +54,32 @@ int store_snapshot_get(struct store *s, const char *tenant, const char *ref,
 
 int store_snapshots_count(struct store *s, const char *tenant, uint32_t *ret, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_SNAPSHOT_COUNT, &st, e);
+    int64_t n = 0;
+    int r = db_ask(s, DB_SNAPSHOT_COUNT, DB_WITH(db_text(tenant)), &n, e);
 
     if (r < 0)
         return r;
-    db_bind(st, 1, tenant);
-    r = db_step(s, st, e);
-    if (r > 0) {
-        *ret = (uint32_t)sqlite3_column_int64(st, 0);
-        sqlite3_reset(st);
-    }
-    return r < 0 ? r : 0;
+    *ret = (uint32_t)n;
+    return 0;
 }
 
 static int insert(struct store *s, const struct store_snapshot *snap, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_SNAPSHOT_ADD, &st, e);
+    uint64_t bytes = snap->bytes > INT64_MAX ? INT64_MAX : snap->bytes;
 
-    if (r < 0)
-        return r;
-    db_bind(st, 1, snap->id);
-    db_bind(st, 2, snap->tenant);
-    db_bind(st, 3, snap->name);
-    db_bind(st, 4, snap->tag[0] ? snap->tag : DEFAULT_TAG);
-    db_bind(st, 5, snap->sandbox_id);
-    db_bind(st, 6, snap->base_template);
-    sqlite3_bind_int64(st, 7, snap->created_ms);
-    sqlite3_bind_int64(st, 8, snap->bytes > INT64_MAX ? INT64_MAX : (int64_t)snap->bytes);
-    return db_run(s, st, e);
+    return db_run(s, DB_SNAPSHOT_ADD,
+                  DB_WITH(db_text(snap->id), db_text(snap->tenant), db_text(snap->name),
+                          db_text(snap->tag[0] ? snap->tag : DEFAULT_TAG),
+                          db_text(snap->sandbox_id), db_text(snap->base_template),
+                          db_number(snap->created_ms), db_number((int64_t)bytes)),
+                  e);
 }
 
 int store_snapshot_remove(struct store *s, const char *tenant, const char *id, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_SNAPSHOT_REMOVE, &st, e);
+    int r = db_run(s, DB_SNAPSHOT_REMOVE, DB_WITH(db_text(tenant), db_text(id)), e);
 
-    if (r < 0)
-        return r;
-    db_bind(st, 1, tenant);
-    db_bind(st, 2, id);
-    r = db_run(s, st, e);
-    if (r == 0 && sqlite3_changes(s->db) == 0)
+    if (r == 0 && db_changed(s) == 0)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no snapshot '%.40s'", id);
     return r;
 }
@@ -153,12 +127,10 @@ int store_snapshots_each(struct store *s, const char *tenant, int64_t before,
                          struct sg_error *e)
 {
     sqlite3_stmt *st;
-    int r = db_statement(s, DB_SNAPSHOT_LIST, &st, e);
+    int r = db_query(s, DB_SNAPSHOT_LIST, DB_WITH(db_text(tenant), db_number(before)), &st, e);
 
     if (r < 0)
         return r;
-    db_bind(st, 1, tenant);
-    sqlite3_bind_int64(st, 2, before);
     while ((r = db_step(s, st, e)) > 0) {
         struct store_snapshot snap;
 

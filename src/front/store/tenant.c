@@ -51,11 +51,12 @@ void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret)
     ret->key_sanitise = 0;
 }
 
-/* Reads the statement's current row, or steps to the first. -ENOENT. */
-static int take_tenant(struct store *s, sqlite3_stmt *st, struct store_tenant *ret,
-                       struct sg_error *e)
+/* Finds a tenant by its id or its name. -ENOENT. */
+static int find(struct store *s, enum db_statement which, const char *by, struct store_tenant *ret,
+                struct sg_error *e)
 {
-    int r = db_step(s, st, e);
+    sqlite3_stmt *st;
+    int r = db_first(s, which, DB_WITH(db_text(by)), &st, e);
 
     if (r == 0)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no such tenant");
@@ -70,44 +71,27 @@ int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *
                         struct sg_error *e)
 {
     char id[ID_LEN + 1];
-    sqlite3_stmt *st;
 
     if (!name_valid(name))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "'%.80s' is not a name for a tenant: use 1 to %d of a-z, 0-9, '_' and '-'",
-                       name, STORE_NAME_MAX);
-    int r = db_statement(s, DB_TENANT_ADD, &st, e);
-    if (r < 0)
-        return r;
+        return err_invalid(
+            e, "'%.80s' is not a name for a tenant: use 1 to %d of a-z, 0-9, '_' and '-'", name,
+            STORE_NAME_MAX);
     id_of_name(name, id);
-    db_bind(st, 1, id);
-    db_bind(st, 2, name);
-    sqlite3_bind_int64(st, 3, clock_wall_ms());
-    r = db_run(s, st, e);
-    if (r == 0)
-        r = db_statement(s, DB_TENANT_BY_NAME, &st, e);
-    if (r < 0)
-        return r;
-    db_bind(st, 1, name);
-    return take_tenant(s, st, ret, e);
+    int r = db_run(s, DB_TENANT_ADD,
+                   DB_WITH(db_text(id), db_text(name), db_number(clock_wall_ms())), e);
+    return r < 0 ? r : find(s, DB_TENANT_BY_NAME, name, ret, e);
 }
 
 int store_tenant_get(struct store *s, const char *id, struct store_tenant *ret)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_TENANT_BY_ID, &st, NULL);
-
-    if (r < 0)
-        return r;
-    db_bind(st, 1, id);
-    return take_tenant(s, st, ret, NULL);
+    return find(s, DB_TENANT_BY_ID, id, ret, NULL);
 }
 
 int store_tenants_each(struct store *s, bool (*fn)(const struct store_tenant *, void *), void *arg,
                        struct sg_error *e)
 {
     sqlite3_stmt *st;
-    int r = db_statement(s, DB_TENANT_LIST, &st, e);
+    int r = db_query(s, DB_TENANT_LIST, NULL, &st, e);
 
     if (r < 0)
         return r;
@@ -122,15 +106,18 @@ int store_tenants_each(struct store *s, bool (*fn)(const struct store_tenant *, 
     return r < 0 ? r : 0;
 }
 
-static void bind_limit(sqlite3_stmt *st, int i, const uint64_t *value)
+/* NULL leaves the limit as it is. */
+static struct db_value limit(const uint64_t *value)
 {
-    if (value)
-        sqlite3_bind_int64(st, i, *value > INT64_MAX ? INT64_MAX : (int64_t)*value);
+    if (!value)
+        return db_text(NULL);
+    return db_number(*value > INT64_MAX ? INT64_MAX : (int64_t)*value);
 }
 
-static int run_change(struct store *s, sqlite3_stmt *st, const char *name, struct sg_error *e)
+static int change(struct store *s, enum db_statement which, const struct db_value *with,
+                  const char *name, struct sg_error *e)
 {
-    int r = db_run(s, st, e);
+    int r = db_run(s, which, with, e);
 
     if (r == 0 && db_changed(s) == 0)
         r = err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
@@ -142,48 +129,29 @@ static int run_change(struct store *s, sqlite3_stmt *st, const char *name, struc
 int store_tenant_sanitise(struct store *s, const char *name, uint8_t sanitise, bool always,
                           struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_TENANT_SANITISE, &st, e);
-
-    if (r < 0)
-        return r;
-    db_bind(st, 1, name);
-    sqlite3_bind_int64(st, 2, sanitise);
-    sqlite3_bind_int64(st, 3, always);
-    return run_change(s, st, name, e);
+    return change(s, DB_TENANT_SANITISE,
+                  DB_WITH(db_text(name), db_number(sanitise), db_number(always)), name, e);
 }
 
 int store_tenant_limit(struct store *s, const char *name, const struct store_limits *limits,
                        struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_TENANT_SET, &st, e);
-
-    if (r < 0)
-        return r;
-    db_bind(st, 1, name);
-    bind_limit(st, 2, limits->max_sandboxes);
-    bind_limit(st, 3, limits->max_contexts);
-    bind_limit(st, 4, limits->max_conversation_contexts);
-    bind_limit(st, 5, limits->execution_timeout_ms);
-    bind_limit(st, 6, limits->execution_timeout_max_ms);
-    bind_limit(st, 7, limits->code_max);
-    bind_limit(st, 8, limits->memory);
-    bind_limit(st, 9, limits->max_paused);
-    bind_limit(st, 10, limits->max_paused_memory);
-    return run_change(s, st, name, e);
+    return change(
+        s, DB_TENANT_SET,
+        DB_WITH(db_text(name), limit(limits->max_sandboxes), limit(limits->max_contexts),
+                limit(limits->max_conversation_contexts), limit(limits->execution_timeout_ms),
+                limit(limits->execution_timeout_max_ms), limit(limits->code_max),
+                limit(limits->memory), limit(limits->max_paused), limit(limits->max_paused_memory)),
+        name, e);
 }
 
 int store_tenants_count(struct store *s, uint32_t *ret, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_statement(s, DB_TENANT_COUNT, &st, e);
+    int64_t n = 0;
+    int r = db_ask(s, DB_TENANT_COUNT, NULL, &n, e);
 
-    if (r == 0)
-        r = db_step(s, st, e);
     if (r < 0)
         return r;
-    *ret = (uint32_t)sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
+    *ret = (uint32_t)n;
     return 0;
 }

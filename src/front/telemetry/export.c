@@ -21,6 +21,7 @@
 #define FLUSH_MS     1000
 #define SPAN_MAX     (2u * 1024 * 1024) /* of a span: twice the most that texts in JSON can take */
 #define SCRATCH_KEEP (64u * 1024)
+#define BODY_MAX     (EXPORT_BATCH_SIZE + SPAN_MAX + HEAD_MAX + 16 * EXPORT_BATCH_SPANS)
 #define HEAD_MAX     4096 /* of a request, without its spans */
 
 enum state { FINE, DOWN, REFUSING };
@@ -273,11 +274,10 @@ static int post(struct target *t, const struct otlp_form *form, const struct str
 static void send_batch(struct target *t)
 {
     static struct otlp_piece pieces[EXPORT_BATCH_SPANS];
-    AUTO(strbuf_done) struct strbuf body = {0};
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(BODY_MAX);
     const struct otlp_form *form = queue_get(t->next)->form;
     size_t n = gather(t, pieces);
 
-    strbuf_init(&body, EXPORT_BATCH_SIZE + SPAN_MAX + HEAD_MAX + 16 * EXPORT_BATCH_SPANS);
     form->add_request(&body, &export.who, pieces, n);
     int r = body.truncated ? -E2BIG : post(t, form, &body);
     if (r == 0) {
@@ -293,11 +293,10 @@ static void send_batch(struct target *t)
     }
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_timer(uv_timer_t *timer UNUSED)
 {
     uint64_t now = clock_ns();
 
-    (void)timer;
     export.due_ns = 0;
     for (size_t i = 0; i < ARRAY_SIZE(targets); i++)
         if (waits(&targets[i]) && due_of(&targets[i]) <= now)
@@ -392,9 +391,8 @@ void trace_configure(const struct settings *s, struct exporter *h, struct uv_loo
     set_timer(clock_ns());
 }
 
-static void on_flush_late(uv_timer_t *timer)
+static void on_flush_late(uv_timer_t *timer UNUSED)
 {
-    (void)timer;
     if (export.flushed)
         flush_over();
 }

@@ -140,12 +140,10 @@ static void finish_ready(struct process *p)
 /* ---- an answer ------------------------------------------------------------------------------- */
 
 /* Returns fewer bytes than came if the answer is too long: then curl ends the transfer. */
-static size_t on_bytes(char *data, size_t one, size_t n, void *arg)
+static size_t on_bytes(char *data UNUSED, size_t one UNUSED, size_t n, void *arg)
 {
     struct job *j = arg;
 
-    (void)data;
-    (void)one;
     j->got += n;
     return j->got > ANSWER_MAX ? 0 : n;
 }

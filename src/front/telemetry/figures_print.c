@@ -118,9 +118,8 @@ static void print_figure(struct strbuf *out, enum figure f, struct strbuf *label
 
 void figures_print(struct strbuf *out)
 {
-    AUTO(strbuf_done) struct strbuf labels = {0};
+    AUTO(strbuf_done) struct strbuf labels = strbuf_upto(LABELS_MAX);
 
-    strbuf_init(&labels, LABELS_MAX);
     for (enum figure f = 0; f < FIGURE_MAX_; f++)
         print_figure(out, f, &labels);
 }

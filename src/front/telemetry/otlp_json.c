@@ -98,9 +98,8 @@ static void put_status(struct json *j, const struct span *s)
 
 static void add_span(struct strbuf *out, const struct span *s, const char *observation)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     put_id(&j, "traceId", s->ref.trace, sizeof(s->ref.trace));
     put_id(&j, "spanId", s->ref.span, sizeof(s->ref.span));
@@ -130,9 +129,8 @@ static void put_scope(struct json *j)
 static void add_request(struct strbuf *out, const struct otlp_who *who,
                         const struct otlp_piece *spans, size_t n)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_array_begin(jw_key(&j, "resourceSpans"));
     jw_object_begin(&j);

@@ -15,6 +15,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/signame.h"
 #include "lib/channel/wire.h"
+#include "lib/uv/handle.h"
 #include "front/e2b/create.h"
 #include "front/core/operation.h"
 #include "front/core/call.h"
@@ -35,14 +36,6 @@
 #define DISK_PART     4                     /* the disk gets a fourth of a memory limit */
 #define DISK_MIN      (16ull * 1024 * 1024) /* leaves room for the files of a request */
 
-/* Bytes on their way into the sandbox: a file, or the standard input. */
-struct pour {
-    struct call call;
-    struct once *once;
-    const char *p;
-    size_t len;
-};
-
 struct once {
     struct front *front;
     struct store_tenant tenant;
@@ -55,9 +48,9 @@ struct once {
     bool creating;  /* sandbox_create runs, and cannot be cancelled */
     bool cancelled; /* ... so its callback frees this struct */
     bool beginning; /* once_begin has not returned */
-    struct pour files[ONCE_FILES_MAX + 1];
+    struct call files[ONCE_FILES_MAX + 1];
     size_t writing; /* number of files being written */
-    struct pour program;
+    struct call program;
     uint64_t began_ns;
     struct strbuf out, err;
     size_t taken; /* the part of the budget that out and err hold */
@@ -75,25 +68,19 @@ struct once {
 static void end_sandbox(struct once *o)
 {
     for (size_t i = 0; i < ARRAY_SIZE(o->files); i++)
-        call_cancel(&o->files[i].call);
-    call_cancel(&o->program.call);
+        call_cancel(&o->files[i]);
+    call_cancel(&o->program);
     if (!o->sandbox)
         return;
     sandbox_kill(o->sandbox, NULL, NULL);
     sandbox_unref(steal_ptr(&o->sandbox));
 }
 
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
 static void once_free(struct once *o)
 {
     operation_drop(&o->operation);
     end_sandbox(o);
-    if (o->timer)
-        uv_close((uv_handle_t *)o->timer, on_timer_closed);
+    alarm_drop(&o->timer);
     json_decref(o->request.body);
     strbuf_done(&o->out);
     strbuf_done(&o->err);
@@ -141,9 +128,7 @@ static void finish(struct once *o)
         tell(o);
         return;
     }
-    o->timer = xcalloc(1, sizeof(*o->timer));
-    uv_timer_init(o->front->loop, o->timer);
-    o->timer->data = o;
+    o->timer = alarm_new(o->front->loop, o);
     uv_timer_start(o->timer, on_timer, 0, 0);
 }
 
@@ -215,28 +200,6 @@ static void conclude(struct once *o, enum once_outcome outcome, const char *fmt,
     finish(o);
 }
 
-/* ---- bytes to the sandbox -------------------------------------------------------------------- */
-
-static void pour_on(struct pour *p)
-{
-    size_t n = call_credit(&p->call);
-
-    n = n < p->len ? n : p->len;
-    if (n > 0)
-        call_send(&p->call, CHAN_STDIN, p->p, n);
-    p->p += n;
-    p->len -= n;
-    if (p->len > 0 || !p->p)
-        return;
-    call_eof(&p->call);
-    p->p = NULL;
-}
-
-static void on_credit(struct call *c)
-{
-    pour_on(c->owner);
-}
-
 /* ---- the program ----------------------------------------------------------------------------- */
 
 /* Tells the agent to read and drop this stream from now on. */
@@ -251,7 +214,7 @@ static void discard(struct call *c, uint8_t sub)
 
 static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
 {
-    struct once *o = ((struct pour *)c->owner)->once;
+    struct once *o = c->owner;
     bool err = sub == CHAN_STDERR;
 
     if ((sub == CHAN_STDOUT || err) && !(err ? o->result.err_cut : o->result.out_cut) &&
@@ -284,8 +247,8 @@ static void end_of_program(struct once *o, uint32_t how, uint32_t code, bool tim
 
 static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
 {
-    struct once *o = ((struct pour *)c->owner)->once;
-    struct wire_reader r;
+    struct once *o = c->owner;
+    struct wire_reader r = wire_reader_of(result, len);
 
     o->result.ms = (clock_ns() - o->began_ns) / NS_PER_MS;
     if (status == CALL_GONE) {
@@ -301,7 +264,6 @@ static void on_end(struct call *c, int status, const char *message, const void *
         conclude(o, ONCE_SETUP_ERROR, "%s", message);
         return;
     }
-    wire_reader_init(&r, result, len);
     uint32_t how = wire_get_u32(&r), code = wire_get_u32(&r);
     uint64_t user_us = wire_get_u64(&r), system_us = wire_get_u64(&r);
     o->result.memory_bytes = wire_get_u64(&r);
@@ -346,16 +308,12 @@ static void start_program(struct once *o)
     wire_put_str(&request, "");
     put_command(q, &request);
     identity_put_envs(o->sandbox, &o->operation.trace, q->envs, &request);
-    o->program = (struct pour){.once = o, .p = q->input, .len = q->input_len};
-    o->program.call = (struct call){.owner = &o->program,
-                                    .on_data = on_data,
-                                    .on_credit = q->input ? on_credit : NULL,
-                                    .on_end = on_end};
+    o->program = (struct call){.owner = o, .on_data = on_data, .on_end = on_end};
     o->began_ns = clock_ns();
-    if (call_begin(&o->program.call, o->sandbox, OP_PROCESS_START, &request, &e) < 0)
+    if (call_begin(&o->program, o->sandbox, OP_PROCESS_START, &request, &e) < 0)
         conclude(o, ONCE_SETUP_ERROR, "%s", e.message);
     else if (q->input)
-        pour_on(&o->program);
+        call_pour(&o->program, q->input, q->input_len);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -363,12 +321,11 @@ static void start_program(struct once *o)
 static void on_written(struct call *c, int status, const char *message, const void *result,
                        size_t len)
 {
-    struct pour *p = c->owner;
-    struct once *o = p->once;
+    struct once *o = c->owner;
 
     (void)result, (void)len;
     if (status != 0) {
-        conclude(o, ONCE_SETUP_ERROR, "%.256s: %s", o->request.files[p - o->files].path, message);
+        conclude(o, ONCE_SETUP_ERROR, "%.256s: %s", o->request.files[c - o->files].path, message);
         return;
     }
     if (--o->writing == 0)
@@ -378,21 +335,9 @@ static void on_written(struct call *c, int status, const char *message, const vo
 static int write_file(struct once *o, size_t i, struct sg_error *e)
 {
     const struct once_file *f = &o->request.files[i];
-    AUTO(strbuf_done) struct strbuf request = {0};
-    struct pour *p = &o->files[i];
 
-    strbuf_init(&request, OPS_OPEN_MAX);
-    wire_put_str(&request, USER);
-    wire_put_str(&request, f->path);
-    wire_put_u32(&request, 0644);
-    wire_put_u32(&request, FILE_PARENTS);
-    wire_put_u32(&request, 0);
-    *p = (struct pour){.once = o, .p = f->content, .len = f->len};
-    p->call = (struct call){.owner = p, .on_credit = on_credit, .on_end = on_written};
-    int r = call_begin(&p->call, o->sandbox, OP_FILE_WRITE, &request, e);
-    if (r == 0)
-        pour_on(p);
-    return r;
+    o->files[i] = (struct call){.owner = o, .on_end = on_written};
+    return call_write_file(&o->files[i], o->sandbox, USER, f->path, f->content, f->len, e);
 }
 
 static void on_created(void *arg, struct sandbox *b, int r, const struct sg_error *e)

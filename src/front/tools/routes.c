@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/uv/handle.h"
 #include "front/e2b/field.h"
 #include "front/e2b/request.h"
 #include "front/core/output_filter.h"
@@ -30,25 +31,13 @@ struct tool_http {
     uint64_t wrote_ms;
 };
 
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
-static void stop_timer(struct tool_http *h)
-{
-    if (h->timer)
-        uv_close((uv_handle_t *)h->timer, on_timer_closed);
-    h->timer = NULL;
-}
-
 static void on_close(struct http_req *req)
 {
     struct tool_http *h = req->owner;
 
     if (h->run)
         tool_run_cancel(h->run);
-    stop_timer(h);
+    alarm_drop(&h->timer);
     outlet_done(&h->outlet);
     req->owner = h->q;
     h->close(req);
@@ -114,9 +103,7 @@ static void on_timer(uv_timer_t *t)
 
 static void start_timer(struct tool_http *h)
 {
-    h->timer = xcalloc(1, sizeof(*h->timer));
-    uv_timer_init(h->q->front->loop, h->timer);
-    h->timer->data = h;
+    h->timer = alarm_new(h->q->front->loop, h);
     h->wrote_ms = uv_now(h->q->front->loop);
     uv_timer_start(h->timer, on_timer, HEARTBEAT_MS, HEARTBEAT_MS / 5);
 }
@@ -141,7 +128,7 @@ static void on_done(void *arg, const struct tool_result *r)
     struct json j;
 
     h->run = NULL;
-    stop_timer(h);
+    alarm_drop(&h->timer);
     strbuf_init(&body, TOOL_ANSWER_MAX);
     jw_init(&j, &body);
     tool_result_json(&j, h->tool, r, h->req->id);

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/uv/handle.h"
 #include "front/e2b/create.h"
 #include "front/core/operation.h"
 #include "front/core/output_filter.h"
@@ -95,17 +96,11 @@ static void let_go(struct tool_run *r)
     sandbox_unref(steal_ptr(&r->sandbox));
 }
 
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
 static void run_free(struct tool_run *r)
 {
     operation_drop(&r->operation);
     let_go(r);
-    if (r->timer)
-        uv_close((uv_handle_t *)r->timer, on_timer_closed);
+    alarm_drop(&r->timer);
     gather_done(&r->before);
     gather_done(&r->gather);
     tool_call_done(&r->call);
@@ -133,11 +128,8 @@ static void on_timer(uv_timer_t *t)
 
 static void do_later(struct tool_run *r, void (*next)(struct tool_run *r))
 {
-    if (!r->timer) {
-        r->timer = xcalloc(1, sizeof(*r->timer));
-        uv_timer_init(r->front->loop, r->timer);
-        r->timer->data = r;
-    }
+    if (!r->timer)
+        r->timer = alarm_new(r->front->loop, r);
     r->next = next;
     uv_timer_start(r->timer, on_timer, 0, 0);
 }

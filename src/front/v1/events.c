@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/text/parse.h"
+#include "lib/uv/handle.h"
 #include "front/core/events.h"
 #include "front/v1/check.h"
 #include "front/v1/handlers.h"
@@ -259,17 +260,12 @@ static void on_tick(uv_timer_t *t)
     write_text(s, &text);
 }
 
-static void on_timer_closed(uv_handle_t *h)
-{
-    free(h);
-}
-
 static void on_close(struct http_req *req)
 {
     struct stream *s = req->owner;
 
     events_unwatch(&s->watch);
-    uv_close((uv_handle_t *)s->timer, on_timer_closed);
+    alarm_drop(&s->timer);
     wanted_done(&s->wanted);
     req->owner = s->q;
     s->close(req);
@@ -290,9 +286,7 @@ static void start_stream(struct e2b_req *q, const struct wanted *wanted, uint64_
                          .after = after,
                          .began_ms = uv_now(q->front->loop)};
     memcpy(s->watch.tenant, q->tenant.id, sizeof(s->watch.tenant));
-    s->timer = xcalloc(1, sizeof(*s->timer));
-    s->timer->data = s;
-    uv_timer_init(q->front->loop, s->timer);
+    s->timer = alarm_new(q->front->loop, s);
     uv_timer_start(s->timer, on_tick, TICK_MS, TICK_MS);
     req->owner = s;
     req->on_close = on_close;

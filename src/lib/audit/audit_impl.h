@@ -14,11 +14,12 @@
  * "The top chain" is the one in the folder above, with records that belong to no tenant. */
 #pragma once
 
+#include "lib/base/clock.h"
 #include "lib/audit/audit.h"
 #include "lib/base/map.h"
 
 #define AUDIT_HASH_LEN 64 /* hexadecimal */
-#define AUDIT_TIME_LEN 24 /* "2026-11-15T10:00:00.123Z" */
+#define AUDIT_TIME_LEN (CLOCK_TEXT_LEN - 1)
 /* Room for all texts of a record at their longest, each byte escaped, and for the frame around
  * them. */
 #define AUDIT_LINE_MAX 16384u
@@ -38,8 +39,6 @@ struct audit_place {
     char hash[AUDIT_HASH_LEN + 1];
 };
 void audit_place_init(struct audit_place *p);
-
-void audit_time_text(int64_t ms, char ret[AUDIT_TIME_LEN + 1]);
 
 /* Append a line with its newline, and move the place on. */
 struct audit_signer;

@@ -108,8 +108,7 @@ static int next_window(struct audit_back *b, struct sg_error *e)
     if (r == 0 && b->end > 0)
         r = read_window(b, fd);
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "read file %u of the record: %s", number,
-                       strerror(-r));
+        return err_code(e, r, "read file %u of the record", number);
     return 1;
 }
 

@@ -137,8 +137,7 @@ static int go_on(struct audit_chain *c, struct sg_error *e)
     int r = open_file(c);
 
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "open file %u of the record: %s", c->newest,
-                       strerror(-r));
+        return err_code(e, r, "open file %u of the record", c->newest);
     if (fstat(c->fd, &st) < 0)
         return err_errno(e, "open file %u of the record", c->newest);
     c->size = (uint64_t)st.st_size;
@@ -163,8 +162,7 @@ static int open_directory(struct audit_chain *c, struct sg_error *e)
 
     c->dir = audit_tenant_open(c->top, c->tenant);
     if (c->dir < 0)
-        return err_set(e, err_kind_of(-c->dir), c->dir, "open the folder '%s' of the record: %s",
-                       c->tenant, strerror(-c->dir));
+        return err_code(e, c->dir, "open the folder '%s' of the record", c->tenant);
     r = audit_files(c->dir, &files, &n, e);
     if (r == 0 && n > 0) {
         c->oldest = files[0];
@@ -316,10 +314,9 @@ static int flush_some(struct audit_chain *c, const struct audit_writer *w, bool 
 
 int audit_chain_flush(struct audit_chain *c, const struct audit_writer *w, bool head)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(BATCH_MAX);
     int r = 0;
 
-    strbuf_init(&out, BATCH_MAX);
     while (r == 0 && (c->pending.wait.n > 0 || (head && c->place.since_head > 0)))
         r = flush_some(c, w, head, &out);
     return r;

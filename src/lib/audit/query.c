@@ -102,8 +102,7 @@ static int add_source(struct query *q, int dirfd, const char *tenant, struct sg_
     if (dir == -ENOENT && tenant[0])
         return 0;
     if (dir < 0)
-        return err_set(e, err_kind_of(-dir), dir, "open the folder '%s' of the record: %s", tenant,
-                       strerror(-dir));
+        return err_code(e, dir, "open the folder '%s' of the record", tenant);
     q->n++;
     r = audit_back_open(&s->back, dir, q->f->before, e);
     return r < 0 ? r : advance(q, s, e);
@@ -138,9 +137,9 @@ int audit_query(int dirfd, const struct audit_filter *f,
     struct source *s;
     int r;
 
-    audit_time_text(f->from_ms, q.from);
-    audit_time_text(f->to_ms, q.to);
-    audit_time_text(give_up, q.give_up);
+    clock_text(f->from_ms, q.from);
+    clock_text(f->to_ms, q.to);
+    clock_text(give_up, q.give_up);
     r = add_sources(&q, dirfd, e);
     while (r == 0 && (s = newest(&q))) {
         if (is_wanted(&q, s) &&

@@ -2,7 +2,6 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/audit/audit_impl.h"
 #include "lib/text/json.h"
@@ -16,21 +15,6 @@ void audit_place_init(struct audit_place *p)
 {
     *p = (struct audit_place){0};
     memset(p->hash, '0', AUDIT_HASH_LEN);
-}
-
-void audit_time_text(int64_t ms, char ret[AUDIT_TIME_LEN + 1])
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-
-    /* A year of more than four digits would make the text longer, and texts would no longer
-     * sort. */
-    if (ms < 0 || !gmtime_r(&seconds, &tm) || tm.tm_year > 9999 - 1900) {
-        ms = seconds = 0;
-        gmtime_r(&seconds, &tm);
-    }
-    size_t n = strftime(ret, AUDIT_TIME_LEN + 1, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(ret + n, AUDIT_TIME_LEN + 1 - n, ".%03dZ", (int)(ms % 1000));
 }
 
 void audit_hash_text(const char *line, size_t len, char ret[AUDIT_HASH_LEN + 1])
@@ -72,12 +56,10 @@ static uint32_t take_character(const unsigned char **p)
  * change the direction of writing. */
 static void add_escaped(struct json *j, const char *value)
 {
-    AUTO(strbuf_done) struct strbuf quoted = {0}, ascii = {0};
-    struct json plain;
+    AUTO(strbuf_done) struct strbuf quoted = strbuf_upto(AUDIT_LINE_MAX);
+    AUTO(strbuf_done) struct strbuf ascii = strbuf_upto(AUDIT_LINE_MAX);
+    struct json plain = {.out = &quoted};
 
-    strbuf_init(&quoted, AUDIT_LINE_MAX);
-    strbuf_init(&ascii, AUDIT_LINE_MAX);
-    jw_init(&plain, &quoted);
     jw_string(&plain, value);
     for (const unsigned char *p = (const unsigned char *)quoted.buf; *p;) {
         if (*p < 0x80) {
@@ -116,7 +98,7 @@ static void begin_line(struct json *j, struct audit_place *p, int64_t time_ms, c
 {
     char time[AUDIT_TIME_LEN + 1];
 
-    audit_time_text(time_ms, time);
+    clock_text(time_ms, time);
     jw_object_begin(j);
     add_number(j, "seq", ++p->seq);
     add_text(j, "time", time);
@@ -135,9 +117,8 @@ void audit_print_record(struct strbuf *out, struct audit_place *p, int64_t time_
                         const struct audit_record *r)
 {
     size_t start = out->len;
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     begin_line(&j, p, time_ms, r->kind);
     add_text(&j, "tenant", r->tenant);
     add_text(&j, "sandbox", r->sandbox);
@@ -162,16 +143,14 @@ void audit_print_record(struct strbuf *out, struct audit_place *p, int64_t time_
 void audit_print_head(struct strbuf *out, struct audit_place *p, int64_t time_ms, uint32_t file,
                       const struct audit_signer *signer)
 {
-    AUTO(strbuf_done) struct strbuf signature = {0};
+    AUTO(strbuf_done) struct strbuf signature = strbuf_upto(256);
     size_t start = out->len;
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     begin_line(&j, p, time_ms, "head");
     jw_u64(jw_key(&j, "file"), file);
     jw_u64(jw_key(&j, "records"), p->records);
     add_text(&j, "prev", p->hash);
-    strbuf_init(&signature, 256);
     audit_sign(signer, out->buf + start, out->len - start, &signature);
     add_text(&j, "signature", signature.buf);
     end_line(out, start, p);

@@ -42,9 +42,7 @@ static int read_text(int dirfd, const char *name, char **ret, struct sg_error *e
         r = fd_read_all(fd, PEM_TEXT_MAX, ret, NULL);
     if (r == -ENOENT)
         return r;
-    return r < 0 ? err_set(e, err_kind_of(-r), r, "cannot read '%s' of the record: %s", name,
-                           strerror(-r))
-                 : 0;
+    return r < 0 ? err_code(e, r, "cannot read '%s' of the record", name) : 0;
 }
 
 /* Writes a file whole or not at all. */
@@ -65,7 +63,7 @@ static int write_text(int dirfd, const char *name, mode_t mode, const char *text
         r = -errno;
     if (r < 0) {
         unlinkat(dirfd, temporary, 0);
-        return err_set(e, err_kind_of(-r), r, "write '%s' of the record: %s", name, strerror(-r));
+        return err_code(e, r, "write '%s' of the record", name);
     }
     return 0;
 }
@@ -119,8 +117,7 @@ int audit_signer_open(int dirfd, struct audit_signer **ret, struct sg_error *e)
     if (pem)
         explicit_bzero(pem, strlen(pem));
     if (!key)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' of the record is not an Ed25519 key",
-                       AUDIT_KEY_FILE);
+        return err_invalid(e, "'%s' of the record is not an Ed25519 key", AUDIT_KEY_FILE);
     r = pem ? 0 : write_key(dirfd, key, true, e);
     if (r == 0)
         r = write_key(dirfd, key, false, e);
@@ -145,8 +142,7 @@ int audit_checker_open(int dirfd, const char *pem, struct audit_signer **ret, st
         return r;
     key = parse_key(pem ? pem : own, false);
     if (!key)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "the public key is not an Ed25519 key in PEM form");
+        return err_invalid(e, "the public key is not an Ed25519 key in PEM form");
     *ret = signer_of(key);
     return 0;
 }
@@ -176,9 +172,8 @@ bool audit_check(const struct audit_signer *s, const void *data, size_t len, con
                  size_t signature_len)
 {
     AUTO(md_free_p) EVP_MD_CTX *c = EVP_MD_CTX_new();
-    AUTO(strbuf_done) struct strbuf bytes = {0};
+    AUTO(strbuf_done) struct strbuf bytes = strbuf_upto(2 * SIGNATURE_LEN);
 
-    strbuf_init(&bytes, 2 * SIGNATURE_LEN);
     return c && signature_len < 2 * SIGNATURE_LEN &&
            base64_decode(&bytes, signature, signature_len) == 0 && bytes.len == SIGNATURE_LEN &&
            EVP_DigestVerifyInit(c, NULL, NULL, NULL, s->key) == 1 &&

@@ -301,8 +301,7 @@ static int check_files(struct verify *v, int dirfd, struct sg_error *e)
         if (fd == -ENOENT && v->first_seq == 0)
             continue;
         if (fd < 0)
-            return err_set(e, err_kind_of(-fd), fd, "open file %u of the record: %s", files[i],
-                           strerror(-fd));
+            return err_code(e, fd, "open file %u of the record", files[i]);
         v->file = files[i];
         r = check_file(v, fd, i + 1 == n, e);
     }
@@ -313,9 +312,8 @@ static int parse_noted(struct verify *v, const char *head, struct sg_error *e)
 {
     if (parse_head(head, strlen(head), &v->noted_seq, &v->noted_hash))
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "'%.100s' is not a head: write SEQ:HASH, as 'sandglass audit verify' shows it",
-                   head);
+    return err_invalid(
+        e, "'%.100s' is not a head: write SEQ:HASH, as 'sandglass audit verify' shows it", head);
 }
 
 static int check_noted_is_there(struct verify *v, struct sg_error *e)
@@ -358,8 +356,7 @@ static int check_one(struct verify *v, int dirfd, const char *tenant, struct sg_
     if (v->note)
         v->note->seen = true;
     if (dir < 0)
-        return err_set(e, err_kind_of(-dir), dir, "open the folder '%s' of the record: %s", tenant,
-                       strerror(-dir));
+        return err_code(e, dir, "open the folder '%s' of the record", tenant);
     r = check_files(v, dir, e);
     add_up(v);
     if (r == 0 && v->note && !v->note_found && v->note->seq >= v->first_seq)

@@ -30,3 +30,8 @@ char *xstrdup(const char *s)
 {
     return or_abort(strdup(s));
 }
+
+void *xmemdup(const void *p, size_t len)
+{
+    return memcpy(or_abort(malloc(len)), p, len);
+}

@@ -12,7 +12,7 @@
 
 #define AUTO(fn)                      __attribute__((cleanup(fn)))
 #define PRINTF(f, a)                  __attribute__((format(printf, f, a)))
-#define MUST_USE                      __attribute__((warn_unused_result))
+#define UNUSED                        __attribute__((unused)) /* of a parameter, after its name */
 #define ARRAY_SIZE(a)                 (sizeof(a) / sizeof((a)[0]))
 #define CONTAINER_OF(p, type, member) ((type *)(void *)((char *)(p)-offsetof(type, member)))
 
@@ -48,3 +48,6 @@ static inline void *steal_ptr_(void *pp)
 void *xcalloc(size_t n, size_t size) __attribute__((returns_nonnull, malloc));
 void *xrealloc(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
 char *xstrdup(const char *s) __attribute__((returns_nonnull, malloc));
+void *xmemdup(const void *p, size_t len) __attribute__((returns_nonnull, malloc));
+/* A structure on the heap: NEW(struct pair, .key = key, .value = value). */
+#define NEW(type, ...) ((type *)xmemdup(&(type){__VA_ARGS__}, sizeof(type)))

@@ -9,8 +9,10 @@
  */
 int err_set(struct sg_error *e, enum sg_error_kind kind, int code, const char *fmt, ...)
     PRINTF(4, 5);
-/* Like err_set, with ": strerror(errno)" appended and kind and code derived from errno. */
+#define err_invalid(e, ...) err_set(e, SG_ERR_INVALID, -EINVAL, __VA_ARGS__)
+/* Like err_set, with ": strerror" of errno or of a code appended, and the kind derived from it. */
 int err_errno(struct sg_error *e, const char *fmt, ...) PRINTF(2, 3);
+#define err_code(e, code, ...) (errno = -(code), err_errno(e, __VA_ARGS__))
 /* Prefixes context: "<context>: <message so far>". Returns r. */
 int err_wrap(struct sg_error *e, int r, const char *fmt, ...) PRINTF(3, 4);
 

@@ -43,9 +43,8 @@ static void begin_assembly(struct chan *c, struct chan_stream *s, const void *p,
 
 static int dispatch_open(struct chan *c, const struct frame *f)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(f->payload, f->len);
 
-    wire_reader_init(&r, f->payload, f->len);
     size_t total = wire_get_u32(&r), len = (size_t)(r.end - r.p);
     if (f->stream <= c->last_id || len > total)
         return -EPROTO;
@@ -119,10 +118,9 @@ static int dispatch_data(struct chan *c, struct chan_stream *s, const struct fra
 
 static int dispatch_credit(struct chan *c, struct chan_stream *s, const struct frame *f)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(f->payload, f->len);
     bool had_none = chan_credit(s) < s->mark;
 
-    wire_reader_init(&r, f->payload, f->len);
     uint32_t grant = wire_get_u32(&r);
     if (grant == 0 || grant > CHAN_CREDIT_MAX - s->send_credit)
         return -EPROTO;
@@ -134,9 +132,8 @@ static int dispatch_credit(struct chan *c, struct chan_stream *s, const struct f
 
 static int dispatch_end(struct chan *c, struct chan_stream *s, const struct frame *f)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(f->payload, f->len);
 
-    wire_reader_init(&r, f->payload, f->len);
     uint32_t status = wire_get_u32(&r);
     const char *message = wire_get_str(&r, FRAME_PAYLOAD_MAX);
     if (r.bad || status > CHAN_STATUS_MAX || (status == 0 && message[0] != '\0'))

@@ -2,11 +2,16 @@
 
 #include <assert.h>
 
+struct wire_reader wire_reader_of(const void *data, size_t len)
+{
+    const uint8_t *p = data;
+
+    return (struct wire_reader){.p = p, .end = len > 0 ? p + len : p}; /* may be NULL when empty */
+}
+
 void wire_reader_init(struct wire_reader *r, const void *data, size_t len)
 {
-    r->p = data;
-    r->end = len > 0 ? r->p + len : r->p; /* data may be NULL when empty */
-    r->bad = false;
+    *r = wire_reader_of(data, len);
 }
 
 /* Takes n bytes. NULL if fewer are left; the reader is bad from then on. */

@@ -12,6 +12,7 @@ struct wire_reader {
     bool bad;
 };
 
+struct wire_reader wire_reader_of(const void *data, size_t len);
 void wire_reader_init(struct wire_reader *r, const void *data, size_t len);
 uint8_t wire_get_u8(struct wire_reader *r);
 uint32_t wire_get_u32(struct wire_reader *r);

@@ -20,8 +20,7 @@ int action_apply_which(void *self, const char *arg, struct sg_error *e)
     struct action_options *o = self;
 
     if (o->which)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "unexpected argument '%.64s': name one at a time", arg);
+        return err_invalid(e, "unexpected argument '%.64s': name one at a time", arg);
     o->which = arg;
     return 0;
 }

@@ -15,16 +15,16 @@ static const char *flag_name(const struct cli_option *o, char buf[FLAG_NAME_MAX]
     return buf;
 }
 
-int cli_flag(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+int cli_flag(void *to, const struct cli_option *o UNUSED, const char *value UNUSED,
+             struct sg_error *e UNUSED)
 {
-    (void)o, (void)value, (void)e;
     *(bool *)to = true;
     return 0;
 }
 
-int cli_text(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+int cli_text(void *to, const struct cli_option *o UNUSED, const char *value,
+             struct sg_error *e UNUSED)
 {
-    (void)o, (void)e;
     *(const char **)to = value;
     return 0;
 }
@@ -32,7 +32,7 @@ int cli_text(void *to, const struct cli_option *o, const char *value, struct sg_
 int cli_filled(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     if (!*value)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s: %s is empty", o->name, o->words);
+        return err_invalid(e, "--%s: %s is empty", o->name, o->words);
     return cli_text(to, o, value, e);
 }
 
@@ -63,7 +63,7 @@ int cli_word(void *to, const struct cli_option *o, const char *value, struct sg_
             return cli_text(to, o, value, e);
     }
     join_words(o->words, all);
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s '%.64s' is not %s", o->name, value, all);
+    return err_invalid(e, "--%s '%.64s' is not %s", o->name, value, all);
 }
 
 int cli_count(void *to, const struct cli_option *o, const char *value, struct sg_error *e)

@@ -34,9 +34,8 @@ static int unknown_name(const struct cli_syntax *s, const char *name, size_t len
         names[i] = s->options[i].name;
     const char *near = suggest_nearest(word, names, n);
     if (near)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown option '--%s'; did you mean '--%s'?",
-                       word, near);
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown option '--%s'", word);
+        return err_invalid(e, "unknown option '--%s'; did you mean '--%s'?", word, near);
+    return err_invalid(e, "unknown option '--%s'", word);
 }
 
 static int apply(const struct cli_syntax *s, const struct cli_option *o, void *self,
@@ -59,14 +58,13 @@ static int parse_long(const struct cli_syntax *s, int argc, char **argv, int *i,
         return unknown_name(s, name, len, e);
     if (!o->argument) {
         if (value)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s takes no value", o->name);
+            return err_invalid(e, "--%s takes no value", o->name);
         return apply(s, o, self, NULL, e);
     }
     if (value)
         return apply(s, o, self, value + 1, e);
     if (*i + 1 >= argc)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s needs a value: --%s %s", o->name, o->name,
-                       o->argument);
+        return err_invalid(e, "--%s needs a value: --%s %s", o->name, o->name, o->argument);
     return apply(s, o, self, argv[++*i], e);
 }
 
@@ -79,8 +77,7 @@ static int parse_short(const struct cli_syntax *s, int argc, char **argv, int *i
         int r;
 
         if (!o)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown option '-%c' in '%.32s'", *p,
-                           argv[*i]);
+            return err_invalid(e, "unknown option '-%c' in '%.32s'", *p, argv[*i]);
         if (!o->argument) {
             r = apply(s, o, self, NULL, e);
             if (r < 0)
@@ -90,8 +87,7 @@ static int parse_short(const struct cli_syntax *s, int argc, char **argv, int *i
         if (p[1])
             return apply(s, o, self, p + 1, e);
         if (*i + 1 >= argc)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "-%c needs a value: -%c %s", o->letter,
-                           o->letter, o->argument);
+            return err_invalid(e, "-%c needs a value: -%c %s", o->letter, o->letter, o->argument);
         return apply(s, o, self, argv[++*i], e);
     }
     return 0;
@@ -101,7 +97,7 @@ static int parse_positional(const struct cli_syntax *s, const char *arg, void *s
                             struct sg_error *e)
 {
     if (!s->positional)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s'", arg);
+        return err_invalid(e, "unexpected argument '%.64s'", arg);
     return s->positional(self, arg, e);
 }
 

@@ -23,7 +23,7 @@ int state_dir_find(const char *flag, char ret[STATE_DIR_MAX], struct sg_error *e
     else if (r == -ENOENT)
         r = 0;
     else
-        r = err_set(e, err_kind_of(-r), r, "cannot read '" CONFIG_FILE "': %s", strerror(-r));
+        r = err_code(e, r, "cannot read '" CONFIG_FILE "'");
     if (r == 0)
         r = settings_parse_env(&s, e);
     if (r == 0 && flag) {

@@ -240,11 +240,9 @@ void http_take_over(struct http_req *req)
 
 void answer_refusal(struct strbuf *out, const struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf body = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(ERROR_BODY_MAX);
+    struct json j = {.out = &body};
 
-    strbuf_init(&body, ERROR_BODY_MAX);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     jw_u64(jw_key(&j, "code"), (uint64_t)req->status);
     jw_string(jw_key(&j, "message"), req->fault_text);

@@ -135,9 +135,8 @@ static int on_field(llhttp_t *parser, const char *at, size_t len)
     return 0;
 }
 
-static int on_head_end(llhttp_t *parser)
+static int on_head_end(llhttp_t *parser UNUSED)
 {
-    (void)parser;
     return HPE_PAUSED;
 }
 

@@ -165,15 +165,10 @@ static void start_next(struct http_server *s)
 
 void make_begin(struct req *r, struct strbuf *body)
 {
-    struct make_job *j = xcalloc(1, sizeof(*j));
+    struct make_job *j =
+        NEW(struct make_job, .server = r->pub.server, .req = r, .party = r->pub.party,
+            .secret = r->pub.body_secret, .how = r->make, .schema = r->make_schema, .body = *body);
 
-    *j = (struct make_job){.server = r->pub.server,
-                           .req = r,
-                           .party = r->pub.party,
-                           .secret = r->pub.body_secret,
-                           .how = r->make,
-                           .schema = r->make_schema,
-                           .body = *body};
     *body = (struct strbuf){0};
     r->job = j;
     list_append(&j->server->jobs, &j->link);

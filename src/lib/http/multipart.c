@@ -90,15 +90,13 @@ int multipart_new(const char *content_type, const struct multipart_handlers *h, 
                   struct multipart **ret, struct sg_error *e)
 {
     static const char type[] = "multipart/form-data";
-    AUTO(strbuf_done) struct strbuf boundary = {0};
+    AUTO(strbuf_done) struct strbuf boundary = strbuf_upto(BOUNDARY_MAX);
     size_t len = sizeof(type) - 1;
 
-    strbuf_init(&boundary, BOUNDARY_MAX);
     if (strcspn(content_type, "; \t") != len || strncasecmp(content_type, type, len) != 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "Content-Type is not multipart/form-data");
+        return err_invalid(e, "Content-Type is not multipart/form-data");
     if (!find_parameter(content_type, "boundary", &boundary) || !boundary_valid(&boundary))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "Content-Type multipart/form-data has no usable boundary");
+        return err_invalid(e, "Content-Type multipart/form-data has no usable boundary");
     struct multipart *m = xcalloc(1, sizeof(*m));
     m->handlers = *h;
     m->arg = arg;
@@ -123,7 +121,7 @@ void multipart_free(struct multipart *m)
 
 static int bad(struct sg_error *e, const char *what)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "malformed multipart body: %s", what);
+    return err_invalid(e, "malformed multipart body: %s", what);
 }
 
 static int hex(char c)
@@ -170,10 +168,9 @@ static bool find_extended(const char *value, struct strbuf *ret)
 
 static int tell_part(struct multipart *m, const char *disposition, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf name = {0}, filename = {0};
+    AUTO(strbuf_done) struct strbuf name = strbuf_upto(MULTIPART_HEADERS_MAX);
+    AUTO(strbuf_done) struct strbuf filename = strbuf_upto(MULTIPART_HEADERS_MAX);
 
-    strbuf_init(&name, MULTIPART_HEADERS_MAX);
-    strbuf_init(&filename, MULTIPART_HEADERS_MAX);
     if (!find_parameter(disposition, "name", &name))
         strbuf_reset(&name);
     if (!find_extended(disposition, &filename)) {

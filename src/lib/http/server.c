@@ -193,13 +193,11 @@ static void rest(struct listener *l)
         uv_timer_start(&l->server->tick, on_tick, HTTP_TICK_MS, HTTP_TICK_MS);
 }
 
-static void on_listener(uv_poll_t *poll, int status, int events)
+static void on_listener(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
     struct listener *l = CONTAINER_OF(poll, struct listener, poll);
     struct http_server *s = l->server;
 
-    (void)status;
-    (void)events;
     for (unsigned i = 0; i < ACCEPTS_MAX && l->fd >= 0; i++) {
         struct sockaddr_storage addr = {0};
         socklen_t len = sizeof(addr);
@@ -243,7 +241,7 @@ int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error 
     int r = fd_set_nonblock(fd, true);
 
     if (tls && !s->tls)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "a TLS listener needs a certificate and key");
+        return err_invalid(e, "a TLS listener needs a certificate and key");
     struct listener *l = xcalloc(1, sizeof(*l));
     if (r == 0)
         r = uv_poll_init(s->loop, &l->poll, fd);

@@ -3,6 +3,7 @@
 #include <openssl/pem.h>
 #include <sys/socket.h>
 
+#include "lib/http/bio.h"
 #include "lib/http/impl.h"
 
 #define CIPHERS_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -16,13 +17,12 @@ static int tls_error(struct sg_error *e, const char *what)
     const char *reason = ERR_reason_error_string(code);
 
     ERR_clear_error();
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: %s", what, reason ? reason : "unknown error");
+    return err_invalid(e, "%s: %s", what, reason ? reason : "unknown error");
 }
 
 /* A key under a password is refused: asking for one would block. */
-static int no_password(char *buf, int size, int writing, void *arg)
+static int no_password(char *buf UNUSED, int size UNUSED, int writing UNUSED, void *arg UNUSED)
 {
-    (void)buf, (void)size, (void)writing, (void)arg;
     return -1;
 }
 
@@ -63,13 +63,12 @@ static int with_pem(SSL_CTX *ctx, const char *pem, size_t len, int (*fn)(SSL_CTX
 
 /* ---- context --------------------------------------------------------------------------------- */
 
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
-                           const unsigned char *in, unsigned in_len, void *arg)
+static int choose_protocol(SSL *ssl UNUSED, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *arg UNUSED)
 {
     static const unsigned char ours[] = "\x08http/1.1";
     unsigned char *chosen = NULL;
 
-    (void)ssl, (void)arg;
     if (SSL_select_next_proto(&chosen, out_len, ours, sizeof(ours) - 1, in, in_len) !=
         OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
@@ -113,63 +112,26 @@ int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size
 
 /* ---- socket ---------------------------------------------------------------------------------- */
 
-/* OpenSSL's own socket BIO would raise SIGPIPE. */
-static int bio_write(BIO *bio, const char *p, int n)
+static ssize_t socket_recv(void *arg, void *p, size_t n)
 {
-    int fd = (int)(intptr_t)BIO_get_data(bio);
-    ssize_t sent = send(fd, p, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-    BIO_clear_retry_flags(bio);
-    if (sent < 0 && (errno == EAGAIN || errno == EINTR))
-        BIO_set_retry_write(bio);
-    return (int)sent;
+    return recv((int)(intptr_t)arg, p, n, MSG_DONTWAIT);
 }
 
-static int bio_read(BIO *bio, char *p, int n)
+static ssize_t socket_send(void *arg, const void *p, size_t n)
 {
-    int fd = (int)(intptr_t)BIO_get_data(bio);
-    ssize_t got = recv(fd, p, (size_t)n, MSG_DONTWAIT);
-
-    BIO_clear_retry_flags(bio);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        BIO_set_retry_read(bio);
-    if (got == 0)
-        BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
-    return (int)got;
-}
-
-static long bio_ctrl(BIO *bio, int cmd, long num, void *p)
-{
-    (void)num, (void)p;
-    if (cmd == BIO_CTRL_EOF)
-        return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
-    return cmd == BIO_CTRL_FLUSH;
-}
-
-static const BIO_METHOD *bio_method(void)
-{
-    static BIO_METHOD *method;
-
-    if (!method) {
-        method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "connection");
-        BIO_meth_set_write(method, bio_write);
-        BIO_meth_set_read(method, bio_read);
-        BIO_meth_set_ctrl(method, bio_ctrl);
-    }
-    return method;
+    return send((int)(intptr_t)arg, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 SSL *tls_open(SSL_CTX *ctx, int fd)
 {
+    static const struct bio_stream stream = {socket_recv, socket_send};
     SSL *ssl = SSL_new(ctx);
-    BIO *bio = ssl ? BIO_new(bio_method()) : NULL;
+    BIO *bio = ssl ? bio_new(&stream, (void *)(intptr_t)fd) : NULL;
 
     if (!bio) {
         SSL_free(ssl);
         return NULL;
     }
-    BIO_set_data(bio, (void *)(intptr_t)fd);
-    BIO_set_init(bio, 1);
     SSL_set_bio(ssl, bio, bio);
     SSL_set_accept_state(ssl);
     return ssl;

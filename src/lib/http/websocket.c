@@ -350,19 +350,16 @@ bool ws_offers(const struct http_req *req, const char *subprotocol)
 /* Whether the key is 16 bytes in base64, as the standard demands. */
 static bool key_valid(const char *key)
 {
-    AUTO(strbuf_done) struct strbuf bytes = {0};
+    AUTO(strbuf_done) struct strbuf bytes = strbuf_upto(KEY_MAX);
 
-    strbuf_init(&bytes, KEY_MAX);
     return key && strlen(key) == 24 && base64_decode(&bytes, key, 24) == 0 && bytes.len == 16;
 }
 
 static void refuse_request(struct http_req *req, int status, const char *message)
 {
-    AUTO(strbuf_done) struct strbuf body = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(1024);
+    struct json j = {.out = &body};
 
-    strbuf_init(&body, 1024);
-    jw_init(&j, &body);
     jw_object_begin(&j);
     jw_i64(jw_key(&j, "code"), status);
     jw_string(jw_key(&j, "message"), message);
@@ -395,11 +392,9 @@ static bool acceptable(struct http_req *req)
 static void write_head(struct ws *w, const char *subprotocol)
 {
     struct req *r = req_of(w->req);
-    AUTO(strbuf_done) struct strbuf head = {0}, accept = {0};
+    AUTO(strbuf_done) struct strbuf head = strbuf_upto(HEAD_MAX), accept = strbuf_upto(128);
     unsigned char digest[SHA_DIGEST_LENGTH];
 
-    strbuf_init(&head, HEAD_MAX);
-    strbuf_init(&accept, 128);
     strbuf_addstr(&accept, http_header_get(w->req, "sec-websocket-key"));
     strbuf_addstr(&accept, GUID);
     SHA1((const unsigned char *)accept.buf, accept.len, digest);
@@ -426,12 +421,8 @@ struct ws *ws_accept(struct http_req *req, const char *subprotocol, size_t messa
         refuse_request(req, 400, "a request for a WebSocket has no body");
         return NULL;
     }
-    struct ws *w = xcalloc(1, sizeof(*w));
-    *w = (struct ws){.req = req,
-                     .handlers = handlers,
-                     .owner = owner,
-                     .former_owner = req->owner,
-                     .former_on_close = req->on_close};
+    struct ws *w = NEW(struct ws, .req = req, .handlers = handlers, .owner = owner,
+                       .former_owner = req->owner, .former_on_close = req->on_close);
     ws_codec_init(&w->codec, message_max);
     w->heard_ms = now_ms(w);
     w->timer = timer_new(w);

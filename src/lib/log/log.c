@@ -49,12 +49,11 @@ void log_to_inherited_file(void)
 /* One write for each line, so that lines of several processes do not mix. */
 static void write_file(const struct log_record *r)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(LOG_LINE_MAX);
     ssize_t n;
 
     if (state.file < 0)
         return;
-    strbuf_init(&out, LOG_LINE_MAX);
     if (state.torn)
         strbuf_addch(&out, '\n');
     log_form_json(r, &out);
@@ -69,12 +68,11 @@ static void write_file(const struct log_record *r)
 static void write_stderr(const struct log_record *r)
 {
     struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(LOG_LINE_MAX);
     ssize_t n;
 
     if (poll(&room, 1, 0) <= 0)
         return;
-    strbuf_init(&out, LOG_LINE_MAX);
     if (state.form == SETTINGS_LOG_JSON)
         log_form_json(r, &out);
     else

@@ -24,11 +24,6 @@ _Static_assert(ARRAY_SIZE(level_names) == LEVEL_MAX_, "a name for each level");
 static const char *const fault_names[] = {"code", "agent", "sandbox", "infrastructure", "client"};
 _Static_assert(ARRAY_SIZE(fault_names) == FAULT_MAX_, "a name for each layer");
 
-const char *log_level_text(enum settings_level level)
-{
-    return level_names[level];
-}
-
 const char *fault_name(enum fault fault)
 {
     return fault_names[fault];
@@ -159,9 +154,8 @@ void log_form_text(const struct log_record *r, struct strbuf *out)
 
 void log_form_json(const struct log_record *r, struct strbuf *out)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     put_fields(&(struct form){out, &j}, r);
     jw_object_end(&j);

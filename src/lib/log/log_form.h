@@ -17,7 +17,6 @@ struct log_record {
     const char *message;
 };
 
-const char *log_level_text(enum settings_level level);
 /* Each appends one line, with its newline. */
 void log_form_json(const struct log_record *r, struct strbuf *out);
 void log_form_text(const struct log_record *r, struct strbuf *out);

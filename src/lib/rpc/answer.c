@@ -59,9 +59,8 @@ static void put_error(struct strbuf *out, enum rpc_code code, const char *messag
 
 void rpc_answer_error(struct http_req *req, int status, enum rpc_code code, const char *message)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ERROR_MAX);
 
-    strbuf_init(&out, ERROR_MAX);
     put_error(&out, code, message);
     http_failed(req, status, message);
     http_reply(req, status, "application/json", out.buf, out.len);

@@ -8,9 +8,8 @@
 
 void json_put_quoted(struct strbuf *out, const char *p, size_t len)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_bytes(&j, p, len);
 }
 

@@ -26,11 +26,11 @@ int decoder_error(struct rpc_decoder *d, const char *fmt, ...)
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
     if (d->depth == 0)
-        return err_set(d->e, SG_ERR_INVALID, -EINVAL, "%s %s", d->name, what);
+        return err_invalid(d->e, "%s %s", d->name, what);
     strbuf_init(&s, 200);
     for (unsigned i = 0; i < d->depth; i++)
         strbuf_addf(&s, "%s%s", i > 0 ? "." : "", d->path[i]);
-    return err_set(d->e, SG_ERR_INVALID, -EINVAL, "field '%s' %s", s.buf, what);
+    return err_invalid(d->e, "field '%s' %s", s.buf, what);
 }
 
 int decoder_enter(struct rpc_decoder *d, const struct rpc_field *f)

@@ -34,8 +34,7 @@ static void put_map(const struct rpc_field *f, json_t *map, struct strbuf *out)
 
     json_object_foreach(map, key, value)
     {
-        AUTO(strbuf_done) struct strbuf entry = {0};
-        strbuf_init(&entry, out->max);
+        AUTO(strbuf_done) struct strbuf entry = strbuf_upto(out->max);
         put_bytes(&entry, MAP_KEY, key, strlen(key));
         put_bytes(&entry, MAP_VALUE, json_string_value(value), json_string_length(value));
         out->truncated |= entry.truncated;
@@ -45,9 +44,8 @@ static void put_map(const struct rpc_field *f, json_t *map, struct strbuf *out)
 
 static void put_message(const struct rpc_field *f, json_t *value, struct strbuf *out)
 {
-    AUTO(strbuf_done) struct strbuf inner = {0};
+    AUTO(strbuf_done) struct strbuf inner = strbuf_upto(out->max);
 
-    strbuf_init(&inner, out->max);
     proto_encode(f->message, value, &inner);
     out->truncated |= inner.truncated;
     put_bytes(out, f->number, inner.buf, inner.len);
@@ -92,10 +90,9 @@ static bool is_scalar(enum rpc_type type)
 
 static void put_repeated(const struct rpc_field *f, json_t *array, struct strbuf *out)
 {
-    AUTO(strbuf_done) struct strbuf packed = {0};
+    AUTO(strbuf_done) struct strbuf packed = strbuf_upto(out->max);
     size_t n = json_array_size(array);
 
-    strbuf_init(&packed, out->max);
     for (size_t i = 0; i < n; i++) {
         if (is_scalar(f->type))
             put_varint(&packed, varint_of(f->type, json_array_get(array, i)));

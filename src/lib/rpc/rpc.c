@@ -459,9 +459,9 @@ static const struct rpc_method *find_method(const struct rpc_service *s, const c
 
 void rpc_serve(const struct rpc_service *s, uv_loop_t *loop, struct http_req *req, void *context)
 {
-    struct rpc_call *c = xcalloc(1, sizeof(*c));
+    struct rpc_call *c =
+        NEW(struct rpc_call, .req = req, .service = s, .loop = loop, .context = context);
 
-    *c = (struct rpc_call){.req = req, .service = s, .loop = loop, .context = context};
     c->method = find_method(s, req->path);
     req->owner = c;
     req->on_close = on_close;

@@ -67,18 +67,15 @@ static int check_name(const struct custom *c, const char *name, unsigned line, s
 
     if (len == 0 || len > NAME_MAX_ || !islower((unsigned char)name[0]) ||
         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != len)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "line %u: a name is a letter and up to %d of a-z, 0-9 and _", line,
-                       NAME_MAX_ - 1);
+        return err_invalid(e, "line %u: a name is a letter and up to %d of a-z, 0-9 and _", line,
+                           NAME_MAX_ - 1);
     for (unsigned k = 0; k < KIND_CUSTOM; k++) {
         if (strcmp(builtin_name(k), name) == 0)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "line %u: '%s' is the name of a built-in kind", line, name);
+            return err_invalid(e, "line %u: '%s' is the name of a built-in kind", line, name);
     }
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->names[i], name) == 0)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: there are two patterns '%s'", line,
-                           name);
+            return err_invalid(e, "line %u: there are two patterns '%s'", line, name);
     }
     return 0;
 }
@@ -95,16 +92,15 @@ static int compile(const char *regex, unsigned line, pcre2_code **ret, struct sg
 
     if (!code) {
         pcre2_get_error_message(error, (PCRE2_UCHAR *)why, sizeof(why));
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: %s (at character %zu)", line, why,
-                       at + 1);
+        return err_invalid(e, "line %u: %s (at character %zu)", line, why, at + 1);
     }
     pcre2_pattern_info(code, PCRE2_INFO_MATCHEMPTY, &empty);
     pcre2_pattern_info(code, PCRE2_INFO_BACKREFMAX, &references);
     if (empty || references) {
         pcre2_code_free(code);
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: %s", line,
-                       empty ? "the expression matches the empty string"
-                             : "the expression has a back reference, which is not supported");
+        return err_invalid(e, "line %u: %s", line,
+                           empty ? "the expression matches the empty string"
+                                 : "the expression has a back reference, which is not supported");
     }
     *ret = code;
     return 0;
@@ -128,8 +124,7 @@ static int read_line(struct custom *c, char *text, unsigned line, struct sg_erro
     if (!*begin || *begin == '#')
         return 0;
     if (!equals)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: write `name = regular expression`",
-                       line);
+        return err_invalid(e, "line %u: write `name = regular expression`", line);
     *equals = '\0';
     char *name = trimmed(begin), *regex = trimmed(equals + 1);
     int r = check_name(c, name, line, e);
@@ -139,8 +134,7 @@ static int read_line(struct custom *c, char *text, unsigned line, struct sg_erro
         return err_set(e, SG_ERR_LIMIT, -E2BIG, "line %u: more than %d patterns", line,
                        SANITISE_CUSTOM_MAX);
     if (!*regex || strlen(regex) > REGEX_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: an expression has 1 to %d characters",
-                       line, REGEX_MAX);
+        return err_invalid(e, "line %u: an expression has 1 to %d characters", line, REGEX_MAX);
     r = compile(regex, line, &c->codes[c->n], e);
     if (r < 0)
         return r;

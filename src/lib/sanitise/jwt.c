@@ -9,9 +9,8 @@
 
 static bool names_algorithm(const struct view *v, size_t from, size_t len)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(HEADER_MAX);
 
-    strbuf_init(&text, HEADER_MAX);
     if (base64_decode(&text, (const char *)v->p + from, len) < 0)
         return false;
     return memmem(text.buf, text.len, "\"alg\"", 5);

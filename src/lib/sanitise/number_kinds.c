@@ -133,13 +133,12 @@ bool number_ppsn(const struct view *v, size_t from, size_t to, struct finds *out
 /* ---- accounts -------------------------------------------------------------------------------- */
 
 /* Two capitals, two digits, and the rest in one piece or in groups of four. */
-bool number_iban(const struct view *v, size_t from, size_t to, struct finds *out)
+bool number_iban(const struct view *v, size_t from, size_t to UNUSED, struct finds *out)
 {
     char text[40];
     size_t n = 0, at = from - 2;
     int gap = view_at(v, from + 2);
 
-    (void)to;
     if (from < 2 || !cc_is(view_at(v, at), CC_UPPER) || !view_word_begins(v, at))
         return false;
     size_t want = check_iban_length((const char *)v->p + at);
@@ -203,12 +202,11 @@ static bool is_version(const struct view *v, size_t from, size_t end)
            (view_at(v, end) == '-' && cc_is(view_at(v, end + 1), CC_ALPHA));
 }
 
-bool number_ipv4(const struct view *v, size_t from, size_t to, struct finds *out)
+bool number_ipv4(const struct view *v, size_t from, size_t to UNUSED, struct finds *out)
 {
     unsigned octets[4];
     size_t at = from;
 
-    (void)to;
     for (size_t i = 0; i < 4; i++) {
         size_t len = run(v, at);
         if (len < 1 || len > 3 || (len > 1 && v->p[at] == '0'))

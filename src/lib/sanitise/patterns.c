@@ -99,13 +99,11 @@ struct scan {
     struct finds *out;
 };
 
-static int on_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
-                    void *arg)
+static int on_match(unsigned id, unsigned long long from UNUSED, unsigned long long to,
+                    unsigned flags UNUSED, void *arg)
 {
     struct scan *s = arg;
 
-    (void)from;
-    (void)flags;
     if (id < PATTERNS_N)
         patterns[id].spot(s->v, (size_t)to, s->out);
     else

@@ -173,9 +173,8 @@ void spot_basic(const struct view *v, size_t to, struct finds *out)
 {
     size_t from = to + blanks(v, to);
     size_t len = view_span(v, from, CC_ALNUM | CC_B64, 256);
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(256);
 
-    strbuf_init(&text, 256);
     if (len < 8 || len % 4 || base64_decode(&text, (const char *)v->p + from, len) < 0)
         return;
     for (size_t i = 0; i < text.len; i++) {

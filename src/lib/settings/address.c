@@ -9,9 +9,9 @@
 
 static int refuse(const char *what, const char *text, struct sg_error *e)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "%s '%.64s' is not an address: use for example 127.0.0.1:3000 or [::1]:3000",
-                   what, text);
+    return err_invalid(e,
+                       "%s '%.64s' is not an address: use for example 127.0.0.1:3000 or [::1]:3000",
+                       what, text);
 }
 
 static bool set_ipv4(struct address *a, const char *host, uint16_t port)

@@ -102,8 +102,8 @@ static int parse_price(const char *entry, enum price which, const char *value, s
         good = unit != '\0';
     }
     if (!good || *p || steps_of(which, unit) == 0)
-        return err_set(
-            e, SG_ERR_INVALID, -EINVAL,
+        return err_invalid(
+            e,
             "prices: '%.64s' is not a price: write it like %s%s, up to %u and with at most "
             "%d decimals",
             entry, whats[which].example, whats[which].more, PRICE_MOST, DECIMALS);
@@ -118,10 +118,10 @@ static int parse_currency(const char *entry, const char *value, struct prices *r
     size_t len = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
     if (len == 0 || value[len] || len >= sizeof(ret->currency))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "prices: '%.64s' is not a currency: write up to %zu letters, like "
-                       "currency=USD",
-                       entry, sizeof(ret->currency) - 1);
+        return err_invalid(e,
+                           "prices: '%.64s' is not a currency: write up to %zu letters, like "
+                           "currency=USD",
+                           entry, sizeof(ret->currency) - 1);
     memcpy(ret->currency, value, len + 1);
     return 0;
 }
@@ -140,12 +140,13 @@ static int parse_entry(char *entry, struct prices *ret, unsigned *seen, struct s
     while (which < PRICE_MAX_ && strcmp(whats[which].name, entry) != 0)
         which++;
     if (!value || (which == CURRENCY && strcmp(entry, "currency") != 0))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "prices: '%.64s' is not understood: name cpu, memory, egress, execution, "
-                       "sandbox or currency, like cpu=0.05/h",
-                       copy);
+        return err_invalid(
+            e,
+            "prices: '%.64s' is not understood: name cpu, memory, egress, execution, "
+            "sandbox or currency, like cpu=0.05/h",
+            copy);
     if (*seen & (1u << which))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "prices: %s is given twice", entry);
+        return err_invalid(e, "prices: %s is given twice", entry);
     *seen |= 1u << which;
     return which == CURRENCY ? parse_currency(copy, value, ret, e)
                              : parse_price(copy, (enum price)which, value, ret, e);

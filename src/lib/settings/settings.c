@@ -98,13 +98,12 @@ static int set_text(const struct row *row, char *at, const char *what, const cha
 
     for (const char *p = value; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "%s has a control character", what);
+            return err_invalid(e, "%s has a control character", what);
     if (n >= row->size)
         return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG, "%s is longer than %zu bytes", what,
                        row->size - 1);
     if (row->kind == PATH && n > 0 && value[0] != '/')
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s needs an absolute path, not '%.64s'", what,
-                       value);
+        return err_invalid(e, "%s needs an absolute path, not '%.64s'", what, value);
     memcpy(at, value, n + 1);
     return 0;
 }
@@ -114,7 +113,7 @@ static int set_hidden(struct hidden *at, const char *what, const char *value, st
 {
     for (const char *p = value; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "%s has a control character", what);
+            return err_invalid(e, "%s has a control character", what);
     if (!hidden_set(at, value, strlen(value)))
         return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG, "%s is longer than %d bytes", what,
                        HIDDEN_MAX - 1);
@@ -132,10 +131,10 @@ static int set_url(const struct row *row, char *at, const char *what, const char
     for (const char *p = value; *p; p++)
         clean &= *p > 0x20 && *p < 0x7f && *p != '@' && *p != '#';
     if (value[0] && !clean)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s must be a URL like https://host.example.com/path, without user, "
-                       "password and fragment",
-                       what);
+        return err_invalid(e,
+                           "%s must be a URL like https://host.example.com/path, without user, "
+                           "password and fragment",
+                           what);
     return set_text(row, at, what, value, e);
 }
 
@@ -151,7 +150,7 @@ static int set_listen(const struct row *row, char *at, const char *what, const c
     if (r < 0)
         return r;
     if (n == 0 && row->info.normal[0])
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s names no address", what);
+        return err_invalid(e, "%s names no address", what);
     return set_text(row, at, what, value, e);
 }
 
@@ -162,10 +161,11 @@ static int set_modules(const struct row *row, char *at, const char *what, const 
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,";
 
     if (value[0] == '\0' || value[strspn(value, allowed)] != '\0')
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s '%.64s' is neither standard, science, none nor names of modules with "
-                       "commas between",
-                       what, value);
+        return err_invalid(
+            e,
+            "%s '%.64s' is neither standard, science, none nor names of modules with "
+            "commas between",
+            what, value);
     return set_text(row, at, what, value, e);
 }
 
@@ -179,7 +179,7 @@ static int set_yes_no(bool *at, const char *what, const char *value, struct sg_e
             *at = strcmp(value, yes[i]) == 0;
             return 0;
         }
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is neither yes nor no", what, value);
+    return err_invalid(e, "%s '%.64s' is neither yes nor no", what, value);
 }
 
 /* The length of the word of `choices` at p; *p moves behind it and the | that follows. */
@@ -205,7 +205,7 @@ static int set_choice(const struct row *row, void *at, const char *what, const c
         }
         snprintf(list + n, sizeof(list) - n, "%s%.*s", i ? ", " : "", (int)len, word);
     }
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is none of %s", what, value, list);
+    return err_invalid(e, "%s '%.64s' is none of %s", what, value, list);
 }
 
 static void print_choice(const struct row *row, uint64_t which, struct strbuf *out)
@@ -333,8 +333,8 @@ static int parse_line(struct settings *s, const char *where, char *line, struct 
     /* The error shows the first word only, since the next may be a secret. */
     if (!equals) {
         size_t word = strcspn(line, " \t");
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: write 'key = value': '%.*s' has no '='",
-                       where, word < 64 ? (int)word : 64, line);
+        return err_invalid(e, "%s: write 'key = value': '%.*s' has no '='", where,
+                           word < 64 ? (int)word : 64, line);
     }
     *equals = '\0';
     char *key = trim(line), *value = trim(equals + 1);
@@ -344,8 +344,7 @@ static int parse_line(struct settings *s, const char *where, char *line, struct 
             snprintf(what, sizeof(what), "%s: %s", where, key);
             return settings_set(s, k, what, value, e);
         }
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "%s: unknown setting '%.64s' (see sandglass.conf(5))", where, key);
+    return err_invalid(e, "%s: unknown setting '%.64s' (see sandglass.conf(5))", where, key);
 }
 
 int settings_parse_text(struct settings *s, const char *name, char *text, struct sg_error *e)

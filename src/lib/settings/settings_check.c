@@ -21,10 +21,10 @@ static int check_domain(const char *domain, struct sg_error *e)
     if (n == 0 || domain[0] == '.' || domain[0] == '-' ||
         (domain[n] &&
          (domain[n] != ':' || parse_u64("", domain + n + 1, 1, 65535, &port, NULL) < 0)))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "domain '%.64s' is not a host name: use for example box.example.com or "
-                       "box.test:8443",
-                       domain);
+        return err_invalid(e,
+                           "domain '%.64s' is not a host name: use for example box.example.com or "
+                           "box.test:8443",
+                           domain);
     return 0;
 }
 
@@ -64,8 +64,7 @@ static int check_store(const struct settings *s, struct sg_error *e)
     for (size_t i = 0; i < ARRAY_SIZE(known); i++)
         if (strncmp(hidden_reveal(&s->store), known[i], strlen(known[i])) == 0)
             return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "store is neither sqlite nor memory nor begins with postgresql://");
+    return err_invalid(e, "store is neither sqlite nor memory nor begins with postgresql://");
 }
 
 static int check_url(const char *url, struct sg_error *e)
@@ -76,10 +75,11 @@ static int check_url(const char *url, struct sg_error *e)
     for (size_t i = 0; i < len; i++)
         known &= url[i] > 0x20 && url[i] < 0x7f;
     if (len > 0 && (!known || url[len - 1] == '/'))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "public_url must be like https://box.example.com, without a slash at its "
-                       "end: '%s'",
-                       url);
+        return err_invalid(
+            e,
+            "public_url must be like https://box.example.com, without a slash at its "
+            "end: '%s'",
+            url);
     return 0;
 }
 
@@ -95,22 +95,18 @@ int settings_check(const struct settings *s, struct sg_error *e)
     if (r < 0)
         return r;
     if (s->execution_timeout_ms > s->execution_timeout_max_ms)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "execution_timeout is longer than execution_timeout_max");
+        return err_invalid(e, "execution_timeout is longer than execution_timeout_max");
     if (s->checkpoint_keep > s->checkpoint_max)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "checkpoint_keep %u is more than checkpoint_max %u", s->checkpoint_keep,
-                       s->checkpoint_max);
+        return err_invalid(e, "checkpoint_keep %u is more than checkpoint_max %u",
+                           s->checkpoint_keep, s->checkpoint_max);
 
     if (!s->tls_cert[0] != !s->tls_key[0])
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "tls_cert and tls_key go together: %s is missing",
-                       s->tls_cert[0] ? "tls_key" : "tls_cert");
+        return err_invalid(e, "tls_cert and tls_key go together: %s is missing",
+                           s->tls_cert[0] ? "tls_key" : "tls_cert");
     if (s->pool_min > s->pool_max)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "pool_min %u is more than pool_max %u",
-                       s->pool_min, s->pool_max);
+        return err_invalid(e, "pool_min %u is more than pool_max %u", s->pool_min, s->pool_max);
     if (!s->state[0])
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "state names no directory");
+        return err_invalid(e, "state names no directory");
     if ((s->machine_memory && s->machine_memory < 64 * MIB) ||
         (s->tenant_memory && s->tenant_memory < 64 * MIB))
         return err_set(e, SG_ERR_INVALID, -ERANGE,

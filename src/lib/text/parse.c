@@ -17,8 +17,7 @@ static int refuse(struct sg_error *e, const char *what, const char *s, const cha
     if (cut)
         for (n = SHOWN_MAX; n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80;)
             n--;
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.*s%s' %s", what, (int)n, s, cut ? "..." : "",
-                   problem);
+    return err_invalid(e, "%s '%.*s%s' %s", what, (int)n, s, cut ? "..." : "", problem);
 }
 
 static bool is_digit(char c)

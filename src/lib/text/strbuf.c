@@ -9,12 +9,17 @@
 /* buf points here before the first allocation. Nobody writes to it, since cap is 0 then. */
 static char empty[1];
 
-void strbuf_init(struct strbuf *s, size_t max)
+struct strbuf strbuf_upto(size_t max)
 {
     /* One byte is kept for the NUL, and no object can be larger than PTRDIFF_MAX. */
     size_t largest = PTRDIFF_MAX - 1;
 
-    *s = (struct strbuf){.buf = empty, .max = max < largest ? max : largest};
+    return (struct strbuf){.buf = empty, .max = max < largest ? max : largest};
+}
+
+void strbuf_init(struct strbuf *s, size_t max)
+{
+    *s = strbuf_upto(max);
 }
 
 void strbuf_done(struct strbuf *s)

@@ -17,8 +17,10 @@ struct strbuf {
     bool truncated;
 };
 
-void strbuf_init(struct strbuf *s, size_t max);
-void strbuf_done(struct strbuf *s); /* accepts a zeroed struct */
+/* An empty buffer: AUTO(strbuf_done) struct strbuf out = strbuf_upto(MAX). */
+struct strbuf strbuf_upto(size_t max);
+void strbuf_init(struct strbuf *s, size_t max); /* the same for a buffer that is there already */
+void strbuf_done(struct strbuf *s);             /* accepts a zeroed struct */
 void strbuf_reset(struct strbuf *s);
 /* Allocates all the memory that the buffer may ever need, so that no copy is left behind as it
  * grows: for a secret, to be wiped by strbuf_wipe in place of strbuf_done. */

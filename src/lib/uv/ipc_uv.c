@@ -5,12 +5,10 @@
 #include "lib/base/clock.h"
 #include "lib/uv/handle.h"
 
-static void on_event(uv_poll_t *watch, int status, int events)
+static void on_event(uv_poll_t *watch, int status UNUSED, int events UNUSED)
 {
     struct ipc_uv *u = watch->data;
 
-    (void)status;
-    (void)events;
     ipc_link_ready(&u->link);
 }
 

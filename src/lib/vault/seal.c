@@ -117,11 +117,10 @@ static int open_binary(const struct vault_key *k, const char *purpose, uint8_t *
 int vault_open(const struct vault_key *k, const char *purpose, const char *sealed,
                struct secret *ret, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf binary = {0};
+    AUTO(strbuf_done) struct strbuf binary = strbuf_upto(BINARY_MAX);
     size_t len = strnlen(sealed, VAULT_SEALED_MAX + 1);
     int r = -EBADMSG;
 
-    strbuf_init(&binary, BINARY_MAX);
     if (len <= VAULT_SEALED_MAX && base64_decode(&binary, sealed, len) == 0 && !binary.truncated)
         r = open_binary(k, purpose, (uint8_t *)binary.buf, binary.len, ret);
     if (r == -EBADMSG)

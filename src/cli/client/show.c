@@ -1,0 +1,127 @@
+#include "cli/client/show.h"
+
+#include "lib/base/clock.h"
+#include "lib/command/when.h"
+#include "cli/client/client.h"
+#include "cli/client/jr.h"
+#include "cli/client/url.h"
+
+#define LINE_ROOM  (64u * 1024)
+#define ANSWER_MAX 16
+
+int show_json(const json_t *tree)
+{
+    struct sg_error e;
+
+    return jr_print(tree, &e) < 0 ? client_fail(&e) : 0;
+}
+
+static void fill(const struct show_list *how, const json_t *list, struct table *t)
+{
+    table_init(t, how->columns, how->n_columns);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        how->add_row(t, json_array_get(list, i));
+}
+
+void show_rows(const struct show_list *how, const json_t *list, FILE *to)
+{
+    AUTO(table_done) struct table t = {0};
+
+    fill(how, list, &t);
+    if (t.n_cells > 0)
+        table_print(&t, to);
+}
+
+int show_list(const struct show_list *how, const json_t *list, bool json, bool quiet)
+{
+    AUTO(table_done) struct table t = {0};
+
+    if (json)
+        return show_json(list);
+    for (size_t i = 0; quiet && i < json_array_size(list); i++) {
+        const char *id = jr_text(json_array_get(list, i), how->id);
+
+        if (url_is_plain_name(id))
+            puts(id);
+    }
+    if (!quiet) {
+        fill(how, list, &t);
+        table_print(&t, stdout);
+    }
+    return 0;
+}
+
+void show_cell(struct table *t, const char *text)
+{
+    table_add(t, TABLE_PLAIN, *text ? text : "-");
+}
+
+void show_count(struct table *t, const json_t *object, const char *key)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)jr_count(object, key));
+    table_add(t, TABLE_PLAIN, text);
+}
+
+void show_time(struct table *t, const json_t *object, const char *key)
+{
+    char text[64] = "";
+    int64_t then;
+
+    if (when_parse_ms(jr_text(object, key), &then) == 0)
+        when_relative(then, clock_wall_ms(), text, sizeof(text));
+    show_cell(t, text);
+}
+
+void show_line(struct strbuf *out, const char *name, const char *value)
+{
+    if (!*value)
+        value = "-";
+    strbuf_addf(out, "%-14s", name);
+    table_clean(out, value, strlen(value));
+    strbuf_addch(out, '\n');
+}
+
+void show_line_time(struct strbuf *out, const char *name, const char *value)
+{
+    char local[64] = "";
+    int64_t then;
+
+    if (when_parse_ms(value, &then) == 0)
+        when_local(then, local, sizeof(local));
+    show_line(out, name, local);
+}
+
+void show_say(FILE *to, const char *fmt, ...)
+{
+    AUTO(strbuf_done) struct strbuf clean = strbuf_upto(LINE_ROOM);
+    AUTO(free_p) char *line = NULL;
+    va_list ap;
+
+    va_start(ap, fmt);
+    int len = vasprintf(&line, fmt, ap);
+    va_end(ap);
+    if (len < 0) {
+        line = NULL;
+        return;
+    }
+    table_clean(&clean, line, (size_t)len);
+    fprintf(to, "%s\n", clean.buf);
+}
+
+bool show_agreed(const char *fmt, ...)
+{
+    char answer[ANSWER_MAX];
+    va_list ap;
+
+    if (!isatty(STDIN_FILENO))
+        return true;
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputs(" [y/N] ", stderr);
+    if (!fgets(answer, sizeof(answer), stdin))
+        return false;
+    return answer[0] == 'y' || answer[0] == 'Y';
+}

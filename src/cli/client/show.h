@@ -1,0 +1,34 @@
+/* Shows the answers of a server: as JSON, a list as a table, an object as lines. Words from outside
+ * are cleaned of all that could drive a terminal. */
+#pragma once
+
+#include <jansson.h>
+
+#include "cli/client/table.h"
+
+/* A list, as `ls` shows it. */
+struct show_list {
+    const struct table_column *columns;
+    size_t n_columns;
+    void (*add_row)(struct table *t, const json_t *row);
+    const char *id; /* the member that --quiet prints, where it is a plain name */
+};
+
+/* Each returns the exit status. */
+int show_json(const json_t *tree);
+int show_list(const struct show_list *how, const json_t *list, bool json, bool quiet);
+/* Prints the table, or nothing if the list has no rows. */
+void show_rows(const struct show_list *how, const json_t *list, FILE *to);
+
+/* Cells: a text ("-" for none), a number, a time relative to now. */
+void show_cell(struct table *t, const char *text);
+void show_count(struct table *t, const json_t *object, const char *key);
+void show_time(struct table *t, const json_t *object, const char *key);
+/* A line of an object: its name, then the value ("-" for none), or a local time. */
+void show_line(struct strbuf *out, const char *name, const char *value);
+void show_line_time(struct strbuf *out, const char *name, const char *value);
+
+/* Prints a line. */
+void show_say(FILE *to, const char *fmt, ...) PRINTF(2, 3);
+/* Asks for consent at a terminal. Without a terminal nobody can answer, which counts as yes. */
+bool show_agreed(const char *fmt, ...) PRINTF(1, 2);
