@@ -82,9 +82,8 @@ static void tell(struct context *c)
     context_move_deadline(c);
 }
 
-static void tell_use(struct context *c, void *arg)
+static void tell_use(struct context *c)
 {
-    (void)arg;
     if (c->step != OBTAIN_NONE)
         return;
     context_keep_deadline(c);
@@ -104,9 +103,8 @@ static bool clock_was_set(struct reaper *r)
 }
 
 /* Reports contexts in which somebody works now, however recent the last report is. */
-static void tell_work(struct context *c, void *arg)
+static void tell_work(struct context *c)
 {
-    (void)arg;
     if (!c->sandbox || !sandbox_in_use(c->sandbox) || c->step != OBTAIN_NONE)
         return;
     if (!c->telling)
@@ -114,18 +112,16 @@ static void tell_work(struct context *c, void *arg)
     c->awaited = true;
 }
 
-static void count_untold(struct context *c, void *arg)
-{
-    *(size_t *)arg += c->telling && (c->awaited || ms_since(c->heard_ns) >= c->row.ttl_ms);
-}
-
 bool reaper_uses_told(struct front *f)
 {
-    size_t untold = 0;
+    const struct map *all = &f->contexts->all;
 
-    contexts_each(f, tell_use, NULL);
-    contexts_each(f, count_untold, &untold);
-    return untold == 0;
+    MAP_EACH(struct context, c, all, by_path)
+        tell_use(c);
+    MAP_EACH(struct context, c, all, by_path)
+        if (c->telling && (c->awaited || ms_since(c->heard_ns) >= c->row.ttl_ms))
+            return false;
+    return true;
 }
 
 static void reap(struct reaper *r);
@@ -199,11 +195,10 @@ static void on_looked(void *arg, const struct ctx_reply *reply)
     context_drop_if_idle(c);
 }
 
-static void look(struct context *c, void *arg)
+static void look(struct context *c)
 {
     struct ctx_store *s = c->front->contexts->store;
 
-    (void)arg;
     if (!c->sandbox || c->checking || c->step != OBTAIN_NONE ||
         ms_since(c->told_ns) < c->front->settings.reap_every_ms)
         return;
@@ -263,16 +258,19 @@ static bool find_stray(struct sandbox *b, void *arg)
 static void on_reap(uv_timer_t *t)
 {
     struct reaper *r = t->data;
+    const struct map *all = &r->front->contexts->all;
 
     /* The setting may have changed. */
     uv_timer_set_repeat(t, r->front->settings.reap_every_ms);
     if (!r->front->contexts->recovered)
         return;
-    contexts_each(r->front, look, NULL);
+    MAP_EACH(struct context, c, all, by_path)
+        look(c);
     sandboxes_each(r->front, find_stray, r->front);
     lost_tell_again(r->front);
     if (clock_was_set(r))
-        contexts_each(r->front, tell_work, NULL);
+        MAP_EACH(struct context, c, all, by_path)
+            tell_work(c);
     r->due = true;
     on_tick(&r->tick);
 }
