@@ -33,10 +33,7 @@ static int tell_epoll(struct reactor *re, struct event_source *src, int op, int 
 
 static void poll_instead(struct reactor *re, struct event_source *src, uint32_t events)
 {
-    if (re->n_polled == re->polled_cap) {
-        re->polled_cap = re->polled_cap ? 2 * re->polled_cap : 16;
-        re->polled = xrealloc(re->polled, re->polled_cap, sizeof(re->polled[0]));
-    }
+    re->polled = xgrow(re->polled, re->n_polled, &re->polled_cap, sizeof(re->polled[0]));
     if (re->n_polled == 0)
         log_line(LEVEL_WARN,
                  "no room to watch another descriptor: until there is some, nothing new "
@@ -129,10 +126,7 @@ void timer_set(struct reactor *re, struct timer *timer, uint64_t at_ns)
 {
     timer->at_ns = at_ns;
     if (timer->place == 0) {
-        if (re->n_timers + 2 > re->cap) {
-            re->cap = re->cap ? 2 * re->cap : 64;
-            re->heap = xrealloc(re->heap, re->cap, sizeof(re->heap[0]));
-        }
+        re->heap = xgrow(re->heap, re->n_timers + 1, &re->cap, sizeof(re->heap[0]));
         put(re, ++re->n_timers, timer);
     }
     sift_up(re, timer);

@@ -259,10 +259,7 @@ static bool collect(struct sandbox *b, void *arg)
 
     if (json_array_size(b->spec.agents) == 0)
         return true;
-    struct sandbox **more = realloc(l->sandboxes, (l->n + 1) * sizeof(*more));
-    if (!more)
-        abort();
-    l->sandboxes = more;
+    l->sandboxes = xrealloc(l->sandboxes, l->n + 1, sizeof(l->sandboxes[0]));
     l->sandboxes[l->n++] = sandbox_ref(b);
     return true;
 }

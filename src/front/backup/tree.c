@@ -332,15 +332,7 @@ static int list_names(int dir, char ***ret, size_t *ret_n)
     while ((entry = readdir(d)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (n == cap) {
-            char **more = xcalloc(cap ? 2 * cap : 32, sizeof(*more));
-
-            if (n > 0)
-                memcpy(more, names, n * sizeof(*more));
-            free(names);
-            names = more;
-            cap = cap ? 2 * cap : 32;
-        }
+        names = xgrow(names, n, &cap, sizeof(names[0]));
         names[n++] = xstrdup(entry->d_name);
     }
     closedir(d);

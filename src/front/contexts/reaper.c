@@ -323,16 +323,7 @@ static bool list_alive(struct sandbox *b, void *arg)
 {
     struct alive *a = arg;
 
-    if (a->n == a->cap) {
-        size_t cap = a->cap ? 2 * a->cap : 64;
-        const char **ids = xcalloc(cap, sizeof(*ids));
-
-        if (a->n > 0)
-            memcpy(ids, a->ids, a->n * sizeof(*ids));
-        free(a->ids);
-        a->ids = ids;
-        a->cap = cap;
-    }
+    a->ids = xgrow(a->ids, a->n, &a->cap, sizeof(a->ids[0]));
     a->ids[a->n++] = b->id;
     return true;
 }

@@ -39,12 +39,7 @@ static bool collect(struct sandbox *b, void *arg)
 
     if (!matches(b, f->query))
         return true;
-    if (f->n == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 64;
-        f->sandboxes = reallocarray(f->sandboxes, f->cap, sizeof(*f->sandboxes));
-        if (!f->sandboxes)
-            abort(); /* it is one pointer for each sandbox that we hold already */
-    }
+    f->sandboxes = xgrow(f->sandboxes, f->n, &f->cap, sizeof(f->sandboxes[0]));
     f->sandboxes[f->n++] = b;
     f->n_running += !shape_is_paused(b);
     return true;

@@ -168,14 +168,8 @@ void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
 struct ctx_row *ctx_add_row(struct answer *a)
 {
     if (a->reply.n == a->cap) {
-        size_t cap = a->cap ? a->cap * 4 : 1;
-        struct ctx_row *rows = xcalloc(cap, sizeof(*rows));
-
-        if (a->rows)
-            memcpy(rows, a->rows, a->reply.n * sizeof(*rows));
-        free(a->rows);
-        a->rows = rows;
-        a->cap = cap;
+        a->cap = a->cap ? a->cap * 4 : 1; /* most answers have one */
+        a->rows = xrealloc(a->rows, a->cap, sizeof(a->rows[0]));
     }
     return &a->rows[a->reply.n++];
 }

@@ -78,16 +78,7 @@ static struct series *add(enum figure f, const char *label, uint64_t hash)
 {
     struct figure_state *s = &states[f];
 
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 4;
-        struct series *more = xcalloc(cap, sizeof(*more));
-
-        if (s->n > 0)
-            memcpy(more, s->series, s->n * sizeof(*more));
-        free(s->series);
-        s->series = more;
-        s->cap = cap;
-    }
+    s->series = xgrow(s->series, s->n, &s->cap, sizeof(s->series[0]));
     struct series *new = &s->series[s->n++];
     *new = (struct series){.hash = hash, .label = xstrdup(label)};
     if (infos[f].type == FIGURE_HISTOGRAM)
