@@ -248,31 +248,13 @@ static void add_lost(const struct sandbox *b, const json_t *one)
                                      .detail = h->reason});
 }
 
-struct left {
-    struct sandbox **sandboxes;
-    size_t n;
-};
-
-static bool collect(struct sandbox *b, void *arg)
-{
-    struct left *l = arg;
-
-    if (json_array_size(b->spec.agents) == 0)
-        return true;
-    l->sandboxes = xrealloc(l->sandboxes, l->n + 1, sizeof(l->sandboxes[0]));
-    l->sandboxes[l->n++] = sandbox_ref(b);
-    return true;
-}
-
 void agents_start(struct front *f)
 {
-    struct left l = {0};
-
-    sandboxes_each(f, collect, &l);
-    for (size_t i = 0; i < l.n; i++) {
-        struct sandbox *b = l.sandboxes[i];
+    SANDBOXES_EACH(b, f) {
         bool own = false;
 
+        if (json_array_size(b->spec.agents) == 0)
+            continue;
         for (size_t k = 0; k < json_array_size(b->spec.agents); k++) {
             add_lost(b, json_array_get(b->spec.agents, k));
             own = own || LIST_FIRST(struct hosted, &f->agents->all, link)->own_sandbox;
@@ -282,9 +264,7 @@ void agents_start(struct front *f)
             sandbox_kill(b, NULL, NULL);
         else
             sandbox_note_changed(b);
-        sandbox_unref(b);
     }
-    free(l.sandboxes);
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */

@@ -241,18 +241,19 @@ static void on_stray(void *arg, const struct ctx_reply *reply)
     free(x);
 }
 
-static bool find_stray(struct sandbox *b, void *arg)
+static void find_strays(struct front *f)
 {
-    struct front *f = arg;
     struct ctx_store *s = f->contexts->store;
 
-    if (!b->spec.context[0] || b->context || b->state == SANDBOX_STARTING || explorations_want(b))
-        return true;
-    struct stray *x = xcalloc(1, sizeof(*x));
-    x->front = f;
-    memcpy(x->id, b->id, sizeof(x->id));
-    s->ops->get(s, b->spec.tenant, b->spec.context, on_stray, x);
-    return true;
+    SANDBOXES_EACH(b, f) {
+        if (!b->spec.context[0] || b->context || b->state == SANDBOX_STARTING ||
+            explorations_want(b))
+            continue;
+        struct stray *x = xcalloc(1, sizeof(*x));
+        x->front = f;
+        memcpy(x->id, b->id, sizeof(x->id));
+        s->ops->get(s, b->spec.tenant, b->spec.context, on_stray, x);
+    }
 }
 
 static void on_reap(uv_timer_t *t)
@@ -266,7 +267,7 @@ static void on_reap(uv_timer_t *t)
         return;
     MAP_EACH(struct context, c, all, by_path)
         look(c);
-    sandboxes_each(r->front, find_stray, r->front);
+    find_strays(r->front);
     lost_tell_again(r->front);
     if (clock_was_set(r))
         MAP_EACH(struct context, c, all, by_path)
@@ -304,7 +305,7 @@ static void on_recovered(void *arg, const struct ctx_reply *reply)
     if (reply->r == 0) {
         t->recovered = true;
         log_recovered(reply);
-        sandboxes_each(r->front, find_stray, r->front);
+        find_strays(r->front);
     } else {
         t->why = reply->e;
         log_line(LEVEL_WARN, "contexts are not available until the database answers: %s",
@@ -314,32 +315,22 @@ static void on_recovered(void *arg, const struct ctx_reply *reply)
         started(r->front);
 }
 
-struct alive {
-    const char **ids;
-    size_t n, cap;
-};
-
-static bool list_alive(struct sandbox *b, void *arg)
-{
-    struct alive *a = arg;
-
-    a->ids = xgrow(a->ids, a->n, &a->cap, sizeof(a->ids[0]));
-    a->ids[a->n++] = b->id;
-    return true;
-}
-
 static void recover(struct reaper *r)
 {
     struct contexts *t = r->front->contexts;
-    struct alive alive = {0};
+    const char **alive = NULL;
+    size_t n = 0, cap = 0;
 
     /* Only once: a second recovery would end what was begun after the first. */
     if (t->recovered || r->recovering)
         return;
     r->recovering = true;
-    sandboxes_each(r->front, list_alive, &alive);
-    t->store->ops->recover(t->store, t->node, alive.ids, alive.n, on_recovered, r);
-    free(alive.ids);
+    SANDBOXES_EACH(b, r->front) {
+        alive = xgrow(alive, n, &cap, sizeof(alive[0]));
+        alive[n++] = b->id;
+    }
+    t->store->ops->recover(t->store, t->node, alive, n, on_recovered, r);
+    free(alive);
 }
 
 static void on_seen(void *arg, const struct ctx_reply *reply)
