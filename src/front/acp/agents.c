@@ -325,17 +325,12 @@ void agent_stop(struct hosted *h, void (*over)(void *arg), void *arg)
     call_eof(&h->call); /* an agent that reads its input sees the end */
 }
 
-static void on_moved(void *arg, struct sandbox *b, int r, const struct sg_error *e)
-{
-    (void)arg, (void)b, (void)r, (void)e;
-}
-
 void agent_set_timeout(struct hosted *h, uint64_t timeout_ms)
 {
     h->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
     h->end_ms = clock_wall_ms() + (int64_t)timeout_ms;
     if (h->own_sandbox && h->sandbox)
-        sandbox_set_timeout(h->sandbox, timeout_ms + AGENT_GRACE_MS, false, on_moved, NULL);
+        sandbox_set_timeout(h->sandbox, timeout_ms + AGENT_GRACE_MS, false, NULL, NULL);
 }
 
 /* ---- the clock ------------------------------------------------------------------------------- */

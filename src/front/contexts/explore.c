@@ -119,18 +119,13 @@ void explorations_end(struct front *f, const char *context)
     }
 }
 
-static void on_nothing(void *arg, struct sandbox *b, int r, const struct sg_error *e)
-{
-    (void)arg, (void)b, (void)r, (void)e;
-}
-
 void exploration_keep(struct exploration *x, uint64_t ms)
 {
     if (ms == 0)
         drop_all(x);
     for (size_t i = 0; i < x->n; i++)
         if (x->sandboxes[i])
-            sandbox_set_timeout(x->sandboxes[i], ms, false, on_nothing, NULL);
+            sandbox_set_timeout(x->sandboxes[i], ms, false, NULL, NULL);
     x->kept = true;
     free_if_over(x);
 }

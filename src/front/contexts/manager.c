@@ -52,11 +52,6 @@ void context_drop_if_idle(struct context *c)
 
 /* ---- the sandbox of a context ---------------------------------------------------------------- */
 
-static void on_nothing(void *arg, struct sandbox *b, int r, const struct sg_error *e)
-{
-    (void)arg, (void)b, (void)r, (void)e;
-}
-
 void context_detach(struct context *c)
 {
     struct sandbox *b = steal_ptr(&c->sandbox);
@@ -162,7 +157,7 @@ void context_move_deadline(struct context *c)
     if (c->sandbox && c->sandbox->state == SANDBOX_RUNNING &&
         (deadline > c->sandbox->deadline_ns + slack_ns ||
          c->sandbox->deadline_ns > deadline + slack_ns))
-        sandbox_set_timeout(c->sandbox, ms, false, on_nothing, NULL);
+        sandbox_set_timeout(c->sandbox, ms, false, NULL, NULL);
 }
 
 void context_keep_deadline(struct context *c)

@@ -116,7 +116,8 @@ void sandbox_kill(struct sandbox *b, sandbox_done done, void *arg);
 void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void *arg);
 void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, sandbox_done done,
                     void *arg);
-/* Sets the deadline to now + timeout. extend_only: never to an earlier time than it is. */
+/* Sets the deadline to now + timeout. extend_only: never to an earlier time than it is. done may be
+ * NULL. */
 void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_only,
                          sandbox_done done, void *arg);
 /* Calls `again` when the transition under way is over or the sandbox has ended. The next transition
