@@ -134,15 +134,7 @@ static bool collect(const char *line, size_t len, uint64_t seq, void *arg)
     if (!l->heads &&
         (memmem(line, len, head, strlen(head)) || memmem(line, len, chain, strlen(chain))))
         return true;
-    if (l->n == l->cap) {
-        size_t cap = l->cap ? l->cap * 2 : 64;
-        char **at = realloc(l->at, cap * sizeof(*at));
-
-        if (!at)
-            return false;
-        l->at = at;
-        l->cap = cap;
-    }
+    l->at = xgrow(l->at, l->n, &l->cap, sizeof(l->at[0]));
     l->at[l->n] = strndup(line, len);
     return l->at[l->n] && ++l->n < l->max;
 }

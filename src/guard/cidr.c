@@ -131,9 +131,7 @@ static void reserve(struct cidr_tree *t)
     if (t->n + 2 <= t->cap)
         return;
     t->cap = t->cap ? t->cap * 2 : 8;
-    t->nodes = reallocarray(t->nodes, t->cap, sizeof(*t->nodes));
-    if (!t->nodes)
-        abort();
+    t->nodes = xrealloc(t->nodes, t->cap, sizeof(*t->nodes));
 }
 
 /* Adds a key above the node at *at. They share `same` bits, fewer than the node has, so the key

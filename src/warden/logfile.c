@@ -58,12 +58,12 @@ void logfile_check(struct logfile *l)
                  strerror(-r));
 }
 
-static void on_timer(struct timer *timer)
+static void on_timer(struct loop_timer *timer)
 {
     struct logfile *l = CONTAINER_OF(timer, struct logfile, timer);
 
     logfile_check(l);
-    timer_set(&l->server->reactor, &l->timer, clock_ns() + LOOK_NS);
+    loop_timer_set(&l->server->loop, &l->timer, clock_ns() + LOOK_NS);
 }
 
 void logfile_open(struct logfile *l, struct server *s)
@@ -94,7 +94,7 @@ void logfile_close(struct logfile *l)
 {
     log_to_file(-1);
     if (l->server)
-        timer_cancel(&l->server->reactor, &l->timer);
+        loop_timer_cancel(&l->server->loop, &l->timer);
     close_p(&l->fd);
     close_p(&l->dir);
     l->fd = l->dir = -1;

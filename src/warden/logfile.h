@@ -12,7 +12,7 @@
  * fills a disk. */
 #pragma once
 
-#include "warden/reactor.h"
+#include "lib/loop/loop.h"
 
 #define LOGFILE_NAME "server.log"
 
@@ -21,7 +21,7 @@ struct server;
 struct logfile {
     struct server *server;
     int dir, fd; /* -1: there is none */
-    struct timer timer;
+    struct loop_timer timer;
 };
 
 #define LOGFILE_NONE        \

@@ -34,8 +34,8 @@
 struct run {
     struct server server;
     const struct serve_call *call;
-    struct event_source signals;
-    struct timer patience; /* draining: when it is given up */
+    struct loop_source signals;
+    struct loop_timer patience; /* draining: when it is given up */
     bool draining, over;
 };
 
@@ -120,7 +120,7 @@ static void reload(struct run *run)
     log_line(LEVEL_INFO, "the settings were reloaded");
 }
 
-static void on_patience(struct timer *timer)
+static void on_patience(struct loop_timer *timer)
 {
     struct run *run = CONTAINER_OF(timer, struct run, patience);
 
@@ -150,10 +150,10 @@ static void drain(struct run *run)
     notify_tell("STOPPING=1");
     front_process_drain(&run->server);
     run->patience.fn = on_patience;
-    timer_set(&run->server.reactor, &run->patience, clock_ns() + drain_ns + DRAIN_GRACE_NS);
+    loop_timer_set(&run->server.loop, &run->patience, clock_ns() + drain_ns + DRAIN_GRACE_NS);
 }
 
-static void on_signal(struct event_source *src, uint32_t events)
+static void on_signal(struct loop_source *src, uint32_t events)
 {
     struct run *run = CONTAINER_OF(src, struct run, signals);
     struct signalfd_siginfo info;
@@ -181,8 +181,8 @@ static int watch_signals(struct run *run, struct sg_error *e)
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
         return err_errno(e, "make a signalfd");
-    run->signals = (struct event_source){.fd = -1, .fn = on_signal};
-    reactor_watch(&run->server.reactor, &run->signals, fd, EPOLLIN);
+    run->signals = (struct loop_source){.fd = -1, .fn = on_signal};
+    loop_watch(&run->server.loop, &run->signals, fd, EPOLLIN);
     return 0;
 }
 
@@ -208,12 +208,18 @@ static void set_limits(void)
     fds_raise_limit();
 }
 
-static void on_idle(struct reactor *re)
+static void on_no_room(void)
 {
-    struct server *s = CONTAINER_OF(re, struct server, reactor);
+    log_line(LEVEL_WARN, "no room to watch another descriptor: until there is some, nothing new "
+                         "is begun (see fs.epoll.max_user_watches)");
+}
+
+static void on_idle(struct loop *l)
+{
+    struct server *s = CONTAINER_OF(l, struct server, loop);
 
     if (tasks_idle(s) || tenant_pools_idle(s))
-        reactor_want_idle(re);
+        loop_want_idle(l);
 }
 
 /* Removes what a killed server has left: processes, groups, id ranges. Leaves those of running
@@ -302,9 +308,10 @@ static int start(struct run *run, struct sg_error *e)
     struct server *s = &run->server;
     const struct serve_call *call = run->call;
     const char *front = s->settings.front_program, *guard = s->settings.guard_program;
-    int r = reactor_init(&s->reactor, e);
+    int r = loop_init(&s->loop, 1) < 0 ? err_errno(e, "make an epoll") : 0;
 
-    s->reactor.idle = on_idle;
+    s->loop.idle = on_idle;
+    s->loop.no_room = on_no_room;
     s->provider = providers[0];
     if (r == 0)
         r = watch_signals(run, e);
@@ -351,7 +358,7 @@ static int turns(struct run *run, struct sg_error *e)
     struct server *s = &run->server;
 
     while (!run->over && !(run->draining && !child_program_lives(&s->front))) {
-        int r = reactor_turn(&s->reactor);
+        int r = loop_turn(&s->loop);
         if (r < 0)
             return err_set(e, SG_ERR_INTERNAL, r, "wait for events: %s", strerror(-r));
         if (child_program_failed(&s->front))
@@ -387,7 +394,7 @@ static void finish(struct run *run)
     tls_text_done(&s->tls);
     extra_text_done(&s->extra);
     close_p(&run->signals.fd);
-    reactor_done(&s->reactor);
+    loop_done(&s->loop);
 }
 
 int serve_run(const struct serve_call *call, struct sg_error *e)
@@ -395,7 +402,7 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
     AUTO(free_p) struct run *run = xcalloc(1, sizeof(*run));
     int r;
 
-    *run = (struct run){.server = {.reactor.epoll_fd = -1,
+    *run = (struct run){.server = {.loop.epoll_fd = -1,
                                    .state = STATE_NONE,
                                    .log = LOGFILE_NONE,
                                    .front = CHILD_PROGRAM_NONE,

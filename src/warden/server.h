@@ -3,7 +3,6 @@
  *   here        server.c            start, signals, reload, end
  *               config.c            settings, certificates, listening sockets
  *               state.c             the state directory
- *               reactor.c           the event loop
  *               orders.c            orders of the front
  *               readiness.c         whether a sandbox can be handed out
  *               descriptors.c       saving file descriptors
@@ -49,7 +48,7 @@
 #include "warden/memory/budget.h"
 #include "warden/memory/pressure.h"
 #include "warden/readiness.h"
-#include "warden/reactor.h"
+#include "lib/loop/loop.h"
 #include "warden/state.h"
 
 #define LISTENERS_MAX 16
@@ -78,7 +77,7 @@ void extra_text_done(struct extra_text *t);
 #define ENDS_KEPT 256
 
 struct server {
-    struct reactor reactor;
+    struct loop loop;
     const struct provider_ops *provider; /* of its sandboxes */
     struct settings settings;
     struct state state;
@@ -86,7 +85,7 @@ struct server {
     struct budget budget;
     struct {
         enum pressure_state state;
-        struct timer timer;
+        struct loop_timer timer;
         uint64_t available, ooms, full_ns;
         uint64_t pools, kernels; /* pooled sandboxes and kernels given up so far */
     } pressure;
@@ -102,7 +101,7 @@ struct server {
     struct map sandboxes;  /* by id */
     struct list tenant_pools, snapshots, checkpoints;
     struct list discards; /* see task.h */
-    struct timer discard_timer;
+    struct loop_timer discard_timer;
     bool discards_due;
     bool squashing;     /* layers are being merged */
     bool closing;       /* the server ends; nothing new is begun */

@@ -162,7 +162,6 @@ __attribute__((constructor)) static void server_start(void)
         server_fail("set up");
     server.warden = pair[1];
     f->loop = uv_default_loop();
-    f->sandboxes = sandboxes_new();
     settings_init(&f->settings);
     f->http = http_server_new(f->loop, &limits, SERVER_REQUEST, f);
     warden_open(f, pair[0], &handlers);

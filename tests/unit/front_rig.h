@@ -71,7 +71,6 @@ static inline void rig_start(struct rig *r, void (*route)(struct rig *r, struct 
     uv_loop_init(&r->loop);
     uv_async_init(&r->loop, &r->done, rig_on_done);
     r->front.loop = &r->loop;
-    r->front.sandboxes = sandboxes_new();
     r->front.http = http_server_new(&r->loop, &limits, rig_on_request, &r->front);
     if (http_server_listen(r->front.http, rig_listen(&r->port), false, &e) < 0)
         abort();
@@ -94,7 +93,6 @@ static inline void rig_stop(struct rig *r)
     EXPECT(r->sandbox->refs == 2); /* ours and the table's: no request holds one */
     sandboxes_remove(r->sandbox);
     sandbox_unref(r->sandbox);
-    free(r->front.sandboxes);
     uv_run(&r->loop, UV_RUN_DEFAULT);
     EXPECT(uv_loop_close(&r->loop) == 0);
     waitpid(r->agent.pid, &status, 0);

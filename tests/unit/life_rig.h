@@ -217,17 +217,15 @@ void front_answer_error(struct server *s, const struct ticket *t, int r, const s
     front_answer(s, t, &a, -1);
 }
 
-static bool rig_worked; /* in the reactor's idle time */
+static bool rig_worked; /* in the loop's idle time */
 
-static void rig_idle(struct reactor *re)
+static void rig_idle(struct loop *l)
 {
-    rig_worked = tenant_pools_idle(CONTAINER_OF(re, struct server, reactor));
+    rig_worked = tenant_pools_idle(CONTAINER_OF(l, struct server, loop));
 }
 
 static void rig_open(struct rig *r, unsigned pool)
 {
-    struct sg_error e;
-
     *r = (struct rig){.s = xcalloc(1, sizeof(*r->s))};
     memset(&fake, 0, sizeof(fake));
     rig_saves_wait = false;
@@ -240,8 +238,8 @@ static void rig_open(struct rig *r, unsigned pool)
     r->s->provider = &fake_provider;
     r->s->budget.limit = 1ull << 40;
     r->s->state.maps_ids = true;
-    reactor_init(&r->s->reactor, &e);
-    r->s->reactor.idle = rig_idle;
+    loop_init(&r->s->loop, 1);
+    r->s->loop.idle = rig_idle;
     r->s->front.turn = 1;
     rig_here = r;
 }
@@ -249,19 +247,19 @@ static void rig_open(struct rig *r, unsigned pool)
 /* Lets everything happen that can happen now. */
 static void rig_run(struct rig *r)
 {
-    struct reactor *re = &r->s->reactor;
+    struct loop *l = &r->s->loop;
     bool more = true;
 
     for (int i = 0; i < 64 && more; i++) {
-        struct pollfd p = {.fd = re->epoll_fd, .events = POLLIN};
+        struct pollfd p = {.fd = l->epoll_fd, .events = POLLIN};
 
         rig_worked = false;
-        re->want_idle = true;
+        l->want_idle = true;
         more = poll(&p, 1, 0) > 0 || (!rig_saves_wait && rig_saves);
-        reactor_turn(re);
+        loop_turn(l);
         if (!rig_saves_wait)
             rig_saved(true);
-        more = more || rig_worked || (re->n_timers > 0 && re->heap[1]->at_ns <= rig_now);
+        more = more || rig_worked || (l->n_timers > 0 && l->heap[1]->at_ns <= rig_now);
         more = more || poll(&p, 1, 0) > 0;
     }
 }
@@ -312,6 +310,6 @@ static void rig_close(struct rig *r)
         snapshot_release(r->s, l);
     }
     budget_done(&r->s->budget);
-    reactor_done(&r->s->reactor);
+    loop_done(&r->s->loop);
     free(r->s);
 }

@@ -363,7 +363,7 @@ TEST(candidates_live_until_one_is_adopted)
     EXPECT(!later->created && !later->replaced);
     EXPECT_STR(later->sandbox_id, ids[1]);
     EXPECT(adopt(a.row.id, ids[0])->r == -ENOMSG);
-    EXPECT(server.front.contexts->explorations == NULL);
+    EXPECT(list_empty(&server.front.contexts->explorations));
 }
 
 TEST(who_asks_while_one_is_adopted_gets_that)
@@ -403,7 +403,7 @@ TEST(candidates_are_all_or_none_and_end_with_their_context)
     e = explore(a.row.id, 3);
     server.fail[ORDER_CREATE] = 0;
     EXPECT(e.r == -EAGAIN && !e.x);
-    EXPECT(server.front.contexts->explorations == NULL);
+    EXPECT(list_empty(&server.front.contexts->explorations));
     EXPECT(explore(OTHER, 1).r == -ENOENT);
 
     e = explore(a.row.id, 2);
@@ -414,7 +414,7 @@ TEST(candidates_are_all_or_none_and_end_with_their_context)
     struct asked end = {0};
     context_terminate(&server.front, server.acme_tenant.id, a.row.id, on_answer, &end);
     turn_until(&end.came);
-    EXPECT(!sandbox_find(&server.front, id) && server.front.contexts->explorations == NULL);
+    EXPECT(!sandbox_find(&server.front, id) && list_empty(&server.front.contexts->explorations));
     EXPECT(adopt(a.row.id, id)->r == -ENOENT);
     EXPECT(explore(a.row.id, 1).r == -ENOENT);
     EXPECT(rewind_to(a.row.id, "m1", NULL)->r == -ENOENT);
@@ -451,7 +451,7 @@ TEST(a_context_ends_while_its_candidates_run)
         struct asked end = {0};
         context_terminate(&server.front, server.acme_tenant.id, a.row.id, on_answer, &end);
         turn_until(&end.came);
-        EXPECT(end.r == 0 && runs.open == 0 && server.front.contexts->explorations == NULL);
+        EXPECT(end.r == 0 && runs.open == 0 && list_empty(&server.front.contexts->explorations));
     }
 }
 

@@ -100,7 +100,6 @@ static void set_up(void)
         abort();
     here.warden = pair[1];
     here.front.loop = uv_default_loop();
-    here.front.sandboxes = sandboxes_new();
     uv_timer_init(here.front.loop, &store.answer);
     warden_open(&here.front, pair[0], &handlers);
 }

@@ -122,15 +122,7 @@ static void position_done(struct position *p)
 
 static void remember(struct position *p, char *text)
 {
-    if (p->n_seen == p->cap) {
-        size_t cap = p->cap ? 2 * p->cap : 16;
-        char **seen = xcalloc(cap, sizeof(*seen));
-
-        memcpy(seen, p->seen ? p->seen : seen, p->n_seen * sizeof(*seen));
-        free(p->seen);
-        p->seen = seen;
-        p->cap = cap;
-    }
+    p->seen = xgrow(p->seen, p->n_seen, &p->cap, sizeof(p->seen[0]));
     p->seen[p->n_seen++] = text;
 }
 

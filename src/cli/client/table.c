@@ -71,15 +71,7 @@ void table_add(struct table *t, enum table_colour colour, const char *text)
 {
     struct strbuf clean;
 
-    if (t->n_cells == t->cap) {
-        size_t cap = t->cap ? 2 * t->cap : 64;
-        struct table_cell *cells = xcalloc(cap, sizeof(*cells));
-
-        memcpy(cells, t->cells ? t->cells : cells, t->n_cells * sizeof(*cells));
-        free(t->cells);
-        t->cells = cells;
-        t->cap = cap;
-    }
+    t->cells = xgrow(t->cells, t->n_cells, &t->cap, sizeof(t->cells[0]));
     strbuf_init(&clean, CELL_MAX);
     size_t width = table_clean(&clean, text, strlen(text));
     t->cells[t->n_cells++] =

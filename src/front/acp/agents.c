@@ -36,11 +36,7 @@ bool agent_ended(const struct hosted *h)
 
 static void list_in(struct agents *a, struct hosted *h)
 {
-    h->next = a->list;
-    if (h->next)
-        h->next->link = &h->next;
-    h->link = &a->list;
-    a->list = h;
+    list_push(&a->all, &h->link);
     if (!uv_is_active((const uv_handle_t *)&a->tick))
         uv_timer_start(&a->tick, on_tick, TICK_MS, TICK_MS);
 }
@@ -64,7 +60,7 @@ static size_t count_of(const struct agents *a, const char *tenant)
 {
     size_t n = 0;
 
-    for (const struct hosted *h = a->list; h; h = h->next)
+    LIST_EACH(struct hosted, h, &a->all, link)
         n += !h->dropped && !agent_ended(h) && strcmp(h->tenant, tenant) == 0;
     return n;
 }
@@ -128,9 +124,7 @@ void hosted_drop(struct hosted *h)
 
 static void hosted_free(struct hosted *h)
 {
-    *h->link = h->next;
-    if (h->next)
-        h->next->link = h->link;
+    list_remove(&h->link);
     free(h->conversation);
     free(h->path);
     free(h->command);
@@ -145,16 +139,18 @@ void agent_forget(struct hosted *h)
 
 struct hosted *agent_find(struct front *f, const char *tenant, const char *id)
 {
-    struct hosted *h = f->agents ? f->agents->list : NULL;
-
-    while (h && (h->state == AGENT_STARTING || h->dropped || strcmp(h->id, id) != 0))
-        h = h->next;
-    return h && strcmp(h->tenant, tenant) == 0 ? h : NULL;
+    if (!f->agents)
+        return NULL;
+    return LIST_FIND(struct hosted, h, &f->agents->all, link,
+                     h->state != AGENT_STARTING && !h->dropped && strcmp(h->id, id) == 0 &&
+                         strcmp(h->tenant, tenant) == 0);
 }
 
 void agents_put(struct json *j, struct front *f, const char *tenant)
 {
-    for (const struct hosted *h = f->agents ? f->agents->list : NULL; h; h = h->next)
+    if (!f->agents)
+        return;
+    LIST_EACH(struct hosted, h, &f->agents->all, link)
         if (h->state != AGENT_STARTING && !h->dropped && strcmp(h->tenant, tenant) == 0)
             agent_put(j, h);
 }
@@ -168,7 +164,7 @@ void agents_count(struct front *f, size_t *ret_running, size_t *ret_ended)
 void agents_hold(const struct hosted *of, size_t *ret_lines, size_t *ret_longest, size_t *ret_input)
 {
     *ret_lines = *ret_longest = *ret_input = 0;
-    for (const struct hosted *h = of->front->agents->list; h; h = h->next) {
+    LIST_EACH(struct hosted, h, &of->front->agents->all, link) {
         if (h->state != AGENT_RUNNING || strcmp(h->tenant, of->tenant) != 0)
             continue;
         *ret_lines += h->line.len;
@@ -252,46 +248,23 @@ static void add_lost(const struct sandbox *b, const json_t *one)
                                      .detail = h->reason});
 }
 
-struct left {
-    struct sandbox **sandboxes;
-    size_t n;
-};
-
-static bool collect(struct sandbox *b, void *arg)
-{
-    struct left *l = arg;
-
-    if (json_array_size(b->spec.agents) == 0)
-        return true;
-    struct sandbox **more = realloc(l->sandboxes, (l->n + 1) * sizeof(*more));
-    if (!more)
-        abort();
-    l->sandboxes = more;
-    l->sandboxes[l->n++] = sandbox_ref(b);
-    return true;
-}
-
 void agents_start(struct front *f)
 {
-    struct left l = {0};
-
-    sandboxes_each(f, collect, &l);
-    for (size_t i = 0; i < l.n; i++) {
-        struct sandbox *b = l.sandboxes[i];
+    SANDBOXES_EACH(b, f) {
         bool own = false;
 
+        if (json_array_size(b->spec.agents) == 0)
+            continue;
         for (size_t k = 0; k < json_array_size(b->spec.agents); k++) {
             add_lost(b, json_array_get(b->spec.agents, k));
-            own = own || f->agents->list->own_sandbox;
+            own = own || LIST_FIRST(struct hosted, &f->agents->all, link)->own_sandbox;
         }
         json_decref(steal_ptr(&b->spec.agents));
         if (own)
             sandbox_kill(b, NULL, NULL);
         else
             sandbox_note_changed(b);
-        sandbox_unref(b);
     }
-    free(l.sandboxes);
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */
@@ -323,7 +296,7 @@ void agents_ended(struct hosted *h)
 
     a->n_running--;
     a->n_ended++;
-    for (struct hosted *k = a->list; k; k = k->next) {
+    LIST_EACH(struct hosted, k, &a->all, link) {
         if (!agent_ended(k) || k->dropped || k == h || strcmp(k->tenant, h->tenant) != 0)
             continue;
         n++;
@@ -342,8 +315,8 @@ void agent_stop(struct hosted *h, void (*over)(void *arg), void *arg)
         return;
     }
     struct stopper *s = xcalloc(1, sizeof(*s));
-    *s = (struct stopper){.next = h->stoppers, .over = over, .arg = arg};
-    h->stoppers = s;
+    *s = (struct stopper){.over = over, .arg = arg};
+    list_push(&h->stoppers, &s->link);
     if (h->stopping)
         return;
     h->stopping = true;
@@ -352,17 +325,12 @@ void agent_stop(struct hosted *h, void (*over)(void *arg), void *arg)
     call_eof(&h->call); /* an agent that reads its input sees the end */
 }
 
-static void on_moved(void *arg, struct sandbox *b, int r, const struct sg_error *e)
-{
-    (void)arg, (void)b, (void)r, (void)e;
-}
-
 void agent_set_timeout(struct hosted *h, uint64_t timeout_ms)
 {
     h->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
     h->end_ms = clock_wall_ms() + (int64_t)timeout_ms;
     if (h->own_sandbox && h->sandbox)
-        sandbox_set_timeout(h->sandbox, timeout_ms + AGENT_GRACE_MS, false, on_moved, NULL);
+        sandbox_set_timeout(h->sandbox, timeout_ms + AGENT_GRACE_MS, false, NULL, NULL);
 }
 
 /* ---- the clock ------------------------------------------------------------------------------- */
@@ -390,7 +358,7 @@ static void on_tick(uv_timer_t *t)
     struct agents *a = t->data;
     uint64_t now = clock_ns();
 
-    for (struct hosted *h = a->list; h; h = h->next) {
+    LIST_EACH(struct hosted, h, &a->all, link) {
         if (a->front->draining)
             viewers_close(h, WS_GOING_AWAY, "the server is stopping: come back later");
         if (h->state == AGENT_RUNNING) {
@@ -399,11 +367,9 @@ static void on_tick(uv_timer_t *t)
         } else if (agent_ended(h) && now - h->ended_ns > AGENT_KEPT_MS * NS_PER_MS)
             hosted_drop(h);
     }
-    for (struct hosted *h = a->list, *next; h; h = next) {
-        next = h->next;
+    LIST_EACH(struct hosted, h, &a->all, link)
         if (h->dropped)
             hosted_free(h);
-    }
-    if (!a->list)
+    if (list_empty(&a->all))
         uv_timer_stop(t);
 }

@@ -161,8 +161,7 @@ void hosted_end(struct hosted *h, enum agent_state state, enum fault fault, cons
     viewers_pump(h);
     viewers_resume(h);
     agents_ended(h);
-    while ((s = h->stoppers)) {
-        h->stoppers = s->next;
+    while ((s = LIST_POP(struct stopper, &h->stoppers, link))) {
         s->over(s->arg);
         free(s);
     }

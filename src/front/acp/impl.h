@@ -3,6 +3,7 @@
 
 #include "front/acp/agents.h"
 #include "front/acp/backlog.h"
+#include "lib/base/list.h"
 #include "lib/text/strbuf.h"
 #include "front/core/call.h"
 #include "front/core/operation.h"
@@ -19,7 +20,7 @@
 
 struct agents {
     struct front *front;
-    struct hosted *list; /* the newest first */
+    struct list all; /* the newest first */
     uv_timer_t tick;
     size_t n_running, n_ended;
 };
@@ -35,11 +36,11 @@ struct viewer {
     struct backlog_cursor cursor;
     uint64_t ping_number, ping_boundary; /* number and place of the last ping */
     bool ping_out;
-    struct viewer *next, **link;
+    struct list link;
 };
 
 struct stopper {
-    struct stopper *next;
+    struct list link;
     void (*over)(void *arg);
     void *arg;
 };
@@ -71,7 +72,7 @@ struct hosted {
     struct call killer; /* OP_PROCESS_SIGNAL */
     bool stopping, killed, timed_out;
     uint64_t stop_ns; /* when it was asked to stop */
-    struct stopper *stoppers;
+    struct list stoppers;
 
     struct backlog backlog;
     struct strbuf line;  /* a line of output that is not whole yet */
@@ -82,10 +83,11 @@ struct hosted {
     uint64_t received, noise; /* messages of clients; lines of output that are no message */
     struct sandbox_log log;
 
-    struct viewer *viewers, *writer;
+    struct list viewers;
+    struct viewer *writer;
     struct operation operation;
     bool dropped; /* freed but for the struct itself: see hosted_drop */
-    struct hosted *next, **link;
+    struct list link;
 };
 
 /* start.c */

@@ -18,7 +18,7 @@ size_t viewers_count(const struct hosted *h)
 {
     size_t n = 0;
 
-    for (const struct viewer *v = h->viewers; v; v = v->next)
+    LIST_EACH(struct viewer, v, &h->viewers, link)
         n++;
     return n;
 }
@@ -33,17 +33,19 @@ static void shut(struct viewer *v, unsigned code, const char *reason)
 
 void viewers_close(struct hosted *h, unsigned code, const char *reason)
 {
-    for (struct viewer *v = h->viewers; v; v = v->next)
+    LIST_EACH(struct viewer, v, &h->viewers, link)
         shut(v, code, reason);
 }
 
 void viewers_drop(struct hosted *h)
 {
+    struct viewer *v;
+
     viewers_close(h, WS_GOING_AWAY, "the agent has been removed from the list");
     /* The WebSockets end later, when the agent is gone. */
-    for (struct viewer *v = h->viewers; v; v = v->next)
+    while ((v = LIST_POP(struct viewer, &h->viewers, link)))
         v->agent = NULL;
-    h->viewers = h->writer = NULL;
+    h->writer = NULL;
 }
 
 /* ---- messages to the client ------------------------------------------------------------------ */
@@ -117,7 +119,7 @@ static void pump(struct viewer *v)
 
 void viewers_pump(struct hosted *h)
 {
-    for (struct viewer *v = h->viewers; v; v = v->next)
+    LIST_EACH(struct viewer, v, &h->viewers, link)
         pump(v);
 }
 
@@ -194,9 +196,7 @@ static void on_close(struct ws *w, unsigned code, const char *reason)
     if (h) {
         sandbox_log_add(&h->log, LOG_INFO, FAULT_CLIENT, 0, "a %s has left (%u%s%.100s)",
                         v->writer ? "writer" : "reader", code, reason[0] ? ": " : "", reason);
-        *v->link = v->next;
-        if (v->next)
-            v->next->link = v->link;
+        list_remove(&v->link);
         if (h->writer == v)
             h->writer = NULL;
     }
@@ -319,11 +319,7 @@ static void enter(struct hosted *h, struct viewer *v)
         backlog_confirm_only(&h->backlog, &v->cursor);
     }
     v->agent = h;
-    v->next = h->viewers;
-    if (v->next)
-        v->next->link = &v->next;
-    v->link = &h->viewers;
-    h->viewers = v;
+    list_push(&h->viewers, &v->link);
 }
 
 void agent_attach(struct hosted *h, struct http_req *req)

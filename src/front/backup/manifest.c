@@ -18,16 +18,7 @@ void manifest_done(struct manifest *m)
 
 void manifest_add(struct manifest *m, const char *path, const struct tree_sum *sum)
 {
-    if (m->n == m->cap) {
-        size_t cap = m->cap ? 2 * m->cap : 16;
-        struct part *parts = xcalloc(cap, sizeof(*parts));
-
-        if (m->n > 0)
-            memcpy(parts, m->parts, m->n * sizeof(*parts));
-        free(m->parts);
-        m->parts = parts;
-        m->cap = cap;
-    }
+    m->parts = xgrow(m->parts, m->n, &m->cap, sizeof(m->parts[0]));
     struct part *p = &m->parts[m->n++];
     snprintf(p->path, sizeof(p->path), "%s", path);
     p->sum = *sum;

@@ -14,7 +14,7 @@ struct reading {
     int from, to; /* to: -1 to check only */
     const char *source;
     struct manifest m;
-    struct tree_links *same;
+    struct map same;
     const struct backup_watch *watch;
     struct sg_error *e;
 };
@@ -31,7 +31,7 @@ static int read_part(struct reading *r, const struct part *p)
     AUTO(close_p) int from = place_open(r->from, p->path, r->e);
     AUTO(close_p) int to = from >= 0 && r->to >= 0 ? place_make(r->to, p->path, 0700, r->e) : -1;
     struct tree_pass pass = {
-        .from = from, .to = to, .same = r->same, .progress = on_bytes, .arg = r};
+        .from = from, .to = to, .same = &r->same, .progress = on_bytes, .arg = r};
     struct tree_sum sum;
 
     if (from < 0 || (r->to >= 0 && to < 0))
@@ -57,10 +57,9 @@ static int read_parts(struct reading *r)
         if (code < 0)
             return code;
     }
-    r->same = tree_links_new();
     for (size_t i = 0; code >= 0 && i < r->m.n; i++)
         code = read_part(r, &r->m.parts[i]);
-    tree_links_free(r->same);
+    tree_links_free(&r->same);
     return code < 0 ? code : 0;
 }
 

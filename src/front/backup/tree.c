@@ -26,42 +26,27 @@ struct same {
     ino_t ino;
     char *copy; /* the path of the copy; NULL: not copied */
     uint8_t digest[DIGEST_LEN];
-    struct same *next;
+    struct map_node by_inode;
 };
 
-#define BUCKETS 65536u
-struct tree_links {
-    struct same *buckets[BUCKETS];
-};
-
-struct tree_links *tree_links_new(void)
+void tree_links_free(struct map *same)
 {
-    return xcalloc(1, sizeof(struct tree_links));
+    MAP_EACH(struct same, s, same, by_inode) {
+        map_remove(same, &s->by_inode);
+        free(s->copy);
+        free(s);
+    }
 }
 
-void tree_links_free(struct tree_links *l)
+static uint64_t hash_of(const struct stat *st)
 {
-    for (size_t i = 0; l && i < BUCKETS; i++)
-        for (struct same *s = l->buckets[i], *next; s; s = next) {
-            next = s->next;
-            free(s->copy);
-            free(s);
-        }
-    free(l);
+    return hash_bytes(st->st_dev, &st->st_ino, sizeof(st->st_ino));
 }
 
-static struct same **bucket_of(struct tree_links *l, const struct stat *st)
+static struct same *same_find(const struct map *same, const struct stat *st)
 {
-    return &l->buckets[(st->st_ino * 2654435761u ^ st->st_dev) % BUCKETS];
-}
-
-static struct same *same_find(struct tree_links *l, const struct stat *st)
-{
-    struct same *s = l ? *bucket_of(l, st) : NULL;
-
-    while (s && (s->ino != st->st_ino || s->dev != st->st_dev))
-        s = s->next;
-    return s;
+    return MAP_FIND(struct same, s, same, hash_of(st), by_inode,
+                    s->ino == st->st_ino && s->dev == st->st_dev);
 }
 
 /* ---- a pass ---------------------------------------------------------------------------------- */
@@ -189,9 +174,9 @@ static int finish_copy(struct work *w, int to, const struct stat *st, const char
 static void remember(struct work *w, const struct stat *st, int to_dir, const char *name,
                      const uint8_t digest[DIGEST_LEN])
 {
-    struct same **at = bucket_of(w->pass->same, st), *s = xcalloc(1, sizeof(*s));
+    struct same *s = xcalloc(1, sizeof(*s));
 
-    *s = (struct same){.dev = st->st_dev, .ino = st->st_ino, .next = *at};
+    *s = (struct same){.dev = st->st_dev, .ino = st->st_ino};
     if (to_dir >= 0) {
         char path[64], place[4096];
         snprintf(path, sizeof(path), "/proc/self/fd/%d", to_dir);
@@ -203,13 +188,14 @@ static void remember(struct work *w, const struct stat *st, int to_dir, const ch
         }
     }
     memcpy(s->digest, digest, DIGEST_LEN);
-    *at = s;
+    map_add(w->pass->same, &s->by_inode, hash_of(st));
 }
 
 static int pass_regular(struct work *w, int from_dir, int to_dir, const char *name,
                         const struct stat *st)
 {
-    struct same *known = st->st_nlink > 1 ? same_find(w->pass->same, st) : NULL;
+    bool shared = st->st_nlink > 1 && w->pass->same;
+    struct same *known = shared ? same_find(w->pass->same, st) : NULL;
     AUTO(close_p)
     int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     AUTO(close_p) int to = -1;
@@ -237,7 +223,7 @@ static int pass_regular(struct work *w, int from_dir, int to_dir, const char *na
         return r;
     add_number(w, (uint64_t)st->st_size);
     add(w, digest, sizeof(digest));
-    if (st->st_nlink > 1 && !known && w->pass->same)
+    if (shared && !known)
         remember(w, st, to_dir, name, digest);
     return 0;
 }
@@ -346,15 +332,7 @@ static int list_names(int dir, char ***ret, size_t *ret_n)
     while ((entry = readdir(d)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (n == cap) {
-            char **more = xcalloc(cap ? 2 * cap : 32, sizeof(*more));
-
-            if (n > 0)
-                memcpy(more, names, n * sizeof(*more));
-            free(names);
-            names = more;
-            cap = cap ? 2 * cap : 32;
-        }
+        names = xgrow(names, n, &cap, sizeof(names[0]));
         names[n++] = xstrdup(entry->d_name);
     }
     closedir(d);

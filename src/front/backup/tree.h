@@ -9,6 +9,7 @@
 #pragma once
 
 #include "lib/base/err.h"
+#include "lib/base/map.h"
 
 #define TREE_SUM_LEN 64 /* hexadecimal digits */
 
@@ -17,17 +18,14 @@ struct tree_sum {
     char sha256[TREE_SUM_LEN + 1];
 };
 
-struct tree_links; /* files that share an inode, over several passes */
-struct tree_links *tree_links_new(void);
-void tree_links_free(struct tree_links *l);
-
 struct tree_pass {
-    int from;                /* the top directory of the tree */
-    int to;                  /* an empty directory; -1: the pass only reads */
-    struct tree_links *same; /* or NULL */
+    int from;         /* the top directory of the tree */
+    int to;           /* an empty directory; -1: the pass only reads */
+    struct map *same; /* files that share an inode, over several passes; or NULL */
     void (*progress)(void *arg, uint64_t bytes);
     void *arg;
 };
+void tree_links_free(struct map *same);
 int tree_pass(const struct tree_pass *p, struct tree_sum *ret, struct sg_error *e);
 
 /* Copies one regular file with its mode, up to `max` bytes; `to` must not exist yet. */

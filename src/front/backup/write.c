@@ -18,7 +18,7 @@
 
 struct writing {
     int state, to;
-    struct tree_links *same;
+    struct map same;
     struct manifest m;
     const struct backup_watch *watch;
     const char *what;
@@ -253,7 +253,7 @@ static bool write_snapshot(const char *id, void *arg)
     int from = openat(l->from, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     AUTO(close_p) int to = from < 0 ? -1 : place_make(l->to, id, 0700, &e);
     struct tree_pass pass = {
-        .from = from, .to = to, .same = l->w->same, .progress = on_bytes, .arg = l->w};
+        .from = from, .to = to, .same = &l->w->same, .progress = on_bytes, .arg = l->w};
     char path[ID_LEN + 16];
     struct tree_sum sum;
 
@@ -329,11 +329,9 @@ static int write_aside(const char *state, int parent, const char *aside,
     if (r < 0)
         return err_errno(e, "open the state directory '%.200s'", state);
     r = w.to = place_make(parent, aside, 0700, e);
-    if (r >= 0) {
-        w.same = tree_links_new();
+    if (r >= 0)
         r = write_parts(&w);
-        tree_links_free(w.same);
-    }
+    tree_links_free(&w.same);
     *ret = w.m.report;
     manifest_done(&w.m);
     close_p(&w.to);

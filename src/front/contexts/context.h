@@ -181,7 +181,7 @@ struct exploration {
     struct front *front;                    /* private to explore.c, with the fields below */
     bool kept, dropping;
     bool auto_pause; /* of the sandbox that was copied */
-    struct exploration *next;
+    struct list link;
 };
 /* Either all candidates are made or none. x belongs to the caller until exploration_keep; NULL with
  * an error. */

@@ -40,11 +40,7 @@ struct making {
 
 static void exploration_free(struct exploration *x)
 {
-    struct exploration **at = &x->front->contexts->explorations;
-
-    while (*at != x)
-        at = &(*at)->next;
-    *at = x->next;
+    list_remove(&x->link);
     free(x);
 }
 
@@ -86,7 +82,7 @@ static void drop_all(struct exploration *x)
 
 struct exploration *exploration_of(const struct sandbox *b)
 {
-    for (struct exploration *x = b->front->contexts->explorations; x; x = x->next)
+    LIST_EACH(struct exploration, x, &b->front->contexts->explorations, link)
         for (size_t i = 0; i < x->n; i++)
             if (x->sandboxes[i] == b)
                 return x;
@@ -95,7 +91,7 @@ struct exploration *exploration_of(const struct sandbox *b)
 
 bool explorations_want(const struct sandbox *b)
 {
-    for (struct exploration *x = b->front->contexts->explorations; x; x = x->next)
+    LIST_EACH(struct exploration, x, &b->front->contexts->explorations, link)
         if (!x->kept && strcmp(x->context, b->spec.context) == 0)
             return true;
     return exploration_of(b) != NULL;
@@ -115,18 +111,12 @@ void explorations_sandbox_ended(struct sandbox *b)
 
 void explorations_end(struct front *f, const char *context)
 {
-    for (struct exploration *x = f->contexts->explorations, *next; x; x = next) {
-        next = x->next;
+    LIST_EACH(struct exploration, x, &f->contexts->explorations, link) {
         if (strcmp(x->context, context) != 0)
             continue;
         drop_all(x);
         free_if_over(x);
     }
-}
-
-static void on_nothing(void *arg, struct sandbox *b, int r, const struct sg_error *e)
-{
-    (void)arg, (void)b, (void)r, (void)e;
 }
 
 void exploration_keep(struct exploration *x, uint64_t ms)
@@ -135,7 +125,7 @@ void exploration_keep(struct exploration *x, uint64_t ms)
         drop_all(x);
     for (size_t i = 0; i < x->n; i++)
         if (x->sandboxes[i])
-            sandbox_set_timeout(x->sandboxes[i], ms, false, on_nothing, NULL);
+            sandbox_set_timeout(x->sandboxes[i], ms, false, NULL, NULL);
     x->kept = true;
     free_if_over(x);
 }
@@ -299,11 +289,11 @@ void context_explore(struct front *f, const struct explore_ask *ask, explore_don
                             .done = done,
                             .arg = arg};
     snprintf(g->context, sizeof(g->context), "%s", ask->context);
-    *x = (struct exploration){.front = f, .n = ask->n, .next = f->contexts->explorations};
+    *x = (struct exploration){.front = f, .n = ask->n};
     id_random(x->id);
     memcpy(x->tenant, ask->tenant->id, sizeof(x->tenant));
     memcpy(x->context, g->context, sizeof(x->context));
-    f->contexts->explorations = x;
+    list_push(&f->contexts->explorations, &x->link);
     operation_begin(&g->operation, OPERATION_CONTEXT_EXPLORE);
     span_number(g->operation.span, KEY_COUNT, (int64_t)ask->n);
     context_touch(f, ask->tenant->id, ask->context, 0, on_touched, g);

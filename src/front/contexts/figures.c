@@ -7,12 +7,10 @@ struct tally {
     unsigned creating, running, paused;
 };
 
-static void count_one(struct context *c, void *arg)
+static void count_one(struct tally *t, const struct context *c)
 {
-    struct tally *t = arg;
-
     if (!c->sandbox)
-        t->creating += c->waiters != NULL;
+        t->creating += !list_empty(&c->waiters);
     else if (c->sandbox->state == SANDBOX_PAUSED)
         t->paused++;
     else
@@ -24,7 +22,8 @@ static void count(struct front *f)
     struct tally t = {0};
 
     if (f->contexts)
-        contexts_each(f, count_one, &t);
+        MAP_EACH(struct context, c, &f->contexts->all, by_path)
+            count_one(&t, c);
     figure_set(FIG_CONTEXTS, "creating", t.creating);
     figure_set(FIG_CONTEXTS, "running", t.running);
     figure_set(FIG_CONTEXTS, "paused", t.paused);

@@ -5,6 +5,7 @@
 #include "front/contexts/kept.h"
 #include "front/core/operation.h"
 #include "front/core/replay.h"
+#include "lib/base/map.h"
 
 /* How long a server may take to make a sandbox before another server assumes that it never will. */
 #define CONTEXT_LEASE_MS 30000
@@ -15,7 +16,7 @@ enum obtain_step { OBTAIN_NONE, OBTAIN_CLAIM, OBTAIN_REPLACE, OBTAIN_CREATE, OBT
 
 /* A caller that waits for the sandbox of a path. */
 struct waiter {
-    struct waiter *next;
+    struct list in_line;
     struct store_tenant tenant;
     uint64_t ttl_ms;
     char template_id[CTX_TEMPLATE_MAX + 1]; /* "": the setting's */
@@ -45,12 +46,12 @@ struct context {
     bool kept_lost;                  /* what its row keeps cannot be opened: another's key */
     bool telling, checking;          /* a touch, or a read of the row, is under way */
     bool awaited;                    /* the reaper waits for that touch */
-    struct waiter *waiters;          /* in order; empty: nothing under way */
+    struct list waiters;             /* in order; empty: nothing under way */
     char *kept;                      /* from the row of a lost sandbox (kept.h), or NULL */
     char *keep;                      /* what the row is to keep; NULL: no change */
     json_t *report;                  /* on the sandbox that was made; NULL: none */
     char unmarked[CTX_NAME_MAX + 1]; /* a message that began without a checkpoint; "" */
-    struct context *next_in_bucket;
+    struct map_node by_path;
 };
 
 struct contexts {
@@ -64,11 +65,11 @@ struct contexts {
     uint64_t back_ns;      /* when it returned after a long absence; 0: never */
     void (*on_started)(struct front *f);
     struct reaper *reaper;
-    struct lost *lost; /* sandboxes whose end the store does not know yet */
+    struct list lost; /* sandboxes whose end the store does not know yet */
     size_t n_lost;
-    struct exploration *explorations;
-    struct network_change *changes; /* of networks, in order: network.c */
-    struct context **buckets;
+    struct list explorations;
+    struct list changes; /* of networks, in order: network.c */
+    struct map all;      /* the contexts, by their path */
 };
 
 /* manager.c */
@@ -78,8 +79,6 @@ struct context *contexts_find_or_add(struct front *f, const char *tenant, const 
                                      const char *path);
 /* Frees a context that has no sandbox and no waiters. */
 void context_drop_if_idle(struct context *c);
-/* Calls fn for each context; fn may drop that context. */
-void contexts_each(struct front *f, void (*fn)(struct context *c, void *arg), void *arg);
 /* Makes b the sandbox of c. A sandbox that c had before is ended. */
 void context_attach(struct context *c, struct sandbox *b);
 void context_detach(struct context *c);

@@ -9,7 +9,7 @@
 #define KEPT_MAX 4096 /* further rows count towards the limits until they expire */
 
 struct lost {
-    struct lost *next;
+    struct list link;
     struct front *front;
     char tenant[ID_LEN + 1], id[ID_LEN + 1], sandbox_id[ID_LEN + 1];
 };
@@ -27,8 +27,7 @@ static void on_told(void *arg, const struct ctx_reply *reply)
         log_line(LEVEL_WARN,
                  "the end of a context's sandbox could not be stored, and will be later: %s",
                  reply->e.message);
-    l->next = t->lost;
-    t->lost = l;
+    list_append(&t->lost, &l->link);
     t->n_lost++;
 }
 
@@ -52,13 +51,11 @@ void lost_tell(const struct context *c, const struct sandbox *b)
 
 void lost_tell_again(struct front *f)
 {
-    struct lost *list = f->contexts->lost;
+    struct list again = {0};
+    struct lost *l;
 
-    f->contexts->lost = NULL;
+    list_move(&f->contexts->lost, &again);
     f->contexts->n_lost = 0;
-    while (list) {
-        struct lost *l = list;
-        list = l->next;
+    while ((l = LIST_POP(struct lost, &again, link)))
         tell(l);
-    }
 }

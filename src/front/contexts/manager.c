@@ -6,39 +6,23 @@
 #include "lib/log/log.h"
 #include "lib/vault/vault.h"
 
-#define BUCKETS    4096u /* a power of two */
 #define GRACE_MS   60000
 #define TTL_MAX_MS (3650ull * 86400 * 1000) /* the settings' maximum; a database may say anything */
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static uint32_t mix(uint32_t h, const char *text)
+static uint64_t hash_of(const char *tenant, const char *conversation, const char *path)
 {
-    /* The NUL is hashed too, so that the border between two texts counts. */
-    for (const char *p = text;; p++) {
-        h = (h ^ (unsigned char)*p) * 16777619u;
-        if (!*p)
-            return h;
-    }
-}
-
-static struct context **bucket_of(struct contexts *t, const char *tenant, const char *conversation,
-                                  const char *path)
-{
-    uint32_t h = mix(mix(mix(2166136261u, tenant), conversation), path);
-
-    return &t->buckets[h & (BUCKETS - 1)];
+    return hash_text(hash_text(hash_text(0, tenant), conversation), path);
 }
 
 struct context *contexts_find(struct front *f, const char *tenant, const char *conversation,
                               const char *path)
 {
-    struct context *c = *bucket_of(f->contexts, tenant, conversation, path);
-
-    while (c && (strcmp(c->tenant, tenant) != 0 || strcmp(c->conversation, conversation) != 0 ||
-                 strcmp(c->path, path) != 0))
-        c = c->next_in_bucket;
-    return c;
+    return MAP_FIND(struct context, c, &f->contexts->all, hash_of(tenant, conversation, path),
+                    by_path,
+                    strcmp(c->tenant, tenant) == 0 && strcmp(c->conversation, conversation) == 0 &&
+                        strcmp(c->path, path) == 0);
 }
 
 struct context *contexts_find_or_add(struct front *f, const char *tenant, const char *conversation,
@@ -48,44 +32,25 @@ struct context *contexts_find_or_add(struct front *f, const char *tenant, const 
 
     if (c)
         return c;
-    struct context **bucket = bucket_of(f->contexts, tenant, conversation, path);
     c = xcalloc(1, sizeof(*c));
     c->front = f;
     snprintf(c->tenant, sizeof(c->tenant), "%s", tenant);
     snprintf(c->conversation, sizeof(c->conversation), "%s", conversation);
     snprintf(c->path, sizeof(c->path), "%s", path);
-    c->next_in_bucket = *bucket;
-    *bucket = c;
+    map_add(&f->contexts->all, &c->by_path, hash_of(tenant, conversation, path));
     return c;
 }
 
 void context_drop_if_idle(struct context *c)
 {
-    struct context **at = bucket_of(c->front->contexts, c->tenant, c->conversation, c->path);
-
-    if (c->sandbox || c->waiters || c->telling || c->checking || c->step != OBTAIN_NONE)
+    if (c->sandbox || !list_empty(&c->waiters) || c->telling || c->checking ||
+        c->step != OBTAIN_NONE)
         return;
-    while (*at != c)
-        at = &(*at)->next_in_bucket;
-    *at = c->next_in_bucket;
+    map_remove(&c->front->contexts->all, &c->by_path);
     free(c);
 }
 
-void contexts_each(struct front *f, void (*fn)(struct context *c, void *arg), void *arg)
-{
-    for (size_t i = 0; i < BUCKETS; i++)
-        for (struct context *c = f->contexts->buckets[i], *next; c; c = next) {
-            next = c->next_in_bucket;
-            fn(c, arg);
-        }
-}
-
 /* ---- the sandbox of a context ---------------------------------------------------------------- */
-
-static void on_nothing(void *arg, struct sandbox *b, int r, const struct sg_error *e)
-{
-    (void)arg, (void)b, (void)r, (void)e;
-}
 
 void context_detach(struct context *c)
 {
@@ -192,7 +157,7 @@ void context_move_deadline(struct context *c)
     if (c->sandbox && c->sandbox->state == SANDBOX_RUNNING &&
         (deadline > c->sandbox->deadline_ns + slack_ns ||
          c->sandbox->deadline_ns > deadline + slack_ns))
-        sandbox_set_timeout(c->sandbox, ms, false, on_nothing, NULL);
+        sandbox_set_timeout(c->sandbox, ms, false, NULL, NULL);
 }
 
 void context_keep_deadline(struct context *c)
@@ -332,7 +297,6 @@ int contexts_start(struct front *f, struct ctx_store *store, void (*started)(str
     t->front = f;
     t->store = store;
     t->on_started = started;
-    t->buckets = xcalloc(BUCKETS, sizeof(struct context *));
     f->contexts = t;
     f->on_sandbox_ended = on_sandbox_ended;
     reaper_start(f);

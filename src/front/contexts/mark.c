@@ -8,7 +8,7 @@
 #include "front/contexts/impl.h"
 
 struct marking {
-    struct marking *next;
+    struct list link;
     struct sandbox *sandbox;
     char message[CHECKPOINT_LABEL_MAX + 1];
     uint64_t wait_ms;
@@ -19,29 +19,22 @@ struct marking {
 
 /* The markings of all sandboxes, oldest first. The first of each sandbox is at work, the others
  * wait for it. */
-static struct marking *all;
+static struct list all;
 
 static void begin(struct marking *m);
 
 static struct marking *first_of(const struct sandbox *b)
 {
-    struct marking *m = all;
-
-    while (m && m->sandbox != b)
-        m = m->next;
-    return m;
+    return LIST_FIND(struct marking, m, &all, link, m->sandbox == b);
 }
 
 static void end(struct marking *m, const char *checkpoint, const char *skipped)
 {
     struct context *c = m->sandbox->context;
-    struct marking **at = &all;
 
     if (c)
         snprintf(c->unmarked, sizeof(c->unmarked), "%s", checkpoint ? "" : m->message);
-    while (*at != m)
-        at = &(*at)->next;
-    *at = m->next;
+    list_remove(&m->link);
     m->done(m->arg, checkpoint, skipped);
     struct marking *next = first_of(m->sandbox);
     if (next && !next->begun)
@@ -102,7 +95,7 @@ static void begin(struct marking *m)
 void context_mark(struct sandbox *b, const char *message, uint64_t wait_ms, context_marked done,
                   void *arg)
 {
-    struct marking *m = xcalloc(1, sizeof(*m)), **at = &all;
+    struct marking *m = xcalloc(1, sizeof(*m));
 
     *m = (struct marking){.sandbox = sandbox_ref(b),
                           .wait_ms =
@@ -111,9 +104,7 @@ void context_mark(struct sandbox *b, const char *message, uint64_t wait_ms, cont
                           .arg = arg};
     snprintf(m->message, sizeof(m->message), "%s", message);
     bool alone = !first_of(b);
-    while (*at)
-        at = &(*at)->next;
-    *at = m;
+    list_append(&all, &m->link);
     if (alone)
         begin(m);
 }

@@ -16,7 +16,7 @@
 #include "front/core/egress.h"
 
 struct network_change {
-    struct network_change *next;
+    struct list link;
     struct sandbox *sandbox;
     json_t *network, *before; /* owned until handed over */
     int allow_internet, allow_before;
@@ -29,22 +29,15 @@ static void begin(struct network_change *c);
 
 static struct network_change *first_of(const struct sandbox *b)
 {
-    struct network_change *c = b->front->contexts->changes;
-
-    while (c && c->sandbox != b)
-        c = c->next;
-    return c;
+    return LIST_FIND(struct network_change, c, &b->front->contexts->changes, link, c->sandbox == b);
 }
 
 static void finish(struct network_change *c, int r, const struct sg_error *e)
 {
-    struct network_change **at = &c->sandbox->front->contexts->changes, *next;
     struct sandbox *b = c->sandbox;
 
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
-    next = first_of(b);
+    list_remove(&c->link);
+    struct network_change *next = first_of(b);
     c->done(c->arg, b, r, e);
     json_decref(c->network);
     json_decref(c->before);
@@ -136,7 +129,6 @@ static void begin(struct network_change *c)
 void context_set_network(struct sandbox *b, json_t *network, int allow_internet, sandbox_done done,
                          void *arg)
 {
-    struct network_change **at = &b->front->contexts->changes, *c;
     bool first = !first_of(b);
     struct sg_error e;
 
@@ -147,15 +139,13 @@ void context_set_network(struct sandbox *b, json_t *network, int allow_internet,
         done(arg, b, -EBUSY, &e);
         return;
     }
-    c = xcalloc(1, sizeof(*c));
+    struct network_change *c = xcalloc(1, sizeof(*c));
     *c = (struct network_change){.sandbox = sandbox_ref(b),
                                  .network = network,
                                  .allow_internet = allow_internet,
                                  .done = done,
                                  .arg = arg};
-    while (*at)
-        at = &(*at)->next;
-    *at = c;
+    list_append(&b->front->contexts->changes, &c->link);
     if (first)
         begin(c);
 }

@@ -16,12 +16,9 @@ static void claim(struct context *c);
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static struct waiter *take_first(struct context *c)
+static struct waiter *first_waiter(const struct context *c)
 {
-    struct waiter *w = c->waiters;
-
-    c->waiters = w->next;
-    return w;
+    return LIST_FIRST(struct waiter, &c->waiters, in_line);
 }
 
 static void waiter_free(struct waiter *w)
@@ -69,7 +66,8 @@ static void over(struct context *c)
  * round is closed before the first of them is called. */
 static void answer_all(struct context *c, const struct context_answer *answer)
 {
-    struct waiter *list = c->waiters;
+    struct list told = {0};
+    struct waiter *w;
     struct context_answer a = *answer;
     struct front *f = c->front;
     json_t *report = steal_ptr(&c->report);
@@ -86,12 +84,10 @@ static void answer_all(struct context *c, const struct context_answer *answer)
         sandbox_ref(a.sandbox);
     if (a.created)
         tell_created(c, &a);
-    c->waiters = NULL;
+    list_move(&c->waiters, &told);
     over(c);
     context_drop_if_idle(c);
-    while (list) {
-        struct waiter *w = list;
-        list = w->next;
+    while ((w = LIST_POP(struct waiter, &told, in_line))) {
         tell_waiter(f, w, &a);
         a.created = a.replaced = a.kept_lost = false; /* to the others it was there already */
         a.report = NULL;
@@ -114,6 +110,16 @@ static void succeed(struct context *c, bool created)
                                            .created = created,
                                            .replaced = created && c->replacing,
                                            .kept_lost = created && c->kept_lost});
+}
+
+/* The first waiter is done with: begins anew for the others. */
+static void go_on(struct context *c)
+{
+    over(c);
+    if (list_empty(&c->waiters))
+        context_drop_if_idle(c);
+    else
+        claim(c);
 }
 
 /* The row has changed meanwhile: begins again with a claim. */
@@ -182,11 +188,7 @@ static void on_failure_settled(void *arg, const struct ctx_reply *reply)
             LEVEL_WARN,
             "a context without a sandbox could not be removed, and will be when it expires: %s",
             reply->e.message);
-    over(c);
-    if (c->waiters)
-        claim(c);
-    else
-        context_drop_if_idle(c);
+    go_on(c);
 }
 
 /* The sandbox for the first waiter cannot be made: that waiter gets the error. The others may want
@@ -197,23 +199,22 @@ static void not_made(struct context *c, int r, const struct sg_error *e, const j
 {
     struct ctx_store *s = c->front->contexts->store;
     char id[ID_LEN + 1], message[CTX_ERROR_MAX + 1];
-    struct waiter *w = take_first(c);
-    struct waiter *rest = for_all ? steal_ptr(&c->waiters) : NULL;
+    struct waiter *w = LIST_POP(struct waiter, &c->waiters, in_line);
+    struct list others = {0};
     struct context_answer a = {.r = r, .e = e, .report = report};
     struct front *f = c->front;
 
+    if (for_all)
+        list_move(&c->waiters, &others);
     memcpy(id, c->row.id, sizeof(id));
     output_filter_stored_message(
         c->front, e->kind == SG_ERR_INTERNAL ? "the sandbox could not be made" : e->message,
         message, sizeof(message));
     s->ops->settle(s, c->tenant, id, c->front->contexts->node, NULL, message, NULL,
                    on_failure_settled, c);
-    w->next = rest;
-    while (w) {
-        struct waiter *next = w->next;
+    do
         tell_waiter(f, w, &a);
-        w = next;
-    }
+    while ((w = LIST_POP(struct waiter, &others, in_line)));
 }
 
 static void on_settled(void *arg, const struct ctx_reply *reply)
@@ -272,7 +273,7 @@ static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error
 
 static void create_from(struct context *c, struct sandbox_spec *spec)
 {
-    const struct waiter *w = c->waiters;
+    const struct waiter *w = first_waiter(c);
     struct checkpoint *from = checkpoint_find(c->front, c->tenant, w->checkpoint);
     struct fork_ask ask = {.timeout_ms = context_life_ms(c),
                            .last = w->last,
@@ -294,7 +295,7 @@ static void create_from(struct context *c, struct sandbox_spec *spec)
  * stays. */
 static void bring(struct context *c)
 {
-    struct sandbox *b = c->waiters->bring;
+    struct sandbox *b = first_waiter(c)->bring;
     struct sg_error e;
 
     if (b->state != SANDBOX_RUNNING)
@@ -357,11 +358,12 @@ static void create_for(struct context *c, struct waiter *w)
 
 static void create(struct context *c)
 {
-    struct trace_ref before = operation_enter(&c->waiters->operation.trace);
+    struct waiter *w = first_waiter(c);
+    struct trace_ref before = operation_enter(&w->operation.trace);
     char asked[ID_LEN + 1];
 
-    operation_request(c->waiters->operation.request, asked);
-    create_for(c, c->waiters);
+    operation_request(w->operation.request, asked);
+    create_for(c, w);
     operation_request(asked, NULL);
     operation_leave(&before);
 }
@@ -372,7 +374,7 @@ static void limits_of(const struct context *c, struct ctx_limits *ret)
 {
     struct context_limits l;
 
-    context_limits(c->front, &c->waiters->tenant, &l);
+    context_limits(c->front, &first_waiter(c)->tenant, &l);
     *ret = (struct ctx_limits){.tenant = l.tenant, .conversation = l.conversation};
 }
 
@@ -421,22 +423,19 @@ static void on_awake(void *arg, struct sandbox *b, int r, const struct sg_error 
 /* Turns away the first waiter, who brings a sandbox that the row cannot have. The others go on. */
 static void turn_away(struct context *c)
 {
-    struct waiter *w = take_first(c);
+    struct waiter *w = LIST_POP(struct waiter, &c->waiters, in_line);
     struct front *f = c->front;
     struct sg_error e;
 
     err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the context, or the sandbox for it, has ended");
-    over(c);
-    if (c->waiters)
-        claim(c);
-    else
-        context_drop_if_idle(c);
+    go_on(c);
     tell_waiter(f, w, &(struct context_answer){.r = -ENOENT, .e = &e});
 }
 
 static void found(struct context *c)
 {
-    const struct sandbox *brought = c->waiters->bring;
+    struct waiter *w = first_waiter(c);
+    const struct sandbox *brought = w->bring;
     struct context_answer a = {0};
     struct sg_error e;
 
@@ -457,9 +456,9 @@ static void found(struct context *c)
         context_attach(c, b); /* so that it is ended when the other takes its place */
         replace(c);
     } else if (b->state != SANDBOX_RUNNING || b->busy == BUSY_PAUSING) {
-        struct trace_ref before = operation_enter(&c->waiters->operation.trace);
+        struct trace_ref before = operation_enter(&w->operation.trace);
         c->step = OBTAIN_WAKE;
-        c->waiters->woken = true; /* the resume is reported as an operation of its own */
+        w->woken = true; /* the resume is reported as an operation of its own */
         sandbox_resume(b, true, context_life_ms(c), on_awake, c);
         operation_leave(&before);
     } else if (sandbox_is_breaking(b)) {
@@ -549,7 +548,7 @@ static void claim(struct context *c)
 {
     struct contexts *t = c->front->contexts;
     const struct settings *settings = &c->front->settings;
-    struct waiter *w = c->waiters;
+    const struct waiter *w = first_waiter(c);
     char id[ID_LEN + 1];
 
     id_random(id);
@@ -582,7 +581,7 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
         return;
     }
     struct context *c = contexts_find_or_add(f, ask->tenant->id, ask->conversation, ask->path);
-    struct waiter *w = xcalloc(1, sizeof(*w)), **at = &c->waiters;
+    struct waiter *w = xcalloc(1, sizeof(*w));
 
     *w = (struct waiter){.tenant = *ask->tenant,
                          .ttl_ms = ask->ttl_ms,
@@ -599,9 +598,7 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
     operation_context(&w->operation, ask->tenant->id, ask->conversation, ask->path, NULL);
     if (ask->template_id)
         snprintf(w->template_id, sizeof(w->template_id), "%s", ask->template_id);
-    while (*at)
-        at = &(*at)->next;
-    *at = w;
+    list_append(&c->waiters, &w->in_line);
     if (c->step != OBTAIN_NONE)
         return;
     if (f->draining)

@@ -82,9 +82,8 @@ static void tell(struct context *c)
     context_move_deadline(c);
 }
 
-static void tell_use(struct context *c, void *arg)
+static void tell_use(struct context *c)
 {
-    (void)arg;
     if (c->step != OBTAIN_NONE)
         return;
     context_keep_deadline(c);
@@ -104,9 +103,8 @@ static bool clock_was_set(struct reaper *r)
 }
 
 /* Reports contexts in which somebody works now, however recent the last report is. */
-static void tell_work(struct context *c, void *arg)
+static void tell_work(struct context *c)
 {
-    (void)arg;
     if (!c->sandbox || !sandbox_in_use(c->sandbox) || c->step != OBTAIN_NONE)
         return;
     if (!c->telling)
@@ -114,18 +112,16 @@ static void tell_work(struct context *c, void *arg)
     c->awaited = true;
 }
 
-static void count_untold(struct context *c, void *arg)
-{
-    *(size_t *)arg += c->telling && (c->awaited || ms_since(c->heard_ns) >= c->row.ttl_ms);
-}
-
 bool reaper_uses_told(struct front *f)
 {
-    size_t untold = 0;
+    const struct map *all = &f->contexts->all;
 
-    contexts_each(f, tell_use, NULL);
-    contexts_each(f, count_untold, &untold);
-    return untold == 0;
+    MAP_EACH(struct context, c, all, by_path)
+        tell_use(c);
+    MAP_EACH(struct context, c, all, by_path)
+        if (c->telling && (c->awaited || ms_since(c->heard_ns) >= c->row.ttl_ms))
+            return false;
+    return true;
 }
 
 static void reap(struct reaper *r);
@@ -199,11 +195,10 @@ static void on_looked(void *arg, const struct ctx_reply *reply)
     context_drop_if_idle(c);
 }
 
-static void look(struct context *c, void *arg)
+static void look(struct context *c)
 {
     struct ctx_store *s = c->front->contexts->store;
 
-    (void)arg;
     if (!c->sandbox || c->checking || c->step != OBTAIN_NONE ||
         ms_since(c->told_ns) < c->front->settings.reap_every_ms)
         return;
@@ -246,33 +241,37 @@ static void on_stray(void *arg, const struct ctx_reply *reply)
     free(x);
 }
 
-static bool find_stray(struct sandbox *b, void *arg)
+static void find_strays(struct front *f)
 {
-    struct front *f = arg;
     struct ctx_store *s = f->contexts->store;
 
-    if (!b->spec.context[0] || b->context || b->state == SANDBOX_STARTING || explorations_want(b))
-        return true;
-    struct stray *x = xcalloc(1, sizeof(*x));
-    x->front = f;
-    memcpy(x->id, b->id, sizeof(x->id));
-    s->ops->get(s, b->spec.tenant, b->spec.context, on_stray, x);
-    return true;
+    SANDBOXES_EACH(b, f) {
+        if (!b->spec.context[0] || b->context || b->state == SANDBOX_STARTING ||
+            explorations_want(b))
+            continue;
+        struct stray *x = xcalloc(1, sizeof(*x));
+        x->front = f;
+        memcpy(x->id, b->id, sizeof(x->id));
+        s->ops->get(s, b->spec.tenant, b->spec.context, on_stray, x);
+    }
 }
 
 static void on_reap(uv_timer_t *t)
 {
     struct reaper *r = t->data;
+    const struct map *all = &r->front->contexts->all;
 
     /* The setting may have changed. */
     uv_timer_set_repeat(t, r->front->settings.reap_every_ms);
     if (!r->front->contexts->recovered)
         return;
-    contexts_each(r->front, look, NULL);
-    sandboxes_each(r->front, find_stray, r->front);
+    MAP_EACH(struct context, c, all, by_path)
+        look(c);
+    find_strays(r->front);
     lost_tell_again(r->front);
     if (clock_was_set(r))
-        contexts_each(r->front, tell_work, NULL);
+        MAP_EACH(struct context, c, all, by_path)
+            tell_work(c);
     r->due = true;
     on_tick(&r->tick);
 }
@@ -306,7 +305,7 @@ static void on_recovered(void *arg, const struct ctx_reply *reply)
     if (reply->r == 0) {
         t->recovered = true;
         log_recovered(reply);
-        sandboxes_each(r->front, find_stray, r->front);
+        find_strays(r->front);
     } else {
         t->why = reply->e;
         log_line(LEVEL_WARN, "contexts are not available until the database answers: %s",
@@ -316,41 +315,22 @@ static void on_recovered(void *arg, const struct ctx_reply *reply)
         started(r->front);
 }
 
-struct alive {
-    const char **ids;
-    size_t n, cap;
-};
-
-static bool list_alive(struct sandbox *b, void *arg)
-{
-    struct alive *a = arg;
-
-    if (a->n == a->cap) {
-        size_t cap = a->cap ? 2 * a->cap : 64;
-        const char **ids = xcalloc(cap, sizeof(*ids));
-
-        if (a->n > 0)
-            memcpy(ids, a->ids, a->n * sizeof(*ids));
-        free(a->ids);
-        a->ids = ids;
-        a->cap = cap;
-    }
-    a->ids[a->n++] = b->id;
-    return true;
-}
-
 static void recover(struct reaper *r)
 {
     struct contexts *t = r->front->contexts;
-    struct alive alive = {0};
+    const char **alive = NULL;
+    size_t n = 0, cap = 0;
 
     /* Only once: a second recovery would end what was begun after the first. */
     if (t->recovered || r->recovering)
         return;
     r->recovering = true;
-    sandboxes_each(r->front, list_alive, &alive);
-    t->store->ops->recover(t->store, t->node, alive.ids, alive.n, on_recovered, r);
-    free(alive.ids);
+    SANDBOXES_EACH(b, r->front) {
+        alive = xgrow(alive, n, &cap, sizeof(alive[0]));
+        alive[n++] = b->id;
+    }
+    t->store->ops->recover(t->store, t->node, alive, n, on_recovered, r);
+    free(alive);
 }
 
 static void on_seen(void *arg, const struct ctx_reply *reply)

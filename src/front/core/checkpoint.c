@@ -7,20 +7,16 @@
 #include "lib/log/log.h"
 #include "front/store/store.h"
 
-#define BUCKETS 1024u /* a power of two */
-
 /* The memory that a tenant's checkpoints hold, kept as a sum so that it need not be added up for
  * each new checkpoint. */
 struct tally {
-    struct tally *next;
+    struct map_node by_tenant;
     char tenant[ID_LEN + 1];
     uint64_t bytes;
 };
 
 struct checkpoints {
-    struct checkpoint *named[BUCKETS];
-    struct lineage *lineages[BUCKETS];
-    struct tally *tallies;
+    struct map named, lineages, tallies;
     uint64_t serial;
 };
 
@@ -29,15 +25,6 @@ static struct checkpoints *table_of(struct front *f)
     if (!f->checkpoints)
         f->checkpoints = xcalloc(1, sizeof(*f->checkpoints));
     return f->checkpoints;
-}
-
-static size_t bucket_of(const char *id)
-{
-    uint32_t h = 2166136261u;
-
-    for (const char *p = id; *p; p++)
-        h = (h ^ (unsigned char)*p) * 16777619u;
-    return h & (BUCKETS - 1);
 }
 
 /* ---- one checkpoint -------------------------------------------------------------------------- */
@@ -75,25 +62,19 @@ uint64_t checkpoint_disk_bytes(const struct checkpoint *c)
 
 struct lineage *lineage_find(struct front *f, const char *sandbox_id)
 {
-    if (!f->checkpoints)
-        return NULL;
-    for (struct lineage *l = f->checkpoints->lineages[bucket_of(sandbox_id)]; l; l = l->next)
-        if (strcmp(l->sandbox_id, sandbox_id) == 0)
-            return l;
-    return NULL;
+    return MAP_FIND(struct lineage, l, &table_of(f)->lineages, hash_text(0, sandbox_id), by_id,
+                    strcmp(l->sandbox_id, sandbox_id) == 0);
 }
 
 static struct lineage *lineage_make(struct front *f, const char *sandbox_id)
 {
-    struct lineage *l = lineage_find(f, sandbox_id),
-                   **at = &table_of(f)->lineages[bucket_of(sandbox_id)];
+    struct lineage *l = lineage_find(f, sandbox_id);
 
     if (l)
         return l;
     l = xcalloc(1, sizeof(*l));
     memcpy(l->sandbox_id, sandbox_id, sizeof(l->sandbox_id));
-    l->next = *at;
-    *at = l;
+    map_add(&f->checkpoints->lineages, &l->by_id, hash_text(0, sandbox_id));
     return l;
 }
 
@@ -101,13 +82,9 @@ static struct lineage *lineage_make(struct front *f, const char *sandbox_id)
  * clients may still ask which checkpoints were thinned out. */
 static void lineage_drop_if_over(struct front *f, struct lineage *l)
 {
-    struct lineage **at = &f->checkpoints->lineages[bucket_of(l->sandbox_id)];
-
-    if (l->oldest || sandbox_find(f, l->sandbox_id))
+    if (!list_empty(&l->all) || sandbox_find(f, l->sandbox_id))
         return;
-    while (*at != l)
-        at = &(*at)->next;
-    *at = l->next;
+    map_remove(&f->checkpoints->lineages, &l->by_id);
     for (size_t i = 0; i < THINNED_MAX; i++)
         free(l->thinned[i]);
     free(l);
@@ -134,25 +111,22 @@ bool checkpoint_was_thinned(struct front *f, const char *sandbox_id, const char 
 
 void lineages_each(struct front *f, void (*fn)(struct front *f, struct lineage *l))
 {
-    for (size_t i = 0; f->checkpoints && i < BUCKETS; i++)
-        for (struct lineage *l = f->checkpoints->lineages[i], *next; l; l = next) {
-            next = l->next;
-            fn(f, l);
-        }
+    MAP_EACH(struct lineage, l, &table_of(f)->lineages, by_id)
+        fn(f, l);
 }
 
 static uint64_t *bytes_of(struct front *f, const char *tenant)
 {
-    struct checkpoints *t = table_of(f);
-    struct tally *y;
+    struct map *tallies = &table_of(f)->tallies;
+    uint64_t hash = hash_text(0, tenant);
+    struct tally *y =
+        MAP_FIND(struct tally, k, tallies, hash, by_tenant, strcmp(k->tenant, tenant) == 0);
 
-    for (y = t->tallies; y; y = y->next)
-        if (strcmp(y->tenant, tenant) == 0)
-            return &y->bytes;
-    y = xcalloc(1, sizeof(*y));
-    memcpy(y->tenant, tenant, sizeof(y->tenant));
-    y->next = t->tallies;
-    t->tallies = y;
+    if (!y) {
+        y = xcalloc(1, sizeof(*y));
+        memcpy(y->tenant, tenant, sizeof(y->tenant));
+        map_add(tallies, &y->by_tenant, hash);
+    }
     return &y->bytes;
 }
 
@@ -180,17 +154,14 @@ void checkpoint_add(struct checkpoint *c)
 {
     struct front *f = c->front;
     struct checkpoints *t = table_of(f);
-    struct checkpoint **named = &t->named[bucket_of(c->name)];
-    struct checkpoint **at = &lineage_make(f, c->sandbox_id)->oldest;
+    struct lineage *l = lineage_make(f, c->sandbox_id);
+    struct checkpoint *after =
+        LIST_FIND(struct checkpoint, k, &l->all, of_sandbox, k->serial >= c->serial);
 
     if (t->serial < c->serial)
         t->serial = c->serial;
-    while (*at && (*at)->serial < c->serial)
-        at = &(*at)->next;
-    c->next = *at;
-    *at = c;
-    c->next_named = *named;
-    *named = c;
+    list_insert(after ? &after->of_sandbox : &l->all, &c->of_sandbox);
+    map_add(&t->named, &c->by_name, hash_text(0, c->name));
     if (c->kernels)
         *bytes_of(f, c->tenant) += c->memory_bytes;
     checkpoint_ref(c);
@@ -202,7 +173,7 @@ static void hand_down(struct lineage *l, const struct checkpoint *c)
 {
     struct sandbox *b = sandbox_find(c->front, c->sandbox_id);
 
-    for (struct checkpoint *k = l->oldest; k; k = k->next)
+    LIST_EACH(struct checkpoint, k, &l->all, of_sandbox)
         if (strcmp(k->parent, c->name) == 0)
             memcpy(k->parent, c->parent, sizeof(k->parent));
     if (b && strcmp(b->spec.checkpoint, c->name) == 0)
@@ -220,18 +191,11 @@ void checkpoint_drop(struct checkpoint *c)
 {
     struct front *f = c->front;
     struct lineage *l = lineage_find(f, c->sandbox_id);
-    struct checkpoint **named = f->checkpoints ? &f->checkpoints->named[bucket_of(c->name)] : NULL;
 
-    while (named && *named && *named != c)
-        named = &(*named)->next_named;
-    if (!named || !*named)
+    if (!list_linked(&c->of_sandbox))
         return;
-    *named = c->next_named;
-    for (struct checkpoint **at = &l->oldest; *at; at = &(*at)->next)
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
+    map_remove(&f->checkpoints->named, &c->by_name);
+    list_remove(&c->of_sandbox);
     hand_down(l, c);
     without_kernels(c);
     lineage_drop_if_over(f, l);
@@ -252,25 +216,20 @@ void checkpoint_forget(struct checkpoint *c)
     checkpoint_drop(c);
 }
 
-void checkpoint_snapshot_forgotten(struct front *f, const char *name)
-{
-    for (struct checkpoint *c = f->checkpoints ? f->checkpoints->named[bucket_of(name)] : NULL; c;
-         c = c->next_named)
-        if (strcmp(c->name, name) == 0) {
-            checkpoint_drop(c);
-            return;
-        }
-}
-
 /* ---- finding --------------------------------------------------------------------------------- */
 
 static struct checkpoint *find(struct front *f, const char *name)
 {
-    for (struct checkpoint *c = f->checkpoints ? f->checkpoints->named[bucket_of(name)] : NULL; c;
-         c = c->next_named)
-        if (strcmp(c->name, name) == 0)
-            return c;
-    return NULL;
+    return MAP_FIND(struct checkpoint, c, &table_of(f)->named, hash_text(0, name), by_name,
+                    strcmp(c->name, name) == 0);
+}
+
+void checkpoint_snapshot_forgotten(struct front *f, const char *name)
+{
+    struct checkpoint *c = find(f, name);
+
+    if (c)
+        checkpoint_drop(c);
 }
 
 struct checkpoint *checkpoint_find(struct front *f, const char *tenant, const char *name)
@@ -285,20 +244,16 @@ struct checkpoint *checkpoint_labelled(struct front *f, const char *sandbox_id, 
     struct lineage *l = lineage_find(f, sandbox_id);
     struct checkpoint *found = NULL;
 
-    for (struct checkpoint *c = l ? l->oldest : NULL; c; c = c->next)
-        if (c->kind == CHECKPOINT_LABEL && strcmp(c->label, label) == 0)
-            found = c;
+    if (l)
+        LIST_EACH(struct checkpoint, c, &l->all, of_sandbox)
+            if (c->kind == CHECKPOINT_LABEL && strcmp(c->label, label) == 0)
+                found = c;
     return found;
 }
 
 size_t checkpoints_count(const struct front *f)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; f->checkpoints && i < BUCKETS; i++)
-        for (const struct checkpoint *c = f->checkpoints->named[i]; c; c = c->next_named)
-            n++;
-    return n;
+    return f->checkpoints ? f->checkpoints->named.n : 0;
 }
 
 void checkpoints_each(struct front *f, const char *sandbox_id,
@@ -306,11 +261,10 @@ void checkpoints_each(struct front *f, const char *sandbox_id,
 {
     struct lineage *l = lineage_find(f, sandbox_id);
 
-    for (struct checkpoint *c = l ? l->oldest : NULL, *next; c; c = next) {
-        next = c->next;
-        if (c->kind == CHECKPOINT_LABEL && !fn(c, arg))
-            return;
-    }
+    if (l)
+        LIST_EACH(struct checkpoint, c, &l->all, of_sandbox)
+            if (c->kind == CHECKPOINT_LABEL && !fn(c, arg))
+                return;
 }
 
 const char *sandbox_came_from(const struct sandbox *b)
@@ -318,9 +272,10 @@ const char *sandbox_came_from(const struct sandbox *b)
     const struct lineage *l = lineage_find(b->front, b->id);
     const struct checkpoint *last = NULL;
 
-    for (const struct checkpoint *c = l ? l->oldest : NULL; c; c = c->next)
-        if (c->kind == CHECKPOINT_LABEL && c->serial > b->spec.checkpoint_serial)
-            last = c;
+    if (l)
+        LIST_EACH(struct checkpoint, c, &l->all, of_sandbox)
+            if (c->kind == CHECKPOINT_LABEL && c->serial > b->spec.checkpoint_serial)
+                last = c;
     return last ? last->name : b->spec.checkpoint;
 }
 
@@ -372,12 +327,10 @@ static void match_lineage(struct front *f, struct lineage *l)
 {
     struct store_snapshot snap;
 
-    for (struct checkpoint *c = l->oldest, *next; c; c = next) {
-        next = c->next;
+    LIST_EACH(struct checkpoint, c, &l->all, of_sandbox)
         if (c->kind == CHECKPOINT_SNAPSHOT &&
             store_snapshot_get(f->store, c->tenant, c->name, &snap, NULL) < 0)
             checkpoint_forget(c);
-    }
 }
 
 void checkpoints_match_store(struct front *f)
@@ -389,11 +342,10 @@ void checkpoints_sandbox_ended(struct sandbox *b)
 {
     struct lineage *l = lineage_find(b->front, b->id);
 
-    for (struct checkpoint *c = l ? l->oldest : NULL, *next; c; c = next) {
-        next = c->next;
-        if (c->kind != CHECKPOINT_SNAPSHOT)
-            checkpoint_drop(c);
-    }
+    if (l)
+        LIST_EACH(struct checkpoint, c, &l->all, of_sandbox)
+            if (c->kind != CHECKPOINT_SNAPSHOT)
+                checkpoint_drop(c);
     l = lineage_find(b->front, b->id);
     if (l)
         lineage_drop_if_over(b->front, l);

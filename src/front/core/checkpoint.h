@@ -21,6 +21,7 @@
  * it belongs to a snapshot. */
 #pragma once
 
+#include "lib/base/map.h"
 #include "lib/text/json.h"
 #include "front/core/sandbox.h"
 
@@ -53,9 +54,10 @@ struct checkpoint {
      * "language", "cwd", "default", "cells", "pid", "carried": bool, "reason"?: why it was not
      * carried, "dropped"?: [...], "unrecorded"?: why it cannot be replayed}. */
     json_t *contexts;
-    json_t *cells;                        /* cells that can be replayed (replay.h); or NULL */
-    unsigned refs, uses;                  /* uses: sandboxes being made from it */
-    struct checkpoint *next, *next_named; /* the next of its sandbox; of its bucket */
+    json_t *cells;       /* cells that can be replayed (replay.h); or NULL */
+    unsigned refs, uses; /* uses: sandboxes being made from it */
+    struct map_node by_name;
+    struct list of_sandbox;
 };
 
 /* Called when a checkpoint was taken or a sandbox was rewound. The report says what became of each

@@ -14,9 +14,9 @@ int checkpoint_say_lost(const struct checkpoint *c, struct sg_error *e);
 
 /* The checkpoints of one sandbox, and the names and labels of those that were thinned out. */
 struct lineage {
-    struct lineage *next;
+    struct map_node by_id;
     char sandbox_id[ID_LEN + 1];
-    struct checkpoint *oldest;
+    struct list all; /* oldest first */
     char *thinned[THINNED_MAX];
     size_t n_thinned; /* all so far; `thinned` is a ring */
 };

@@ -38,26 +38,26 @@ static void drop_old(struct front *f UNUSED, struct lineage *l)
 {
     int64_t now = clock_wall_ms();
 
-    for (struct checkpoint *c = l->oldest, *next; c; c = next) {
-        next = c->next;
+    LIST_EACH(struct checkpoint, c, &l->all, of_sandbox)
         if (may_go(c) && is_old(c, now))
             thin_out(l, c); /* with the last one, the lineage may be freed */
-    }
 }
 
 static size_t count_labelled(const struct lineage *l)
 {
     size_t n = 0;
 
-    for (const struct checkpoint *c = l->oldest; c; c = c->next)
+    LIST_EACH(struct checkpoint, c, &l->all, of_sandbox)
         n += c->kind == CHECKPOINT_LABEL;
     return n;
 }
 
-static struct checkpoint *next_labelled(struct checkpoint *c)
+/* The one after c; NULL: the first. */
+static struct checkpoint *next_labelled(const struct lineage *l, struct checkpoint *c)
 {
-    while (c && c->kind != CHECKPOINT_LABEL)
-        c = c->next;
+    do
+        c = LIST_NEXT(struct checkpoint, &l->all, c ? &c->of_sandbox : &l->all, of_sandbox);
+    while (c && c->kind != CHECKPOINT_LABEL);
     return c;
 }
 
@@ -67,12 +67,12 @@ static struct checkpoint *next_labelled(struct checkpoint *c)
  * matter. */
 static struct checkpoint *find_victim(struct lineage *l, size_t old, uint64_t newest)
 {
-    struct checkpoint *before = next_labelled(l->oldest), *victim = NULL;
-    struct checkpoint *c = before ? next_labelled(before->next) : NULL;
+    struct checkpoint *before = next_labelled(l, NULL), *victim = NULL;
+    struct checkpoint *c = before ? next_labelled(l, before) : NULL;
     double least = 0;
 
     for (size_t i = 1; i < old && c; i++) {
-        struct checkpoint *after = next_labelled(c->next);
+        struct checkpoint *after = next_labelled(l, c);
         double gap = (double)((after ? after->serial : newest) - before->serial);
         double cost = gap / (double)(newest - c->serial + 1);
 
@@ -98,7 +98,7 @@ void checkpoints_thin(struct front *f, struct lineage *l)
         struct checkpoint *victim = find_victim(l, n - s->checkpoint_keep, newest);
 
         if (!victim)
-            victim = next_labelled(l->oldest);
+            victim = next_labelled(l, NULL);
         if (!victim || !may_go(victim))
             return;
         thin_out(l, victim);
@@ -114,12 +114,11 @@ int checkpoints_make_room(struct sandbox *b, struct sg_error *e)
 
     if (l)
         drop_old(f, l);
-    for (struct checkpoint *c = l ? l->oldest : NULL, *next;
-         c && checkpoints_memory(f, b->spec.tenant) >= limit; c = next) {
-        next = c->next;
-        if (may_go(c) && c->kernels && c->memory_bytes > 0)
-            thin_out(l, c);
-    }
+    if (l)
+        LIST_EACH(struct checkpoint, c, &l->all, of_sandbox)
+            if (checkpoints_memory(f, b->spec.tenant) >= limit && may_go(c) && c->kernels &&
+                c->memory_bytes > 0)
+                thin_out(l, c);
     if (checkpoints_memory(f, b->spec.tenant) < limit)
         return 0;
     format_size(limit, text, sizeof(text));

@@ -380,22 +380,16 @@ static void on_again(uv_timer_t *t)
         on_finished(x, NULL, err_set(&e, SG_ERR_GONE, -ESTALE, "the checkpoint is gone"), &e, NULL);
 }
 
-static bool finish_one(struct sandbox *b, void *arg UNUSED)
-{
-    struct finishing *x;
-
-    if (!b->spec.goes_back[0])
-        return true;
-    x = xcalloc(1, sizeof(*x));
-    x->sandbox = sandbox_ref(b);
-    x->timer.data = x;
-    memcpy(x->name, b->spec.goes_back, sizeof(x->name));
-    uv_timer_init(b->front->loop, &x->timer);
-    on_again(&x->timer);
-    return true;
-}
-
 void sandboxes_finish_rewinds(struct front *f)
 {
-    sandboxes_each(f, finish_one, NULL);
+    SANDBOXES_EACH(b, f) {
+        if (!b->spec.goes_back[0])
+            continue;
+        struct finishing *x = xcalloc(1, sizeof(*x));
+        x->sandbox = sandbox_ref(b);
+        x->timer.data = x;
+        memcpy(x->name, b->spec.goes_back, sizeof(x->name));
+        uv_timer_init(f->loop, &x->timer);
+        on_again(&x->timer);
+    }
 }

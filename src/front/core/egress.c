@@ -338,10 +338,6 @@ void sandbox_apply_network(struct sandbox *b, sandbox_done done, void *arg)
     apply(b, NULL, done, arg);
 }
 
-struct secret_change {
-    const char *tenant, *name;
-};
-
 static json_t *without(const json_t *secrets, const char *name)
 {
     json_t *left = json_array();
@@ -354,27 +350,23 @@ static json_t *without(const json_t *secrets, const char *name)
     return left;
 }
 
-static bool renew_secret(struct sandbox *b, void *arg)
+static void renew_secret(struct sandbox *b, const char *name)
 {
-    const struct secret_change *s = arg;
     json_t *envs = NULL, *secrets;
     struct sg_error e = {0};
 
-    if (strcmp(b->spec.tenant, s->tenant) != 0 || !secret_of(b->spec.secrets, s->name))
-        return true;
     /* A secret that was deleted, or may not go to these hosts any more, loses its value. */
     if (gather(b->front, &b->spec, b->spec.network, &envs, &secrets, &e) < 0)
-        secrets = without(b->spec.secrets, s->name);
+        secrets = without(b->spec.secrets, name);
     json_decref(envs);
     json_decref(b->spec.secrets);
     b->spec.secrets = secrets;
     apply(b, NULL, NULL, NULL);
-    return true;
 }
 
 void egress_secret_changed(struct front *f, const char *tenant, const char *name)
 {
-    struct secret_change s = {.tenant = tenant, .name = name};
-
-    sandboxes_each(f, renew_secret, &s);
+    SANDBOXES_EACH(b, f)
+        if (strcmp(b->spec.tenant, tenant) == 0 && secret_of(b->spec.secrets, name))
+            renew_secret(b, name);
 }

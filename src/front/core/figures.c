@@ -34,30 +34,20 @@ static struct {
 
 /* ---- what is known here ---------------------------------------------------------------------- */
 
-struct states {
-    unsigned running, paused, stored;
-};
-
-static bool count_sandbox(struct sandbox *b, void *arg)
-{
-    struct states *s = arg;
-
-    s->running += b->state == SANDBOX_RUNNING;
-    s->paused += b->state == SANDBOX_PAUSED && !b->stored;
-    s->stored += b->state == SANDBOX_PAUSED && b->stored;
-    return true;
-}
-
 static void set_own(struct front *f)
 {
-    struct states s = {0};
+    unsigned running = 0, paused = 0, stored = 0;
     struct order_process p;
     uint64_t written, suppressed;
 
-    sandboxes_each(f, count_sandbox, &s);
-    figure_set(FIG_SANDBOXES, "running", s.running);
-    figure_set(FIG_SANDBOXES, "paused", s.paused);
-    figure_set(FIG_SANDBOXES, "stored", s.stored);
+    SANDBOXES_EACH(b, f) {
+        running += b->state == SANDBOX_RUNNING;
+        paused += b->state == SANDBOX_PAUSED && !b->stored;
+        stored += b->state == SANDBOX_PAUSED && b->stored;
+    }
+    figure_set(FIG_SANDBOXES, "running", running);
+    figure_set(FIG_SANDBOXES, "paused", paused);
+    figure_set(FIG_SANDBOXES, "stored", stored);
     figure_set(FIG_CHECKPOINTS, NULL, (double)checkpoints_count(f));
     log_counts(&written, &suppressed);
     figure_total(FIG_LOG_LINES, "written", (double)written);

@@ -23,12 +23,12 @@
 #include <uv.h>
 
 #include "lib/base/err.h"
+#include "lib/base/map.h"
 #include "lib/http/http.h"
 #include "lib/settings/settings.h"
 
 struct store;
 struct warden;
-struct sandboxes;
 struct sandbox;
 struct contexts;
 struct checkpoints;
@@ -45,7 +45,7 @@ struct front {
     struct warden *warden;
     struct guard_link *guard;                /* front/core/guard.h; NULL until there was one */
     struct output_filter_patterns *patterns; /* front/core/output_filter.h */
-    struct sandboxes *sandboxes;
+    struct map sandboxes;
     struct contexts *contexts;
     struct checkpoints *checkpoints; /* front/core/checkpoint.h; NULL until there was one */
     struct agents *agents;           /* front/acp/agents.h; NULL until there was one */

@@ -510,18 +510,18 @@ void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_onl
                          sandbox_done done, void *arg)
 {
     uint64_t deadline = clock_ns() + timeout_ms * NS_PER_MS;
+    struct transition *t = transition_new(b, BUSY_NO, done, arg);
     struct sg_error e = {0};
     struct order o;
 
     if (b->state != SANDBOX_RUNNING) {
-        done(arg, b, gone_error(&e), &e);
+        transition_end(t, false, gone_error(&e), &e);
         return;
     }
     if (extend_only && deadline <= b->deadline_ns) {
-        done(arg, b, 0, NULL);
+        transition_end(t, false, 0, NULL);
         return;
     }
-    struct transition *t = transition_new(b, BUSY_NO, done, arg);
     t->deadline_ns = deadline;
     t->timeout_ms = timeout_ms;
     sandbox_order(b, ORDER_DEADLINE, &o);

@@ -72,28 +72,20 @@ static void tell(struct front *f, const struct store_living *l, const struct rea
                                      .detail = why->detail});
 }
 
-struct matching {
-    struct front *front;
-    const struct store_living *list;
-    size_t n;
-};
-
 /* Adds a sandbox to the store's list. An earlier front was killed before it could. */
-static bool add_unknown(struct sandbox *b, void *arg)
+static void add_if_unknown(const struct sandbox *b, const struct store_living *list, size_t n)
 {
-    const struct matching *m = arg;
     struct store_living l = {0};
     struct sg_error e = {0};
 
-    for (size_t i = 0; i < m->n; i++)
-        if (strcmp(m->list[i].sandbox_id, b->id) == 0)
-            return true;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].sandbox_id, b->id) == 0)
+            return;
     memcpy(l.sandbox_id, b->id, sizeof(l.sandbox_id));
     memcpy(l.tenant, b->spec.tenant, sizeof(l.tenant));
     memcpy(l.context, b->spec.context, sizeof(l.context));
-    if (store_living_add(m->front->store, &l, &e) < 0)
+    if (store_living_add(b->front->store, &l, &e) < 0)
         log_line(LEVEL_WARN, "cannot store the start of a sandbox: %s", e.message);
-    return true;
 }
 
 void living_match(struct front *f, bool again)
@@ -114,7 +106,8 @@ void living_match(struct front *f, bool again)
         if (!sandbox_find(f, list[i].sandbox_id))
             tell(f, &list[i], &why);
     }
-    sandboxes_each(f, add_unknown, &(struct matching){.front = f, .list = list, .n = n});
+    SANDBOXES_EACH(b, f)
+        add_if_unknown(b, list, n);
     free(ends);
     ends = NULL;
     n_ends = 0;

@@ -131,31 +131,25 @@ void sandbox_metrics_sample(struct sandbox *b, void (*done)(void *arg, const str
     warden_order(b->front, &o, -1, on_stats, s);
 }
 
-struct tick {
-    uint64_t now;
-    unsigned n;
-};
-
-static bool sample_if_due(struct sandbox *b, void *arg)
+static bool is_due(const struct sandbox *b, uint64_t now)
 {
-    struct tick *t = arg;
-    struct sandbox_metrics *m = &b->metrics;
+    const struct sandbox_metrics *m = &b->metrics;
 
-    if (b->state != SANDBOX_RUNNING || b->busy != BUSY_NO || m->sampling)
-        return true;
-    if (m->last_ns == 0 && b->seen_ns + FIRST_NS > t->now)
-        return true;
-    if (m->last_ns != 0 && m->last_ns + METRICS_EVERY_MS * 1000000ull > t->now)
-        return true;
-    sandbox_metrics_sample(b, NULL, NULL);
-    return ++t->n < A_TICK_MAX;
+    return b->state == SANDBOX_RUNNING && b->busy == BUSY_NO && !m->sampling &&
+           (m->last_ns ? m->last_ns + METRICS_EVERY_MS * 1000000ull : b->seen_ns + FIRST_NS) <= now;
 }
 
 static void on_tick(uv_timer_t *timer)
 {
-    struct tick t = {.now = clock_ns()};
+    const struct front *f = timer->data;
+    uint64_t now = clock_ns();
+    unsigned n = 0;
 
-    sandboxes_each(timer->data, sample_if_due, &t);
+    SANDBOXES_EACH(b, f)
+        if (n < A_TICK_MAX && is_due(b, now)) {
+            sandbox_metrics_sample(b, NULL, NULL);
+            n++;
+        }
 }
 
 void metrics_start(struct front *f)

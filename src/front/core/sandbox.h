@@ -76,13 +76,12 @@ struct sandbox *sandbox_ref(struct sandbox *b);
 void sandbox_unref(struct sandbox *b);
 
 /* sandboxes.c: the table. */
-struct sandboxes *sandboxes_new(void);
 /* For the control plane: finds a tenant's own sandbox, in any state but ended; NULL otherwise. */
 struct sandbox *sandbox_get(struct front *f, const char *tenant, const char *id);
 /* For the data plane, where the id and the sandbox's own token give access. */
 struct sandbox *sandbox_find(struct front *f, const char *id);
-/* Calls fn for each sandbox until fn returns false. */
-void sandboxes_each(struct front *f, bool (*fn)(struct sandbox *b, void *arg), void *arg);
+/* All sandboxes. The loop may end the one that it is at. */
+#define SANDBOXES_EACH(b, front) MAP_EACH(struct sandbox, b, &(front)->sandboxes, by_id)
 size_t sandboxes_count(struct front *f, const char *tenant); /* those that run or start */
 /* Whether n more of a tenant's sandboxes may be paused: -EDQUOT if not. Two kinds count towards
  * tenant_paused: sandboxes that are paused, and those that will be paused at their deadline
@@ -117,7 +116,8 @@ void sandbox_kill(struct sandbox *b, sandbox_done done, void *arg);
 void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void *arg);
 void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, sandbox_done done,
                     void *arg);
-/* Sets the deadline to now + timeout. extend_only: never to an earlier time than it is. */
+/* Sets the deadline to now + timeout. extend_only: never to an earlier time than it is. done may be
+ * NULL. */
 void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_only,
                          sandbox_done done, void *arg);
 /* Calls `again` when the transition under way is over or the sandbox has ended. The next transition

@@ -8,25 +8,16 @@
 #include "lib/settings/settings.h"
 #include "front/store/store.h"
 
-struct sandboxes {
-    struct map by_id;
-};
-
-struct sandboxes *sandboxes_new(void)
-{
-    return xcalloc(1, sizeof(struct sandboxes));
-}
-
 void sandboxes_add(struct sandbox *b)
 {
-    map_add(&b->front->sandboxes->by_id, &sandbox_ref(b)->by_id, hash_text(0, b->id));
+    map_add(&b->front->sandboxes, &sandbox_ref(b)->by_id, hash_text(0, b->id));
 }
 
 void sandboxes_remove(struct sandbox *b)
 {
     if (!list_linked(&b->by_id.all))
         return;
-    map_remove(&b->front->sandboxes->by_id, &b->by_id);
+    map_remove(&b->front->sandboxes, &b->by_id);
     sandbox_unref(b);
 }
 
@@ -34,7 +25,7 @@ struct sandbox *sandbox_find(struct front *f, const char *id)
 {
     if (!id_valid(id))
         return NULL;
-    return MAP_FIND(struct sandbox, b, &f->sandboxes->by_id, hash_text(0, id), by_id,
+    return MAP_FIND(struct sandbox, b, &f->sandboxes, hash_text(0, id), by_id,
                     memcmp(b->id, id, ID_LEN) == 0);
 }
 
@@ -45,61 +36,35 @@ struct sandbox *sandbox_get(struct front *f, const char *tenant, const char *id)
     return b && strcmp(b->spec.tenant, tenant) == 0 && b->state != SANDBOX_STARTING ? b : NULL;
 }
 
-void sandboxes_each(struct front *f, bool (*fn)(struct sandbox *b, void *arg), void *arg)
-{
-    MAP_EACH(struct sandbox, b, &f->sandboxes->by_id, by_id)
-        if (!fn(b, arg))
-            return;
-}
-
-struct counting {
-    const char *tenant;
-    size_t n;
-};
-
-static bool count_one(struct sandbox *b, void *arg)
-{
-    struct counting *c = arg;
-
-    c->n +=
-        (b->state == SANDBOX_RUNNING || b->state == SANDBOX_STARTING || b->busy == BUSY_RESUMING) &&
-        strcmp(b->spec.tenant, c->tenant) == 0;
-    return true;
-}
-
 size_t sandboxes_count(struct front *f, const char *tenant)
 {
-    struct counting c = {.tenant = tenant};
+    size_t n = 0;
 
-    sandboxes_each(f, count_one, &c);
-    return c.n;
+    SANDBOXES_EACH(b, f)
+        n += (b->state == SANDBOX_RUNNING || b->state == SANDBOX_STARTING ||
+              b->busy == BUSY_RESUMING) &&
+             strcmp(b->spec.tenant, tenant) == 0;
+    return n;
 }
 
 /* ---- paused sandboxes ------------------------------------------------------------------------ */
 
 struct held {
-    const char *tenant;
     size_t n;
     uint64_t memory;
 };
 
-static bool add_held(struct sandbox *b, void *arg)
-{
-    struct held *h = arg;
-
-    if (strcmp(b->spec.tenant, h->tenant) != 0 || b->state == SANDBOX_ENDED)
-        return true;
-    h->n += b->state == SANDBOX_PAUSED || b->busy == BUSY_PAUSING || b->spec.auto_pause;
-    if (b->state == SANDBOX_PAUSED && !b->stored)
-        h->memory += b->held_memory > PAUSED_LEAST ? b->held_memory : PAUSED_LEAST;
-    return true;
-}
-
 static struct held held_by(struct front *f, const char *tenant)
 {
-    struct held h = {.tenant = tenant};
+    struct held h = {0};
 
-    sandboxes_each(f, add_held, &h);
+    SANDBOXES_EACH(b, f) {
+        if (strcmp(b->spec.tenant, tenant) != 0 || b->state == SANDBOX_ENDED)
+            continue;
+        h.n += b->state == SANDBOX_PAUSED || b->busy == BUSY_PAUSING || b->spec.auto_pause;
+        if (b->state == SANDBOX_PAUSED && !b->stored)
+            h.memory += b->held_memory > PAUSED_LEAST ? b->held_memory : PAUSED_LEAST;
+    }
     return h;
 }
 

@@ -86,15 +86,10 @@ static void enter(struct sandbox *b)
     b->usage.told = *all;
 }
 
-static bool gather_one(struct sandbox *b, void *arg UNUSED)
-{
-    enter(b);
-    return true;
-}
-
 void usage_gather(struct front *f)
 {
-    sandboxes_each(f, gather_one, NULL);
+    SANDBOXES_EACH(b, f)
+        enter(b);
 }
 
 /* ---- a sandbox ------------------------------------------------------------------------------- */

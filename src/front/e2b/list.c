@@ -33,23 +33,6 @@ static bool matches(const struct sandbox *b, const struct list_query *q)
            (!q->metadata || filter_matches(q->metadata, b->spec.metadata));
 }
 
-static bool collect(struct sandbox *b, void *arg)
-{
-    struct found *f = arg;
-
-    if (!matches(b, f->query))
-        return true;
-    if (f->n == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 64;
-        f->sandboxes = reallocarray(f->sandboxes, f->cap, sizeof(*f->sandboxes));
-        if (!f->sandboxes)
-            abort(); /* it is one pointer for each sandbox that we hold already */
-    }
-    f->sandboxes[f->n++] = b;
-    f->n_running += !shape_is_paused(b);
-    return true;
-}
-
 /* Sorts the newest first; sandboxes of the same time, by id. */
 static int compare(int64_t at_a, const char *id_a, int64_t at_b, const char *id_b)
 {
@@ -75,7 +58,13 @@ static void reverse(struct found *f)
 
 static void find_sandboxes(struct front *front, struct found *f)
 {
-    sandboxes_each(front, collect, f);
+    SANDBOXES_EACH(b, front) {
+        if (!matches(b, f->query))
+            continue;
+        f->sandboxes = xgrow(f->sandboxes, f->n, &f->cap, sizeof(f->sandboxes[0]));
+        f->sandboxes[f->n++] = b;
+        f->n_running += !shape_is_paused(b);
+    }
     if (f->n > 0)
         qsort(f->sandboxes, f->n, sizeof(*f->sandboxes), compare_sandboxes);
     if (f->query->ascending)

@@ -53,27 +53,11 @@ bool files_allow(const struct sandbox *b, struct http_req *req)
     return refusal(b, req, req->method == HTTP_M_GET ? FILES_READ : FILES_WRITE) == NULL;
 }
 
-struct search {
-    struct signature_check *check;
-    const char *signature;
-    struct sandbox *found;
-};
-
-static bool look_at(struct sandbox *b, void *arg)
-{
-    struct search *s = arg;
-
-    if (b->spec.envd_token[0] != '\0' &&
-        signature_matches(s->check, b->spec.envd_token, s->signature))
-        s->found = b;
-    return !s->found;
-}
-
 struct sandbox *files_sandbox_by_signature(struct front *f, struct http_req *req)
 {
-    struct search s = {.signature = http_query_get(req, "signature")};
+    const char *signature = http_query_get(req, "signature");
 
-    if (!s.signature || !signature_shaped(s.signature) ||
+    if (!signature || !signature_shaped(signature) ||
         (req->method != HTTP_M_GET && req->method != HTTP_M_POST))
         return NULL;
     struct signed_request r =
@@ -81,9 +65,11 @@ struct sandbox *files_sandbox_by_signature(struct front *f, struct http_req *req
     AUTO(signature_check_free_p) struct signature_check *check = signature_check_new(&r);
     if (!check)
         return NULL;
-    s.check = check;
-    sandboxes_each(f, look_at, &s);
-    return s.found;
+    SANDBOXES_EACH(b, f)
+        if (b->spec.envd_token[0] != '\0' &&
+            signature_matches(check, b->spec.envd_token, signature))
+            return b;
+    return NULL;
 }
 
 static void reply_no_user(struct http_req *req, const char *user)

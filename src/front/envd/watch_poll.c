@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/list.h"
 #include "front/envd/messages.h"
 #include "front/envd/watch.h"
 
@@ -17,7 +18,7 @@
 
 struct watcher {
     struct watchers *all;
-    struct watcher *next;
+    struct list link;
     struct call call;
     char id[ID_LEN + 2];
     uint32_t flags;
@@ -32,17 +33,13 @@ struct watcher {
 
 struct watchers {
     struct sandbox *sandbox; /* not a reference: the sandbox owns this struct */
-    struct watcher *first;
+    struct list list;
     size_t n, cost;
 };
 
 static void watcher_free(struct watcher *w)
 {
-    for (struct watcher **at = &w->all->first; *at; at = &(*at)->next)
-        if (*at == w) {
-            *at = w->next;
-            break;
-        }
+    list_remove(&w->link);
     w->all->n--;
     w->all->cost -= w->cost;
     call_cancel(&w->call);
@@ -53,8 +50,8 @@ static void watcher_free(struct watcher *w)
 
 static void watchers_free(struct watchers *all)
 {
-    while (all->first)
-        watcher_free(all->first);
+    LIST_EACH(struct watcher, w, &all->list, link)
+        watcher_free(w);
     free(all);
 }
 
@@ -153,11 +150,9 @@ static void creator_gone(struct task *t)
 {
     struct watchers *all = sandbox_of(t->rpc)->watchers;
 
-    for (struct watcher *w = all->first; w; w = w->next)
-        if (w->by == t) {
+    LIST_EACH(struct watcher, w, &all->list, link)
+        if (w->by == t)
             watcher_free(w);
-            return;
-        }
 }
 
 static struct watcher *watcher_new(struct watchers *all, uint32_t flags)
@@ -167,8 +162,7 @@ static struct watcher *watcher_new(struct watchers *all, uint32_t flags)
     w->id[0] = 'w';
     id_random(w->id + 1);
     w->all = all;
-    w->next = all->first;
-    all->first = w;
+    list_push(&all->list, &w->link);
     all->n++;
     w->flags = flags;
     w->events = json_array();
@@ -202,14 +196,14 @@ void watcher_create(struct rpc_call *c, json_t *message)
 /* NULL: the call has failed. */
 static struct watcher *find(struct rpc_call *c, json_t *message)
 {
-    struct watchers *all = sandbox_of(c)->watchers;
+    struct watchers *all = watchers_of(sandbox_of(c));
     const char *id = rpc_str(message, "watcherId");
+    struct watcher *found =
+        LIST_FIND(struct watcher, w, &all->list, link, !w->by && strcmp(w->id, id) == 0);
 
-    for (struct watcher *w = all ? all->first : NULL; w; w = w->next)
-        if (!w->by && strcmp(w->id, id) == 0)
-            return w;
-    rpc_fail(c, RPC_NOT_FOUND, "watcher with id %.64s not found", id);
-    return NULL;
+    if (!found)
+        rpc_fail(c, RPC_NOT_FOUND, "watcher with id %.64s not found", id);
+    return found;
 }
 
 void watcher_get_events(struct rpc_call *c, json_t *message)

@@ -326,7 +326,6 @@ static int serve(void)
     agents_have_figures();
     front.loop = uv_default_loop();
     exporter = exporter_new(front.loop);
-    front.sandboxes = sandboxes_new();
     settings_init(&front.settings);
     front.http = http_server_new(front.loop, &limits, dispatch_request, &front);
     http_server_on_over(front.http, request_log_over);

@@ -11,32 +11,14 @@
 
 #define TELL_MAX 4096
 
-static struct mcp_call *all;
+static struct list all;
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
-static void link_call(struct mcp_call *c, struct exchange *x)
-{
-    c->next = x->calls;
-    c->link = &x->calls;
-    if (c->next)
-        c->next->link = &c->next;
-    x->calls = c;
-    c->all_next = all;
-    c->all_link = &all;
-    if (c->all_next)
-        c->all_next->all_link = &c->all_next;
-    all = c;
-}
-
 static void call_free(struct mcp_call *c)
 {
-    *c->link = c->next;
-    if (c->next)
-        c->next->link = c->link;
-    *c->all_link = c->all_next;
-    if (c->all_next)
-        c->all_next->all_link = c->all_link;
+    list_remove(&c->of_exchange);
+    list_remove(&c->of_all);
     json_decref(c->id);
     json_decref(c->token);
     free(c);
@@ -87,7 +69,8 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
                            .began_ms = uv_now(x->front->loop)};
     if (!c->conversation && x->session[0])
         c->conversation = x->session;
-    link_call(c, x);
+    list_push(&x->calls, &c->of_exchange);
+    list_push(&all, &c->of_all);
     tool->begin(c);
 }
 
@@ -166,32 +149,30 @@ void mcp_call_tell_progress(struct mcp_call *c)
     exchange_tell(c->x, &out);
 }
 
+static void call_end(struct mcp_call *c)
+{
+    struct exchange *x = c->x;
+
+    mcp_call_abandon(c);
+    exchange_forgo(x);
+}
+
 void calls_cancel(struct exchange *x, const json_t *id)
 {
-    for (struct mcp_call *c = all, *next; c; c = next) {
-        next = c->all_next;
-        if (strcmp(c->x->session, x->session) != 0 || !json_equal(c->id, id))
-            continue;
-        struct exchange *of = c->x;
-        mcp_call_abandon(c);
-        exchange_forgo(of);
-        return;
-    }
+    struct mcp_call *c = LIST_FIND(struct mcp_call, k, &all, of_all,
+                                   strcmp(k->x->session, x->session) == 0 && json_equal(k->id, id));
+
+    if (c)
+        call_end(c);
 }
 
 void calls_end(const char *session)
 {
-    for (struct mcp_call *c = all; c;) {
-        struct exchange *of = c->x;
+    struct mcp_call *c;
 
-        if (strcmp(of->session, session) != 0) {
-            c = c->all_next;
-            continue;
-        }
-        mcp_call_abandon(c);
-        exchange_forgo(of);
-        c = all; /* starts again: any call may be gone by now */
-    }
+    /* From the beginning each time: the end of one may be the end of others. */
+    while ((c = LIST_FIND(struct mcp_call, k, &all, of_all, strcmp(k->x->session, session) == 0)))
+        call_end(c);
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */

@@ -47,8 +47,7 @@ struct mcp_call {
     size_t line_len;
 
     uint64_t began_ms;
-    struct mcp_call *next, **link;         /* list of the exchange */
-    struct mcp_call *all_next, **all_link; /* list of all calls */
+    struct list of_exchange, of_all;
 };
 
 /* Answers m, a request for tools/call, now or later. */
@@ -59,10 +58,6 @@ void mcp_call_done(struct mcp_call *c, struct result *r);
 void mcp_call_fail(struct mcp_call *c, const char *fmt, ...) PRINTF(2, 3);
 /* Ends the call without an answer: nobody wants it. */
 void mcp_call_abandon(struct mcp_call *c);
-static inline struct mcp_call *mcp_call_next(struct mcp_call *c)
-{
-    return c->next;
-}
 void mcp_call_tell_progress(struct mcp_call *c);
 
 /* notifications/cancelled: cancels a call with this id in the same session. */

@@ -22,9 +22,11 @@ static void on_close(struct http_req *req)
 {
     struct exchange *x = req->owner;
 
+    struct mcp_call *c;
+
     alarm_drop(&x->timer);
-    while (x->calls)
-        mcp_call_abandon(x->calls);
+    while ((c = LIST_FIRST(struct mcp_call, &x->calls, of_exchange)))
+        mcp_call_abandon(c);
     strbuf_done(&x->out);
     json_decref(x->body);
     free(x);
@@ -108,10 +110,8 @@ static void on_tick(uv_timer_t *t)
     struct exchange *x = t->data;
     uint64_t now = uv_now(t->loop);
 
-    for (struct mcp_call *c = x->calls, *next; c; c = next) {
-        next = mcp_call_next(c);
+    LIST_EACH(struct mcp_call, c, &x->calls, of_exchange)
         mcp_call_tell_progress(c);
-    }
     if (!x->may_stream || x->choked)
         return;
     if (!x->streaming && now - x->began_ms >= PATIENCE_MS)

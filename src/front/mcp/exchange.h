@@ -9,6 +9,7 @@
 #include "front/mcp/message.h"
 #include "front/mcp/session.h"
 #include "front/mcp/version.h"
+#include "lib/base/list.h"
 #include "front/store/store.h"
 
 struct mcp_call;
@@ -28,7 +29,7 @@ struct exchange {
     unsigned open;    /* requests without an answer, plus one while the body is read */
     unsigned errors;  /* answers that are errors */
     int error_status; /* HTTP status for an answer that is nothing but an error */
-    struct mcp_call *calls;
+    struct list calls;
     struct strbuf out;
     size_t written; /* bytes of `out` that were written, in a stream */
     bool streaming, choked;

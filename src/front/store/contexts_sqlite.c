@@ -37,16 +37,14 @@ static void deliver(struct answer *a)
 /* Calls that the callbacks make are answered in the loop's next turn. */
 static void deliver_all(struct ctx_sqlite *s)
 {
-    struct answer *a = s->first, *next;
+    struct list answers = {0};
+    struct answer *a;
 
-    s->first = NULL;
-    s->last = &s->first;
+    list_move(&s->answers, &answers);
     uv_check_stop(&s->check);
     uv_idle_stop(&s->idle);
-    for (; a; a = next) {
-        next = a->next;
+    while ((a = LIST_POP(struct answer, &answers, link)))
         deliver(a);
-    }
 }
 
 static void on_check(uv_check_t *check)
@@ -76,12 +74,11 @@ void ctx_answer_send(struct answer *a, int r)
     a->reply.r = r;
     if (r < 0)
         a->reply.n = 0;
-    if (!s->first) {
+    if (list_empty(&s->answers)) {
         uv_check_start(&s->check, on_check);
         uv_idle_start(&s->idle, on_idle);
     }
-    *s->last = a;
-    s->last = &a->next;
+    list_append(&s->answers, &a->link);
 }
 
 int ctx_change_begin(struct answer *a, bool durable)
@@ -176,14 +173,8 @@ static void take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
 struct ctx_row *ctx_add_row(struct answer *a)
 {
     if (a->reply.n == a->cap) {
-        size_t cap = a->cap ? a->cap * 4 : 1;
-        struct ctx_row *rows = xcalloc(cap, sizeof(*rows));
-
-        if (a->rows)
-            memcpy(rows, a->rows, a->reply.n * sizeof(*rows));
-        free(a->rows);
-        a->rows = rows;
-        a->cap = cap;
+        a->cap = a->cap ? a->cap * 4 : 1; /* most answers have one */
+        a->rows = xrealloc(a->rows, a->cap, sizeof(a->rows[0]));
     }
     return &a->rows[a->reply.n++];
 }
@@ -370,7 +361,7 @@ static void ctx_sqlite_close(struct ctx_store *base)
 {
     struct ctx_sqlite *s = sqlite_of(base);
 
-    while (s->first)
+    while (!list_empty(&s->answers))
         deliver_all(s);
     if (s->own)
         store_close(s->db);
@@ -413,7 +404,6 @@ int ctx_store_sqlite(uv_loop_t *loop, struct store *db, struct ctx_store **ret, 
     s->base.loop = loop;
     s->db = db ? db : own;
     s->own = own != NULL;
-    s->last = &s->first;
     s->handles = 2;
     uv_check_init(loop, &s->check);
     uv_idle_init(loop, &s->idle);

@@ -15,9 +15,10 @@
 
 #include "front/store/contexts_common.h"
 #include "front/store/db.h"
+#include "lib/base/list.h"
 
 struct answer {
-    struct answer *next;
+    struct list link;
     struct ctx_sqlite *store;
     struct store *db; /* of the store */
     ctx_done done;
@@ -32,7 +33,7 @@ struct ctx_sqlite {
     struct ctx_store base;
     struct store *db;
     bool own; /* this store opened the database, in memory */
-    struct answer *first, **last;
+    struct list answers;
     uv_check_t check;
     uv_idle_t idle; /* keeps the loop from sleeping while answers are queued */
     unsigned handles;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/fd.h"
+#include "lib/base/list.h"
 #include "front/store/dbworker_wire.h"
 #include "front/store/contexts_common.h"
 #include "lib/uv/handle.h"
@@ -17,7 +18,7 @@ struct outgoing {
     uint64_t seq;
     struct strbuf message;
     size_t offset;
-    struct outgoing *next;
+    struct list link;
 };
 
 /* A call that waits for its answer. The slot's number is the lower part of seq, so that an answer
@@ -34,7 +35,7 @@ struct refusal {
     dbworker_done done;
     void *arg;
     const char *why;
-    struct refusal *next;
+    struct list link;
 };
 
 struct dbworker {
@@ -48,8 +49,7 @@ struct dbworker {
     bool refusing, dismissed;
     char *conninfo; /* NULL: the front does not know it yet */
     struct wire_in in;
-    struct outgoing *out, **out_last;
-    struct refusal *refused, **refused_last;
+    struct list out, refused;
     uint64_t calls;
     struct slot slots[DBWORKER_CALLS_MAX];
     uint32_t free_slots[DBWORKER_CALLS_MAX], n_free;
@@ -70,11 +70,12 @@ static void on_ready(uv_poll_t *poll, int status, int events);
 static void watch(struct dbworker *c)
 {
     if (c->watch)
-        watch_for(c->watch, UV_READABLE | (c->out ? UV_WRITABLE : 0), on_ready);
+        watch_for(c->watch, UV_READABLE | (list_empty(&c->out) ? 0 : UV_WRITABLE), on_ready);
 }
 
 static void outgoing_free(struct outgoing *o)
 {
+    list_remove(&o->link);
     explicit_bzero(o->message.buf, o->message.len);
     strbuf_done(&o->message);
     free(o);
@@ -82,8 +83,9 @@ static void outgoing_free(struct outgoing *o)
 
 static void send_queued(struct dbworker *c)
 {
-    while (c->watch && c->out) {
-        struct outgoing *o = c->out;
+    struct outgoing *o;
+
+    while (c->watch && (o = LIST_FIRST(struct outgoing, &c->out, link))) {
         int r = wire_send_next(c->sock, o->kind, o->seq, &o->message, &o->offset);
 
         /* Any error but -EAGAIN means that the database worker is gone; reading will find out. */
@@ -91,12 +93,8 @@ static void send_queued(struct dbworker *c)
             c->slots[o->seq % DBWORKER_CALLS_MAX].sent = true;
         if (r == -EAGAIN)
             break;
-        if (r == 0)
-            continue;
-        c->out = o->next;
-        if (!c->out)
-            c->out_last = &c->out;
-        outgoing_free(o);
+        if (r != 0)
+            outgoing_free(o);
     }
     watch(c);
 }
@@ -111,8 +109,7 @@ static struct outgoing *outgoing_new(enum wire_kind kind, uint64_t seq)
 
 static void enqueue(struct dbworker *c, struct outgoing *o)
 {
-    *c->out_last = o;
-    c->out_last = &o->next;
+    list_append(&c->out, &o->link);
     send_queued(c);
 }
 
@@ -122,24 +119,20 @@ static void refuse(struct dbworker *c, dbworker_done done, void *arg, const char
 {
     struct refusal *f = NEW(struct refusal, .done = done, .arg = arg, .why = why);
 
-    *c->refused_last = f;
-    c->refused_last = &f->next;
+    list_append(&c->refused, &f->link);
     uv_async_send(&c->wake);
 }
 
 static void on_wake(uv_async_t *wake)
 {
     struct dbworker *c = wake->data;
-    struct refusal *f = c->refused;
+    struct list refused = {0};
+    struct refusal *f;
 
-    c->refused = NULL;
-    c->refused_last = &c->refused;
-    while (f) {
-        struct refusal *next = f->next;
-
+    list_move(&c->refused, &refused);
+    while ((f = LIST_POP(struct refusal, &refused, link))) {
         answer_refusal(f->done, f->arg, f->why);
         free(f);
-        f = next;
     }
 }
 
@@ -203,20 +196,12 @@ static void fail_calls(struct dbworker *c, bool sent_only, const char *why)
  * part. */
 static void drop_unwanted(struct dbworker *c)
 {
-    struct outgoing **at = &c->out;
-
-    while (*at) {
-        struct outgoing *o = *at;
+    LIST_EACH(struct outgoing, o, &c->out, link) {
         const struct slot *s = &c->slots[o->seq % DBWORKER_CALLS_MAX];
 
-        if (o->seq && s->seq == o->seq && !s->sent) {
-            at = &o->next;
-            continue;
-        }
-        *at = o->next;
-        outgoing_free(o);
+        if (!o->seq || s->seq != o->seq || s->sent)
+            outgoing_free(o);
     }
-    c->out_last = at;
 }
 
 static void hang_up(struct dbworker *c)
@@ -346,8 +331,6 @@ struct dbworker *dbworker_new(uv_loop_t *loop, void (*log)(bool bad, const char 
 
     c->log = log;
     c->loop = loop;
-    c->out_last = &c->out;
-    c->refused_last = &c->refused;
     while (c->n_free < DBWORKER_CALLS_MAX) {
         c->free_slots[c->n_free] = DBWORKER_CALLS_MAX - 1 - c->n_free;
         c->n_free++;
@@ -367,10 +350,7 @@ static void tell_address(struct dbworker *c)
     struct outgoing *o = outgoing_new(WIRE_CONNECT, 0);
 
     wire_add_text(&o->message, c->conninfo);
-    o->next = c->out;
-    if (!c->out)
-        c->out_last = &o->next;
-    c->out = o;
+    list_push(&c->out, &o->link);
     send_queued(c);
 }
 

@@ -10,6 +10,7 @@
 
 #include "front/store/dbworker.h"
 #include "front/store/dbworker_wire.h"
+#include "lib/base/list.h"
 
 #define CONN_STATEMENTS_MAX 64 /* prepared statements; further ones are sent unprepared */
 
@@ -21,7 +22,7 @@ struct request {
     int n;
     uint64_t came_ns;
     unsigned tries;
-    struct request *next;
+    struct list link;
 };
 /* Takes over a whole message. NULL: the message is no request. */
 struct request *request_read(struct wire_in *in);

@@ -25,9 +25,9 @@ struct process {
     struct dial *dial; /* NULL: no front has said where the database is */
     char *conninfo;
     struct conn conns[DBWORKER_CONNECTIONS];
-    struct request *first, **last; /* the requests that wait for a connection */
-    bool pooled;                   /* behind a pooler: prepared statements do not stay */
-    char sqlstate[6];              /* of the last failure that was logged */
+    struct list waiting; /* the requests that wait for a connection */
+    bool pooled;         /* behind a pooler: prepared statements do not stay */
+    char sqlstate[6];    /* of the last failure that was logged */
     uint64_t noted_ns;
 };
 
@@ -146,14 +146,6 @@ static void note_failure(struct process *p, const char *state, const PGresult *f
     note(p, true, line);
 }
 
-static void wait_first(struct process *p, struct request *q)
-{
-    q->next = p->first;
-    if (!p->first)
-        p->last = &q->next;
-    p->first = q;
-}
-
 static void failed(struct process *p, struct conn *c)
 {
     const char *state = PQresultErrorField(c->failure, PG_DIAG_SQLSTATE);
@@ -164,7 +156,7 @@ static void failed(struct process *p, struct conn *c)
         p->pooled = true;
     if ((o->then == AGAIN || o->then == UNPREPARED) && ++q->tries < TRIES_MAX) {
         conn_end(c);
-        wait_first(p, q);
+        list_push(&p->waiting, &q->link);
     } else {
         note_failure(p, state ? state : "", c->failure);
         answer(p, q, o->why, NULL);
@@ -192,17 +184,12 @@ static void go_on(struct process *p, struct conn *c)
 
 static struct request *take_first(struct process *p)
 {
-    struct request *q = p->first;
-
-    p->first = q->next;
-    if (!p->first)
-        p->last = &p->first;
-    return q;
+    return LIST_POP(struct request, &p->waiting, link);
 }
 
 static void start_waiting(struct process *p)
 {
-    for (size_t i = 0; i < DBWORKER_CONNECTIONS && p->first; i++) {
+    for (size_t i = 0; i < DBWORKER_CONNECTIONS && !list_empty(&p->waiting); i++) {
         struct conn *c = &p->conns[i];
 
         if (!c->pg || c->q)
@@ -223,15 +210,17 @@ static bool connected(const struct process *p)
 static void refuse_waiting(struct process *p)
 {
     char trouble[DIAL_TROUBLE_MAX];
+    struct request *q;
 
-    if (!p->first)
+    if (list_empty(&p->waiting))
         return;
     if (!connected(p)) {
         dial_trouble(p->dial, trouble);
-        while (*trouble && p->first)
-            answer(p, take_first(p), trouble, NULL);
+        while (*trouble && (q = take_first(p)))
+            answer(p, q, trouble, NULL);
     }
-    while (p->first && clock_ns() - p->first->came_ns > WAIT_MS * NS_PER_MS)
+    while ((q = LIST_FIRST(struct request, &p->waiting, link)) &&
+           clock_ns() - q->came_ns > WAIT_MS * NS_PER_MS)
         answer(p, take_first(p), "the database is too slow", NULL);
 }
 
@@ -246,13 +235,15 @@ static void drop_late(struct process *p)
  * that work on them, since another front must not get those answers. */
 static void forget_front(struct process *p)
 {
+    struct request *q;
+
     if (p->control < 0)
         _exit(0);
     wire_in_done(&p->in);
     close_p(&p->sock);
     p->sock = -1;
-    while (p->first)
-        request_free(take_first(p));
+    while ((q = take_first(p)))
+        request_free(q);
     for (size_t i = 0; i < DBWORKER_CONNECTIONS; i++)
         if (p->conns[i].q) {
             request_free(p->conns[i].q);
@@ -296,9 +287,7 @@ static void take_message(struct process *p)
     if (p->in.head.kind != WIRE_CALL || !(q = request_read(&p->in)))
         give_up(p, "store: the front sent the clerk a malformed request");
     q->came_ns = clock_ns();
-    q->next = NULL;
-    *p->last = q;
-    p->last = &q->next;
+    list_append(&p->waiting, &q->link);
 }
 
 static void take_messages(struct process *p)
@@ -337,7 +326,8 @@ static void take_news(struct process *p)
 /* When the next deadline is, for poll(2). */
 static int due_ms(const struct process *p)
 {
-    uint64_t due = p->first ? p->first->came_ns + WAIT_MS * NS_PER_MS : UINT64_MAX;
+    const struct request *first = LIST_FIRST(struct request, &p->waiting, link);
+    uint64_t due = first ? first->came_ns + WAIT_MS * NS_PER_MS : UINT64_MAX;
 
     for (size_t i = 0; i < DBWORKER_CONNECTIONS; i++)
         if (p->conns[i].q && p->conns[i].deadline_ns < due)
@@ -389,7 +379,6 @@ _Noreturn void dbworker_process(int control, int front, int (*confine)(struct sg
     struct process p = {.control = control, .sock = front};
     struct sg_error e;
 
-    p.last = &p.first;
     fd_set_nonblock(front, true);
     if (confine && confine(&e) < 0)
         give_up(&p, e.message);

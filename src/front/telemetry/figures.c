@@ -1,7 +1,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "lib/text/json.h"
 #include "front/telemetry/figures_impl.h"
 
@@ -16,16 +15,16 @@ static const struct figure_info infos[FIGURE_MAX_] = {FIGURES(FIGURE_INFO)};
 static const uint64_t bounds_ns[] = {FIGURE_BOUNDS(FIGURE_BOUND_NS)};
 _Static_assert(ARRAY_SIZE(bounds_ns) == FIGURE_BUCKETS, "a bound for each bucket");
 
-static struct figure_state states[FIGURE_MAX_];
+static struct map series[FIGURE_MAX_];
 
 const struct figure_info *figure_info(enum figure f)
 {
     return &infos[f];
 }
 
-const struct figure_state *figure_state(enum figure f)
+const struct map *figure_series(enum figure f)
 {
-    return &states[f];
+    return &series[f];
 }
 
 /* ---- values of labels ------------------------------------------------------------------------ */
@@ -66,32 +65,20 @@ static void clean(const char *value, char ret[FIGURE_LABEL_MAX + 1])
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
-static struct series *find(struct figure_state *s, const char *label, uint64_t hash)
+static struct series *find(enum figure f, const char *label)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (s->series[i].hash == hash && strcmp(s->series[i].label, label) == 0)
-            return &s->series[i];
-    return NULL;
+    return MAP_FIND(struct series, s, &series[f], hash_text(0, label), by_label,
+                    strcmp(s->label, label) == 0);
 }
 
-static struct series *add(enum figure f, const char *label, uint64_t hash)
+static struct series *add(enum figure f, const char *label)
 {
-    struct figure_state *s = &states[f];
+    struct series *new = xcalloc(1, sizeof(*new));
 
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 4;
-        struct series *more = xcalloc(cap, sizeof(*more));
-
-        if (s->n > 0)
-            memcpy(more, s->series, s->n * sizeof(*more));
-        free(s->series);
-        s->series = more;
-        s->cap = cap;
-    }
-    struct series *new = &s->series[s->n++];
-    *new = (struct series){.hash = hash, .label = xstrdup(label)};
+    new->label = xstrdup(label);
     if (infos[f].type == FIGURE_HISTOGRAM)
         new->histogram = xcalloc(1, sizeof(*new->histogram));
+    map_add(&series[f], &new->by_label, hash_text(0, label));
     return new;
 }
 
@@ -107,16 +94,14 @@ static struct series *series_of(enum figure f, const char *label, bool make)
         clean(label, cleaned);
         label = cleaned;
     }
-    uint64_t hash = hash_text(0, label);
-    struct series *s = find(&states[f], label, hash);
+    struct series *s = find(f, label);
     if (s || !make)
         return s;
-    if (states[f].n >= FIGURE_VALUES_MAX) {
+    if (series[f].n >= FIGURE_VALUES_MAX) {
         label = strchr(infos[f].label, ':') ? OTHER_TWO : OTHER;
-        hash = hash_text(0, label);
-        s = find(&states[f], label, hash);
+        s = find(f, label);
     }
-    return s ? s : add(f, label, hash);
+    return s ? s : add(f, label);
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */

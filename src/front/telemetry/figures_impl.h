@@ -2,6 +2,7 @@
 #pragma once
 
 #include "front/telemetry/figures.h"
+#include "lib/base/map.h"
 
 /* The upper bounds of the buckets: in nanoseconds, and as the text has them. */
 #define FIGURE_BOUNDS(X) \
@@ -33,16 +34,11 @@ struct histogram {
 
 /* One figure with one value of its label. */
 struct series {
-    uint64_t hash; /* of the label */
-    bool known;    /* false: left out of the text */
+    struct map_node by_label;
+    bool known; /* false: left out of the text */
     double value;
     struct histogram *histogram; /* NULL: the figure is no histogram */
     char *label;                 /* valid UTF-8, cut */
-};
-
-struct figure_state {
-    size_t n, cap;
-    struct series *series; /* in the order of their first use */
 };
 
 struct figure_info {
@@ -51,4 +47,4 @@ struct figure_info {
 };
 
 const struct figure_info *figure_info(enum figure f);
-const struct figure_state *figure_state(enum figure f);
+const struct map *figure_series(enum figure f); /* in the order of their first use */

@@ -80,22 +80,19 @@ static void print_histogram(struct strbuf *out, const char *name, const char *la
                 (unsigned long long)h->n);
 }
 
-static bool any_known(const struct figure_state *s)
+static bool any_known(const struct map *series)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (s->series[i].known)
-            return true;
-    return false;
+    return LIST_FIND(struct series, s, &series->all, by_label.all, s->known) != NULL;
 }
 
 static void print_figure(struct strbuf *out, enum figure f, struct strbuf *labels)
 {
     static const struct histogram nothing;
     const struct figure_info *info = figure_info(f);
-    const struct figure_state *s = figure_state(f);
-    bool histogram = info->type == FIGURE_HISTOGRAM, untold = !info->label && s->n == 0;
+    const struct map *series = figure_series(f);
+    bool histogram = info->type == FIGURE_HISTOGRAM, untold = !info->label && series->n == 0;
 
-    if (!untold && !any_known(s))
+    if (!untold && !any_known(series))
         return;
     strbuf_addf(out, "# HELP " FIGURES_PREFIX "%s %s\n", info->name, info->help);
     strbuf_addf(out, "# TYPE " FIGURES_PREFIX "%s %s\n", info->name, types[info->type]);
@@ -103,9 +100,7 @@ static void print_figure(struct strbuf *out, enum figure f, struct strbuf *label
         print_histogram(out, info->name, "", &nothing);
     else if (untold)
         print_plain(out, info->name, "", 0);
-    for (size_t i = 0; i < s->n; i++) {
-        const struct series *one = &s->series[i];
-
+    MAP_EACH(struct series, one, series, by_label) {
         if (!one->known)
             continue;
         make_labels(labels, info->label, one->label);

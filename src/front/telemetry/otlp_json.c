@@ -65,10 +65,10 @@ static void put_values(struct json *j, const struct span_value *v, size_t n,
 
 static void put_events(struct json *j, const struct span *s)
 {
-    if (!s->events)
+    if (list_empty(&s->events))
         return;
     jw_array_begin(jw_key(j, "events"));
-    for (const struct span_happening *h = s->events; h; h = h->next) {
+    LIST_EACH(struct span_happening, h, &s->events, link) {
         jw_object_begin(j);
         put_big(j, "timeUnixNano", (int64_t)h->ns + s->wall_ns);
         jw_string(jw_key(j, "name"), h->name);

@@ -176,7 +176,7 @@ static void add_span(struct strbuf *out, const struct span *s, const char *obser
         put_text(out, FIELD_ATTRIBUTES, OTLP_OBSERVATION, observation);
     if (s->lost_values > 0)
         put_number(out, FIELD_LOST_ATTRIBUTES, s->lost_values);
-    for (const struct span_happening *h = s->events; h; h = h->next)
+    LIST_EACH(struct span_happening, h, &s->events, link)
         put_event(out, s, h);
     if (s->lost_events > 0)
         put_number(out, FIELD_LOST_EVENTS, s->lost_events);

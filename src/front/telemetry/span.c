@@ -181,8 +181,7 @@ void span_event(struct span *s, const char *name, const struct span_detail *deta
         }
         h->values[h->n++] = v;
     }
-    *s->last_event = h;
-    s->last_event = &h->next;
+    list_append(&s->events, &h->link);
     s->n_events++;
 }
 
@@ -223,7 +222,6 @@ struct span *span_begin(enum span_name name, const struct trace_ref *parent)
 
     struct span *s = xcalloc(1, sizeof(*s));
     s->name = name;
-    s->last_event = &s->events;
     s->ref = (struct trace_ref){.flags = SAMPLED, .set = true, .ours = true};
     if (parent && parent->set) {
         s->parent = *parent;
@@ -247,10 +245,7 @@ static void span_free(struct span *s)
     for (size_t i = 0; i < s->n_values; i++)
         if (s->values[i].type == SPAN_TEXT)
             free(s->values[i].text);
-    while (s->events) {
-        struct span_happening *h = s->events;
-
-        s->events = h->next;
+    LIST_EACH(struct span_happening, h, &s->events, link) {
         for (size_t i = 0; i < h->n; i++)
             if (h->values[i].type == SPAN_TEXT)
                 free(h->values[i].text);

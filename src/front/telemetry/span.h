@@ -6,6 +6,7 @@
 #pragma once
 
 #include "front/telemetry/trace.h"
+#include "lib/base/list.h"
 
 #define SPAN_DETAILS_MAX 4
 #define SPAN_DETAIL_MAX  1024          /* of a text of an event, and of a status */
@@ -23,7 +24,7 @@ struct span_value {
 };
 
 struct span_happening {
-    struct span_happening *next;
+    struct list link;
     uint64_t ns;
     const char *name;
     size_t n;
@@ -45,7 +46,7 @@ struct span {
     uint32_t n_values, n_events, n_steps;
     uint32_t lost_values, lost_events;
     size_t texts; /* bytes of all texts */
-    struct span_happening *events, **last_event;
+    struct list events;
     struct span_lap steps[SPAN_STEPS_MAX];
     char *message; /* why the span failed; NULL if that is not known */
 };

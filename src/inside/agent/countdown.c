@@ -39,10 +39,10 @@ void countdown_start(struct countdown *c, uint64_t ms)
 
 void countdown_stop(struct countdown *c)
 {
-    loop_timer_cancel(&c->timer);
+    loop_timer_cancel(c->loop, &c->timer);
 }
 
 bool countdown_runs(const struct countdown *c)
 {
-    return list_linked(&c->timer.link);
+    return c->timer.place > 0;
 }

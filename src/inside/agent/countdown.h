@@ -2,7 +2,7 @@
  * step of it, not all. */
 #pragma once
 
-#include "inside/agent/loop.h"
+#include "lib/loop/loop.h"
 
 #define COUNTDOWN_STEP_MS 1000
 

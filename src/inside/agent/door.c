@@ -82,7 +82,6 @@ static int start_session(struct door *d)
     s->trash.fn = free_session;
     d->sessions++;
     reaper_add(&a->reaper, &s->child);
-    /* if this fails, the door is watched again when the session ends */
     loop_watch(&a->loop, &s->ready, s->ready_fd, EPOLLIN);
     return 0;
 }
@@ -122,7 +121,7 @@ void door_open(struct door *d)
 
 void door_done(struct door *d)
 {
-    loop_timer_cancel(&d->retry);
+    loop_timer_cancel(&d->agent->loop, &d->retry);
     loop_unwatch(&d->agent->loop, &d->listen);
     close_p(&d->fd);
 }

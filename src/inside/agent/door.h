@@ -4,7 +4,7 @@
  * serves it. So nothing that is sent there ever reaches pid 1, not even a harmful descriptor. */
 #pragma once
 
-#include "inside/agent/loop.h"
+#include "lib/loop/loop.h"
 
 #define DOOR_SESSIONS_MAX 64
 

@@ -26,23 +26,20 @@ static void send_out(struct kernel *k, uint8_t sub, const void *data, size_t len
 
 /* ---- watching -------------------------------------------------------------------------------- */
 
-static int watch_control(struct kernel *k)
+static void watch_control(struct kernel *k)
 {
     uint32_t events = EPOLLIN | (!list_empty(&k->pieces) || k->has_code ? (uint32_t)EPOLLOUT : 0);
 
-    if (k->control < 0 || k->paused)
-        return 0;
-    return loop_watch(&k->agent->loop, &k->control_src, k->control, events);
+    if (k->control >= 0 && !k->paused)
+        loop_watch(&k->agent->loop, &k->control_src, k->control, events);
 }
 
-int kernel_io_watch(struct kernel *k)
+void kernel_io_watch(struct kernel *k)
 {
-    int r = watch_control(k);
-
-    for (int i = 0; r == 0 && i < 2; i++)
+    watch_control(k);
+    for (int i = 0; i < 2; i++)
         if (k->out[i].fd >= 0)
-            r = loop_watch(&k->agent->loop, &k->out[i].src, k->out[i].fd, EPOLLIN);
-    return r;
+            loop_watch(&k->agent->loop, &k->out[i].src, k->out[i].fd, EPOLLIN);
 }
 
 /* Takes it out of the loop altogether: epoll would report a hang-up again and again. */
@@ -60,8 +57,7 @@ void kernel_resume(struct kernel *k)
         return;
     k->paused = false;
     loop_task_queue(&k->agent->loop, &k->task);
-    if (kernel_io_watch(k) < 0)
-        kernel_kill_process(k);
+    kernel_io_watch(k);
 }
 
 static void on_task(struct loop_task *task)
@@ -236,8 +232,7 @@ static void kernel_flush(struct kernel *k)
         if (n < 0)
             break;
     }
-    if (watch_control(k) < 0)
-        kernel_kill_process(k);
+    watch_control(k);
 }
 
 void kernel_queue(struct kernel *k, char what, const char *text)

@@ -183,8 +183,7 @@ static void make_command(const struct context *c, struct command *ret)
     ret->argv[3] = NULL;
 }
 
-static struct kernel *take_launched(struct context *c, pid_t pid, int report_fd, struct ends *f,
-                                    struct sg_error *e)
+static struct kernel *take_launched(struct context *c, pid_t pid, int report_fd, struct ends *f)
 {
     struct kernel *k = kernel_new(c->agent, pid);
 
@@ -193,12 +192,7 @@ static struct kernel *take_launched(struct context *c, pid_t pid, int report_fd,
     k->out[0].fd = steal_fd(&f->out);
     k->out[1].fd = steal_fd(&f->err);
     reaper_add(&c->agent->reaper, &k->child);
-    int r = kernel_io_watch(k);
-    if (r < 0) {
-        err_set(e, SG_ERR_LIMIT, r, "watch the kernel: %s", strerror(-r));
-        kernel_free(k);
-        return NULL;
-    }
+    kernel_io_watch(k);
     return k;
 }
 
@@ -229,7 +223,7 @@ struct kernel *kernel_launch(struct context *c, struct sg_error *e)
                        .stdio = {0, f.inside_out, f.inside_err},
                        .control = f.inside_control};
     r = launch_start(&l, c->agent->config, &pid, &report, e);
-    return r < 0 ? NULL : take_launched(c, pid, report, &f, e);
+    return r < 0 ? NULL : take_launched(c, pid, report, &f);
 }
 
 /* ---- twins ----------------------------------------------------------------------------------- */
@@ -246,14 +240,13 @@ struct kernel *kernel_from_twin(struct agent *a, pid_t pid, pid_t was, const int
     k->pidfd = fds[3];
     for (int i = 0; r == 0 && i < 3; i++)
         r = fd_set_nonblock(fds[i], true);
-    if (r == 0)
-        r = kernel_io_watch(k);
-    if (r == 0)
-        r = loop_watch(&a->loop, &k->pidfd_src, k->pidfd, EPOLLIN);
-    if (r == 0)
-        return k;
-    kernel_free(k);
-    return NULL;
+    if (r < 0) {
+        kernel_free(k);
+        return NULL;
+    }
+    kernel_io_watch(k);
+    loop_watch(&a->loop, &k->pidfd_src, k->pidfd, EPOLLIN);
+    return k;
 }
 
 void kernel_born(struct kernel *k, const char *language)

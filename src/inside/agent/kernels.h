@@ -199,7 +199,7 @@ uint32_t kernel_exit_code(const struct kernel *k);
 
 /* kernel_io.c: packets and output of a kernel. */
 void kernel_io_init(struct kernel *k);
-int kernel_io_watch(struct kernel *k);
+void kernel_io_watch(struct kernel *k);
 void kernel_io_close(struct kernel *k);
 void kernel_queue(struct kernel *k, char what, const char *text);
 /* Sends each variable of the list as a packet of kind `what`. */

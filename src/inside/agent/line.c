@@ -58,7 +58,9 @@ int line_open(struct line *l, int fd)
     int r = fd_set_nonblock(fd, true);
 
     l->fd = fd;
-    return r < 0 ? r : loop_watch(l->loop, &l->src, fd, EPOLLIN);
+    if (r == 0)
+        loop_watch(l->loop, &l->src, fd, EPOLLIN);
+    return r;
 }
 
 void line_done(struct line *l)

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "inside/agent/loop.h"
+#include "lib/loop/loop.h"
 #include "inside/stage/stage.h"
 
 struct line {

@@ -36,24 +36,18 @@ static void connection_failed(struct connection *c, int r)
     op_fail(&c->op, &e);
 }
 
-/* Watches for the events that can be used now. False: the operation has ended. */
-static bool connection_watch(struct connection *c)
+/* Watches for the events that can be used now. */
+static void connection_watch(struct connection *c)
 {
     bool out = !c->connected || c->pending.len > 0;
     bool in = c->connected && chan_credit(c->op.stream) > 0;
     uint32_t events = (in ? (uint32_t)EPOLLIN : 0) | (out ? (uint32_t)EPOLLOUT : 0);
-    int r = 0;
 
-    if (events == c->events)
-        return true;
     if (events == 0) /* out of the loop altogether: epoll would report a hang-up again and again */
         loop_unwatch(&c->op.agent->loop, &c->src);
-    else
-        r = loop_watch(&c->op.agent->loop, &c->src, c->fd, events);
+    else if (events != c->events)
+        loop_watch(&c->op.agent->loop, &c->src, c->fd, events);
     c->events = events;
-    if (r < 0)
-        connection_failed(c, r);
-    return r == 0;
 }
 
 static void drop_pending(struct connection *c)

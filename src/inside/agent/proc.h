@@ -142,7 +142,7 @@ void proc_tell_end(struct proc *p, struct proc_stream *s);
 
 /* proc_output.c */
 void proc_output_init(struct proc *p);
-int proc_output_watch(struct proc *p); /* call it when the descriptors are set */
+void proc_output_watch(struct proc *p); /* call it when the descriptors are set */
 void proc_output_close(struct proc *p);
 void proc_output_resume(struct proc *p); /* call it when a subscriber can take more, or has left */
 void proc_output_exited(struct proc *p); /* call it at exit: notes the bytes that are owed */

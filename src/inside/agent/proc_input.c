@@ -108,8 +108,8 @@ static void input_pump(struct proc *p)
         return;
     if (list_empty(&in->pieces))
         loop_unwatch(&p->agent->loop, &in->src);
-    else if (loop_watch(&p->agent->loop, &in->src, in->fd, EPOLLOUT) < 0)
-        proc_input_close(p);
+    else
+        loop_watch(&p->agent->loop, &in->src, in->fd, EPOLLOUT);
 }
 
 static void on_input(struct loop_source *src, uint32_t events)
@@ -164,8 +164,7 @@ void proc_feed_data(struct proc_feed *f, const void *data, size_t len)
     *piece = (struct proc_piece){.from = f, .len = len - n};
     memcpy(piece->data, (const char *)data + n, len - n);
     list_append(&p->in.pieces, &piece->link);
-    if (loop_watch(&p->agent->loop, &p->in.src, p->in.fd, EPOLLOUT) < 0)
-        proc_input_close(p);
+    loop_watch(&p->agent->loop, &p->in.src, p->in.fd, EPOLLOUT);
 }
 
 void proc_feed_eof(struct proc_feed *f)

@@ -83,14 +83,11 @@ void proc_output_init(struct proc *p)
                                          .sub = i == 0 ? CHAN_STDOUT : CHAN_STDERR};
 }
 
-int proc_output_watch(struct proc *p)
+void proc_output_watch(struct proc *p)
 {
-    int r = 0;
-
-    for (int i = 0; r == 0 && i < 2; i++)
+    for (int i = 0; i < 2; i++)
         if (p->out[i].fd >= 0)
-            r = loop_watch(&p->agent->loop, &p->out[i].src, p->out[i].fd, EPOLLIN);
-    return r;
+            loop_watch(&p->agent->loop, &p->out[i].src, p->out[i].fd, EPOLLIN);
 }
 
 void proc_output_close(struct proc *p)
@@ -101,21 +98,14 @@ void proc_output_close(struct proc *p)
 
 void proc_output_resume(struct proc *p)
 {
-    bool lost = false;
-
     for (int i = 0; i < 2; i++) {
         struct proc_output *out = &p->out[i];
 
         if (!out->paused || out->fd < 0)
             continue;
         out->paused = false;
-        if (loop_watch(&p->agent->loop, &out->src, out->fd, EPOLLIN) < 0) {
-            output_close(out);
-            lost = true;
-        }
+        loop_watch(&p->agent->loop, &out->src, out->fd, EPOLLIN);
     }
-    if (lost && p->exited)
-        proc_check_end(p);
 }
 
 void proc_output_exited(struct proc *p)

@@ -9,7 +9,7 @@
 
 static void proc_over(struct proc *p)
 {
-    loop_timer_cancel(&p->grace);
+    loop_timer_cancel(&p->agent->loop, &p->grace);
     proc_output_close(p);
     p->over = true;
     procs_keep(p);
@@ -78,13 +78,8 @@ static bool take_report(struct proc *p)
         proc_tell_started(p, s);
 
     /* Only now: the host must hear that the program runs before it gets its output. */
-    r = proc_output_watch(p);
-    if (r < 0) {
-        proc_kill(p);
-        err_set(&e, SG_ERR_LIMIT, r, "watch the program's output: %s", strerror(-r));
-        proc_failed(p, &e);
-    }
-    return r == 0;
+    proc_output_watch(p);
+    return true;
 }
 
 static void on_report(struct loop_source *src, uint32_t events)
@@ -103,7 +98,7 @@ static void on_exit_status(struct child *child, int status, const struct rusage 
     p->status = status;
     p->usage = *usage;
     p->exit_ns = clock_ns();
-    loop_timer_cancel(&p->limit);
+    loop_timer_cancel(&p->agent->loop, &p->limit);
     proc_output_exited(p);
     proc_input_close(p);
     proc_check_end(p);
@@ -172,7 +167,6 @@ void proc_new(struct agent *a, struct chan_stream *s, const struct proc_start *q
     stream->feed.closes = true;
 
     reaper_add(&a->reaper, &p->child);
-    /* If this fails, the report is read when the process ends. */
     loop_watch(&a->loop, &p->report, q->report_fd, EPOLLIN);
     if (q->timeout_ms > 0)
         loop_timer_set(&a->loop, &p->limit, limit_deadline(q->timeout_ms));

@@ -45,7 +45,7 @@ static void arm(struct procs *t)
     if (t->kept.n > 0)
         loop_timer_set(t->loop, &t->expiry, first(&t->kept)->over_ns + KEPT_NS);
     else
-        loop_timer_cancel(&t->expiry);
+        loop_timer_cancel(t->loop, &t->expiry);
 }
 
 static void on_expiry(struct loop_timer *timer)
@@ -76,7 +76,7 @@ void procs_done(struct procs *t)
     }
     while (t->kept.n > 0)
         procs_forget(first(&t->kept));
-    loop_timer_cancel(&t->expiry);
+    loop_timer_cancel(t->loop, &t->expiry);
 }
 
 int procs_admit(struct agent *a, const char *note, struct sg_error *e)
@@ -120,8 +120,8 @@ void procs_forget(struct proc *p)
     bool kept = p->over_ns > 0;
 
     note_drop(p);
-    loop_timer_cancel(&p->grace);
-    loop_timer_cancel(&p->limit);
+    loop_timer_cancel(&p->agent->loop, &p->grace);
+    loop_timer_cancel(&p->agent->loop, &p->limit);
     loop_unwatch(&p->agent->loop, &p->report);
     close_p(&p->report_fd);
     p->report_fd = -1;

@@ -91,10 +91,8 @@ int reaper_init(struct reaper *r, struct loop *loop)
     int fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
         return -errno;
-    int res = loop_watch(loop, &r->src, fd, EPOLLIN);
-    if (res < 0)
-        close(fd);
-    return res;
+    loop_watch(loop, &r->src, fd, EPOLLIN);
+    return 0;
 }
 
 void reaper_done(struct reaper *r)

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "inside/agent/loop.h"
+#include "lib/loop/loop.h"
 
 struct child {
     pid_t pid;

@@ -257,15 +257,14 @@ static void channel_end(struct agent *a)
     a->chan = NULL;
 }
 
-static int channel_watch(struct agent *a)
+static void channel_watch(struct agent *a)
 {
     uint32_t events = (chan_wants_read(a->chan) ? (uint32_t)EPOLLIN : 0) |
                       (chan_wants_write(a->chan) ? (uint32_t)EPOLLOUT : 0);
-    int r =
-        events == a->chan_events ? 0 : loop_watch(&a->loop, &a->chan_src, chan_fd(a->chan), events);
 
+    if (events != a->chan_events)
+        loop_watch(&a->loop, &a->chan_src, chan_fd(a->chan), events);
     a->chan_events = events;
-    return r;
 }
 
 static int channel_serve(struct agent *a)
@@ -274,7 +273,7 @@ static int channel_serve(struct agent *a)
 
     a->chan_ready = false;
     if (r == 0)
-        r = channel_watch(a);
+        channel_watch(a);
     if (r < 0 && a->config->line) {
         channel_end(a);
         r = 0;
@@ -289,7 +288,7 @@ static int agent_init(struct agent *a, int fd)
     umask(0); /* requests say which mode they want */
     a->chan_src = (struct loop_source){.fd = -1, .fn = on_channel_ready};
     if (r == 0)
-        r = loop_init(&a->loop);
+        r = loop_init(&a->loop, LOOP_BATCH_MAX);
     if (r == 0)
         r = reaper_init(&a->reaper, &a->loop);
     procs_init(&a->procs, &a->loop);

@@ -236,11 +236,7 @@ static void watch_turn(struct loop_task *task)
     if (r <= 0)
         stop_walking(w);
     if (!w->walking && !w->ready) {
-        r = loop_watch(&w->op.agent->loop, &w->src, w->fd, EPOLLIN);
-        if (r < 0) {
-            watch_failed(w, r);
-            return;
-        }
+        loop_watch(&w->op.agent->loop, &w->src, w->fd, EPOLLIN);
         w->ready = true;
         chan_event(w->op.agent->chan, w->op.stream, EVENT_WATCHING, NULL, 0);
     }
@@ -371,8 +367,9 @@ static void watch_resume(struct op *op)
 {
     struct watcher *w = CONTAINER_OF(op, struct watcher, op);
 
-    if (w->paused && loop_watch(&op->agent->loop, &w->src, w->fd, EPOLLIN) == 0)
-        w->paused = false;
+    if (w->paused)
+        loop_watch(&op->agent->loop, &w->src, w->fd, EPOLLIN);
+    w->paused = false;
     if (w->walking || w->todo.len > 0)
         loop_task_queue(&op->agent->loop, &w->task);
 }

@@ -43,18 +43,6 @@ static void closedir_p(DIR **d)
         closedir(*d);
 }
 
-static int grow(uint32_t **all, size_t *cap)
-{
-    size_t want = *cap ? *cap * 2 : 64;
-    uint32_t *p = realloc(*all, want * sizeof(*p));
-
-    if (!p)
-        return -ENOMEM;
-    *all = p;
-    *cap = want;
-    return 0;
-}
-
 int audit_files(int dirfd, uint32_t **ret, size_t *ret_n, struct sg_error *e)
 {
     /* Opened again, because a duplicate would share its read position with others. */
@@ -68,8 +56,7 @@ int audit_files(int dirfd, uint32_t **ret, size_t *ret_n, struct sg_error *e)
         return err_errno(e, "read the directory of the record");
     steal_fd(&fd);
     while ((d = readdir(dir)) && n < FILES_MAX) {
-        if (n == cap && grow(&all, &cap) < 0)
-            return err_set(e, SG_ERR_LIMIT, -ENOMEM, "too many files in the record");
+        all = xgrow(all, n, &cap, sizeof(*all));
         if (read_name(d->d_name, &all[n]))
             n++;
     }
@@ -132,16 +119,7 @@ int audit_tenants(int dirfd, char (**ret)[ID_LEN + 1], size_t *ret_n, struct sg_
     while ((d = readdir(dir)) && n < FILES_MAX) {
         if (!id_valid(d->d_name))
             continue;
-        if (n == cap) {
-            cap = cap ? 2 * cap : 64;
-            void *more = realloc(all, cap * sizeof(*all));
-
-            if (!more) {
-                free(all);
-                return err_set(e, SG_ERR_LIMIT, -ENOMEM, "too many tenants in the record");
-            }
-            all = more;
-        }
+        all = xgrow(all, n, &cap, sizeof(*all));
         memcpy(all[n++], d->d_name, ID_LEN + 1);
     }
     if (n > 0)

@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "lib/audit/audit_impl.h"
+#include "lib/base/map.h"
 #include "lib/text/parse.h"
 
 #define CHUNK (256u * 1024)
 
 /* The last head of another chain that the top chain has noted. */
 struct note {
+    struct map_node by_tenant;
     char tenant[ID_LEN + 1];
     uint64_t at;  /* number of the record that notes it */
     uint64_t seq; /* number of the head */
@@ -26,8 +28,7 @@ struct verify {
     struct audit_signer *key;
     struct audit_report *report;
     const char *tenant; /* whose chain; "": the top chain */
-    struct note *notes;
-    size_t n_notes, cap_notes;
+    struct map notes;
     struct note *note; /* the note about this chain, or NULL */
     bool note_found;
     uint64_t first_seq, last_seq; /* of this chain; 0: nothing was read yet */
@@ -148,26 +149,16 @@ static bool parse_head(const char *head, size_t len, uint64_t *ret_seq, const ch
 
 static struct note *note_of(struct verify *v, const char *tenant)
 {
-    for (size_t i = 0; i < v->n_notes; i++)
-        if (strcmp(v->notes[i].tenant, tenant) == 0)
-            return &v->notes[i];
-    return NULL;
+    return MAP_FIND(struct note, n, &v->notes, hash_text(0, tenant), by_tenant,
+                    strcmp(n->tenant, tenant) == 0);
 }
 
 static struct note *note_add(struct verify *v, const char *tenant)
 {
-    if (v->n_notes == v->cap_notes) {
-        size_t cap = v->cap_notes ? 2 * v->cap_notes : 64;
-        struct note *more = realloc(v->notes, cap * sizeof(*more));
+    struct note *n = xcalloc(1, sizeof(*n));
 
-        if (!more)
-            return NULL;
-        v->notes = more;
-        v->cap_notes = cap;
-    }
-    struct note *n = &v->notes[v->n_notes++];
-    *n = (struct note){0};
     memcpy(n->tenant, tenant, ID_LEN + 1);
+    map_add(&v->notes, &n->by_tenant, hash_text(0, tenant));
     return n;
 }
 
@@ -191,8 +182,6 @@ static int take_note(struct verify *v, const char *line, const struct audit_line
     snprintf(tenant, sizeof(tenant), "%.*s", ID_LEN, name);
     n = note_of(v, tenant);
     n = n ? n : note_add(v, tenant);
-    if (!n)
-        return -ENOMEM;
     n->at = l->seq;
     n->seq = seq;
     memcpy(n->hash, hash, AUDIT_HASH_LEN);
@@ -379,9 +368,9 @@ static int check_chains(struct verify *v, int dirfd, struct sg_error *e)
         v->report->chains++;
     }
     v->tenant = "";
-    for (size_t i = 0; r == 0 && i < v->n_notes; i++)
-        if (!v->notes[i].seen)
-            r = broken(v, v->notes[i].at, "the record of tenant %s is missing", v->notes[i].tenant);
+    MAP_EACH(struct note, k, &v->notes, by_tenant)
+        if (r == 0 && !k->seen)
+            r = broken(v, k->at, "the record of tenant %s is missing", k->tenant);
     return r;
 }
 
@@ -400,7 +389,10 @@ int audit_verify(int dirfd, const char *public_key, const char *head, struct aud
     if (r == 0)
         r = check_noted_is_there(&v, e);
     audit_signer_free(v.key);
-    free(v.notes);
+    MAP_EACH(struct note, n, &v.notes, by_tenant) {
+        map_remove(&v.notes, &n->by_tenant);
+        free(n);
+    }
     if (r == -EBADMSG)
         err_set(e, SG_ERR_INVALID, r, "%s", ret->message);
     return r;

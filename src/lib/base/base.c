@@ -26,6 +26,14 @@ void *xrealloc(void *p, size_t n, size_t size)
     return or_abort(reallocarray(p, n, size));
 }
 
+void *xgrow(void *p, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return p;
+    *cap = *cap ? 2 * *cap : 16;
+    return xrealloc(p, *cap, size);
+}
+
 char *xstrdup(const char *s)
 {
     return or_abort(strdup(s));

@@ -47,6 +47,8 @@ static inline void *steal_ptr_(void *pp)
  * through a limit and plain malloc. */
 void *xcalloc(size_t n, size_t size) __attribute__((returns_nonnull, malloc));
 void *xrealloc(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
+/* Makes room for one more in an array that has n entries, and room for *cap. */
+void *xgrow(void *p, size_t n, size_t *cap, size_t size) __attribute__((returns_nonnull));
 char *xstrdup(const char *s) __attribute__((returns_nonnull, malloc));
 void *xmemdup(const void *p, size_t len) __attribute__((returns_nonnull, malloc));
 /* A structure on the heap: NEW(struct pair, .key = key, .value = value). */

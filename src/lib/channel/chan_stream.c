@@ -24,17 +24,7 @@ static size_t lower_bound(const struct chan *c, uint32_t id)
 struct chan_stream *chan_stream_add(struct chan *c, uint32_t id)
 {
     assert(id > c->last_id && c->n_streams < CHAN_STREAMS_MAX);
-    if (c->n_streams == c->cap_streams) {
-        size_t cap = c->cap_streams ? 2 * c->cap_streams : 4;
-        struct chan_stream **streams = xcalloc(cap, sizeof(struct chan_stream *));
-
-        for (size_t i = 0; i < c->n_streams; i++)
-            streams[i] = c->streams[i];
-        free(c->streams);
-        c->streams = streams;
-        c->cap_streams = cap;
-    }
-
+    c->streams = xgrow(c->streams, c->n_streams, &c->cap_streams, sizeof(c->streams[0]));
     struct chan_stream *s = xcalloc(1, sizeof(*s));
     s->chan = c;
     s->id = id;

@@ -13,7 +13,7 @@
 
 /* A message that waits for room in the socket. */
 struct ipc_unsent {
-    struct ipc_unsent *next;
+    struct list link;
     uint64_t call; /* the seq of its call; 0: it is none */
     size_t n_fds, len;
     int *fds;    /* behind the data */
@@ -24,7 +24,6 @@ void ipc_link_init(struct ipc_link *l, const struct ipc_kind *kind,
                    void (*changed)(struct ipc_link *l))
 {
     *l = (struct ipc_link){.kind = kind, .changed = changed, .sock = -1};
-    l->unsent_end = &l->unsent;
     l->buf = xcalloc(1, kind->max + 1);
 }
 
@@ -44,13 +43,9 @@ static bool below(size_t n, size_t limit)
     return limit == 0 || n < limit;
 }
 
-static void drop_first(struct ipc_link *l)
+static void drop(struct ipc_link *l, struct ipc_unsent *u)
 {
-    struct ipc_unsent *u = l->unsent;
-
-    l->unsent = u->next;
-    if (!l->unsent)
-        l->unsent_end = &l->unsent;
+    list_remove(&u->link);
     l->n_unsent--;
     for (size_t i = 0; i < u->n_fds; i++)
         close(u->fds[i]);
@@ -84,8 +79,7 @@ static void enqueue(struct ipc_link *l, const struct ipc_out *out, uint64_t call
         memcpy(u->data + out->len, out->more, out->more_len);
     u->fds = (int *)(void *)(u->data + aligned);
     keep_fds(u, out->fds, out->n_fds);
-    *l->unsent_end = u;
-    l->unsent_end = &u->next;
+    list_append(&l->unsent, &u->link);
     l->n_unsent++;
     l->changed(l);
 }
@@ -102,7 +96,7 @@ static int put(struct ipc_link *l, const struct ipc_out *out, uint64_t call)
     head->magic = l->kind->magic;
     if (l->sock < 0)
         return -EPIPE;
-    if (!l->unsent)
+    if (l->n_unsent == 0)
         r = ipc_send_parts(l->sock, parts, out->fds, out->n_fds);
     if (r != -EAGAIN || l->kind->no_queue || !below(l->n_unsent, l->kind->unsent_max))
         return r;
@@ -215,8 +209,8 @@ void ipc_link_close(struct ipc_link *l)
 
     if (sock < 0)
         return;
-    while (l->unsent)
-        drop_first(l);
+    LIST_EACH(struct ipc_unsent, u, &l->unsent, link)
+        drop(l, u);
     l->changed(l);
     close(sock);
     give_up(l, UINT64_MAX, -EPIPE);
@@ -228,7 +222,7 @@ int ipc_link_events(const struct ipc_link *l)
 {
     if (l->sock < 0)
         return 0;
-    return (below(l->n_unsent, l->kind->read_below) ? POLLIN : 0) | (l->unsent ? POLLOUT : 0);
+    return (below(l->n_unsent, l->kind->read_below) ? POLLIN : 0) | (l->n_unsent ? POLLOUT : 0);
 }
 
 static int dispatch(struct ipc_in *in)
@@ -267,13 +261,11 @@ static void send_waiting(struct ipc_link *l)
 {
     size_t before = l->n_unsent;
 
-    while (l->unsent) {
-        struct ipc_unsent *u = l->unsent;
-
+    LIST_EACH(struct ipc_unsent, u, &l->unsent, link) {
         if ((!u->call || find_call(l, u->call)) &&
             ipc_send(l->sock, u->data, u->len, u->fds, u->n_fds) == -EAGAIN)
             break;
-        drop_first(l);
+        drop(l, u);
     }
     if (l->n_unsent != before)
         l->changed(l);

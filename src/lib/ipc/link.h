@@ -13,6 +13,7 @@
  * message that is sent at once and a call need no memory of their own. */
 #pragma once
 
+#include "lib/base/list.h"
 #include "lib/ipc/ipc.h"
 
 struct ipc_link;
@@ -59,7 +60,7 @@ struct ipc_link {
     void (*changed)(struct ipc_link *l); /* ipc_link_events or ipc_link_due may be other now */
     int sock;                            /* -1: closed */
     uint64_t opened;                     /* how often */
-    struct ipc_unsent *unsent, **unsent_end;
+    struct list unsent;
     size_t n_unsent;
     struct ipc_call *calls; /* the lower part of seq is the place here */
     uint32_t n_calls, n_open;

@@ -41,14 +41,7 @@ static const uint16_t tail_classes[TAIL_MAX_] = {
 
 void finds_add(struct finds *f, struct find one)
 {
-    if (f->n == f->cap) {
-        struct find *more = xcalloc(f->cap ? f->cap * 2 : 64, sizeof(*more));
-        if (f->n)
-            memcpy(more, f->of, f->n * sizeof(*more));
-        free(f->of);
-        f->of = more;
-        f->cap = f->cap ? f->cap * 2 : 64;
-    }
+    f->of = xgrow(f->of, f->n, &f->cap, sizeof(f->of[0]));
     f->of[f->n++] = one;
 }
 
@@ -56,15 +49,7 @@ void finds_add(struct finds *f, struct find one)
 
 static void remember_mark(struct sanitise_stream *st, size_t start, size_t end)
 {
-    if (st->n_marks == st->marks_cap) {
-        size_t cap = st->marks_cap ? st->marks_cap * 2 : 16;
-        struct mark *more = xcalloc(cap, sizeof(*more));
-        if (st->n_marks)
-            memcpy(more, st->marks, st->n_marks * sizeof(*more));
-        free(st->marks);
-        st->marks = more;
-        st->marks_cap = cap;
-    }
+    st->marks = xgrow(st->marks, st->n_marks, &st->marks_cap, sizeof(st->marks[0]));
     st->marks[st->n_marks++] = (struct mark){(uint32_t)start, (uint32_t)end};
 }
 

@@ -99,7 +99,7 @@ static void act(struct server *s)
     }
 }
 
-static void on_timer(struct timer *timer)
+static void on_timer(struct loop_timer *timer)
 {
     pressure_look(CONTAINER_OF(timer, struct server, pressure.timer));
 }
@@ -124,13 +124,13 @@ void pressure_look(struct server *s)
     pressure_full_ns(s);
     act(s);
     s->pressure.timer.fn = on_timer;
-    timer_set(&s->reactor, &s->pressure.timer,
-              clock_ns() + (free_of(&r) / 2 > r.limit / 5 ? CALM_NS : TIGHT_NS));
+    loop_timer_set(&s->loop, &s->pressure.timer,
+                   clock_ns() + (free_of(&r) / 2 > r.limit / 5 ? CALM_NS : TIGHT_NS));
 }
 
 void pressure_stop(struct server *s)
 {
-    timer_cancel(&s->reactor, &s->pressure.timer);
+    loop_timer_cancel(&s->loop, &s->pressure.timer);
 }
 
 uint64_t pressure_full_ns(struct server *s)

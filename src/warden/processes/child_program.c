@@ -19,9 +19,9 @@
 #define END_MS         5000
 #define LAST_WORDS_MAX 64
 
-static void on_process(struct event_source *src, uint32_t events);
-static void on_messages(struct event_source *src, uint32_t events);
-static void on_timer(struct timer *timer);
+static void on_process(struct loop_source *src, uint32_t events);
+static void on_messages(struct loop_source *src, uint32_t events);
+static void on_timer(struct loop_timer *timer);
 static int on_message(struct ipc_in *in);
 static void on_gone(struct ipc_link *l, int r);
 static void on_changed(struct ipc_link *l);
@@ -74,7 +74,7 @@ static int start(struct child_program *v, struct sg_error *e)
     v->turn++;
     v->ready = v->refused = v->hung = false;
     v->why[0] = '\0';
-    reactor_watch(&s->reactor, &v->process, v->pidfd, EPOLLIN);
+    loop_watch(&s->loop, &v->process, v->pidfd, EPOLLIN);
     ipc_link_open(&v->link, ends.sock);
     heartbeat_start(s, &v->heart, &v->kind->heart, ends.pid);
     v->heart.starting = true;
@@ -95,7 +95,7 @@ static void plan_restart(struct child_program *v)
     if (pause >= SAID_PAUSE_NS)
         log_line(LEVEL_WARN, "%s will be restarted in %u s", v->kind->name,
                  (unsigned)(pause / 1000000000));
-    timer_set(&v->server->reactor, &v->timer, clock_ns() + pause);
+    loop_timer_set(&v->server->loop, &v->timer, clock_ns() + pause);
 }
 
 int child_program_start(struct child_program *v, struct sg_error *e)
@@ -111,7 +111,7 @@ int child_program_start(struct child_program *v, struct sg_error *e)
     return r;
 }
 
-static void on_timer(struct timer *timer)
+static void on_timer(struct loop_timer *timer)
 {
     struct child_program *v = CONTAINER_OF(timer, struct child_program, timer);
     bool said = v->refused;
@@ -167,14 +167,14 @@ static void tell_end(struct child_program *v, const struct child_exit *how)
         child_program_failing(v, text);
 }
 
-static void on_process(struct event_source *src, uint32_t events)
+static void on_process(struct loop_source *src, uint32_t events)
 {
     struct child_program *v = CONTAINER_OF(src, struct child_program, process);
     struct server *s = v->server;
     struct child_exit how = {0};
 
     (void)events;
-    reactor_unwatch(&s->reactor, &v->process);
+    loop_unwatch(&s->loop, &v->process);
     /* Its last messages may say why it cannot start. */
     for (int i = 0; i < LAST_WORDS_MAX && !v->ready && v->link.sock >= 0; i++)
         if (!ipc_link_take(&v->link))
@@ -199,7 +199,7 @@ bool child_program_failed(const struct child_program *v)
 void child_program_leave(struct child_program *v)
 {
     v->leaving = true;
-    timer_cancel(&v->server->reactor, &v->timer);
+    loop_timer_cancel(&v->server->loop, &v->timer);
 }
 
 bool child_program_lives(const struct child_program *v)
@@ -213,8 +213,8 @@ void child_program_end(struct child_program *v, int grace_ms)
 
     if (!v->server)
         return;
-    timer_cancel(&v->server->reactor, &v->timer);
-    reactor_unwatch(&v->server->reactor, &v->process);
+    loop_timer_cancel(&v->server->loop, &v->timer);
+    loop_unwatch(&v->server->loop, &v->process);
     heartbeat_stop(&v->heart);
     ipc_link_close(&v->link);
     poll(&ended, v->pidfd >= 0, grace_ms);
@@ -228,12 +228,12 @@ static void on_changed(struct ipc_link *l)
     struct child_program *v = CONTAINER_OF(l, struct child_program, link);
 
     if (l->sock >= 0)
-        reactor_watch(&v->server->reactor, &v->messages, l->sock, (uint32_t)ipc_link_events(l));
+        loop_watch(&v->server->loop, &v->messages, l->sock, (uint32_t)ipc_link_events(l));
     else
-        reactor_unwatch(&v->server->reactor, &v->messages);
+        loop_unwatch(&v->server->loop, &v->messages);
 }
 
-static void on_messages(struct event_source *src, uint32_t events)
+static void on_messages(struct loop_source *src, uint32_t events)
 {
     (void)events;
     ipc_link_ready(&CONTAINER_OF(src, struct child_program, messages)->link);

@@ -50,8 +50,8 @@ struct child_program {
     int pidfd;
     struct ipc_kind link_kind;
     struct ipc_link link;
-    struct event_source process, messages;
-    struct timer timer; /* absent: when to start it */
+    struct loop_source process, messages;
+    struct loop_timer timer; /* absent: when to start it */
     struct heartbeat heart;
     uint32_t turn;
     bool ready, leaving; /* leaving: told to end, and not started again */

@@ -48,25 +48,25 @@ static void look_at(struct server *s, struct heartbeat *b)
     b->kind->hung(b, stopped ? PROCESS_STOPPED : PROCESS_SILENT);
 }
 
-static void on_look(struct timer *timer)
+static void on_look(struct loop_timer *timer)
 {
     struct server *s = CONTAINER_OF(timer, struct server, beats.timer);
 
     notify_watchdog();
     LIST_EACH(struct heartbeat, b, &s->beats.all, link)
         look_at(s, b);
-    timer_set(&s->reactor, timer, clock_ns() + LOOK_NS);
+    loop_timer_set(&s->loop, timer, clock_ns() + LOOK_NS);
 }
 
 void heartbeats_start(struct server *s)
 {
     s->beats.timer.fn = on_look;
-    timer_set(&s->reactor, &s->beats.timer, clock_ns() + LOOK_NS);
+    loop_timer_set(&s->loop, &s->beats.timer, clock_ns() + LOOK_NS);
 }
 
 void heartbeats_stop(struct server *s)
 {
-    timer_cancel(&s->reactor, &s->beats.timer);
+    loop_timer_cancel(&s->loop, &s->beats.timer);
 }
 
 void heartbeat_start(struct server *s, struct heartbeat *b, const struct heartbeat_kind *kind,

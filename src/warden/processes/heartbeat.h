@@ -23,7 +23,7 @@
 
 #include "lib/base/list.h"
 #include "wire/warden.h"
-#include "warden/reactor.h"
+#include "lib/loop/loop.h"
 
 struct server;
 struct heartbeat;
@@ -47,7 +47,7 @@ struct heartbeat {
 
 struct heartbeats {
     struct list all;
-    struct timer timer;
+    struct loop_timer timer;
 };
 
 /* Begins to send beats. */

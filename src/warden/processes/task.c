@@ -22,7 +22,7 @@
 
 struct task {
     struct server *server;
-    struct event_source process;
+    struct loop_source process;
     pid_t pid;
     int pidfd;
     task_done done;
@@ -73,13 +73,13 @@ pid_t task_fork(int *fds, size_t n, int *ret_pidfd)
     return 0;
 }
 
-static void on_ended(struct event_source *src, uint32_t events)
+static void on_ended(struct loop_source *src, uint32_t events)
 {
     struct task *t = CONTAINER_OF(src, struct task, process);
     int status = 0;
 
     (void)events;
-    reactor_unwatch(&t->server->reactor, &t->process);
+    loop_unwatch(&t->server->loop, &t->process);
     if (waitpid(t->pid, &status, WNOHANG) != t->pid)
         status = -1;
     close_p(&t->pidfd);
@@ -107,14 +107,14 @@ void task_start(struct server *s, const int *fds, size_t n, task_work work, task
             done(arg, -1);
         return;
     }
-    reactor_watch(&s->reactor, &t->process, t->pidfd, EPOLLIN);
+    loop_watch(&s->loop, &t->process, t->pidfd, EPOLLIN);
 }
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
 static void start_discards(struct server *s);
 
-static void on_discard(struct timer *timer)
+static void on_discard(struct loop_timer *timer)
 {
     struct server *s = CONTAINER_OF(timer, struct server, discard_timer);
 
@@ -123,8 +123,8 @@ static void on_discard(struct timer *timer)
         return;
     }
     s->discards_due = true;
-    reactor_want_idle(&s->reactor);
-    timer_set(&s->reactor, timer, clock_ns() + DISCARD_LATE_NS);
+    loop_want_idle(&s->loop);
+    loop_timer_set(&s->loop, timer, clock_ns() + DISCARD_LATE_NS);
 }
 
 void task_discard(struct server *s, int mount, const char *dir)
@@ -139,7 +139,7 @@ void task_discard(struct server *s, int mount, const char *dir)
     if (list_empty(&s->discards)) {
         s->discards_due = false;
         s->discard_timer.fn = on_discard;
-        timer_set(&s->reactor, &s->discard_timer, clock_ns() + DISCARD_NS);
+        loop_timer_set(&s->loop, &s->discard_timer, clock_ns() + DISCARD_NS);
     }
     list_push(&s->discards, &d->link);
 }
@@ -177,9 +177,9 @@ static void start_discards(struct server *s)
     task_start(s, fds, n, remove_all, NULL, s);
     while (n-- > 0)
         forget_first(s);
-    timer_cancel(&s->reactor, &s->discard_timer);
+    loop_timer_cancel(&s->loop, &s->discard_timer);
     if (!list_empty(&s->discards))
-        timer_set(&s->reactor, &s->discard_timer, clock_ns() + DISCARD_LATE_NS);
+        loop_timer_set(&s->loop, &s->discard_timer, clock_ns() + DISCARD_LATE_NS);
 }
 
 bool tasks_idle(struct server *s)
@@ -192,7 +192,7 @@ bool tasks_idle(struct server *s)
 
 void tasks_close(struct server *s)
 {
-    timer_cancel(&s->reactor, &s->discard_timer);
+    loop_timer_cancel(&s->loop, &s->discard_timer);
     while (!list_empty(&s->discards))
         forget_first(s);
 }

@@ -26,6 +26,6 @@ void task_start(struct server *s, const int *fds, size_t n, task_work work, task
 /* Removes a directory that nobody needs any more, when there is time. Its file system may go away
  * meanwhile. */
 void task_discard(struct server *s, int mount, const char *dir);
-/* Work for the reactor's idle time. True: there was something to do. */
+/* Work for the loop's idle time. True: there was something to do. */
 bool tasks_idle(struct server *s);
 void tasks_close(struct server *s);

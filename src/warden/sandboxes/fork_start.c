@@ -16,7 +16,7 @@ struct fork_start {
     struct sg_limits limits;
     struct instance *instance; /* NULL: the fork start has failed */
     bool rooted, may_copy, only;
-    struct event_source line;
+    struct loop_source line;
 };
 
 static void on_gone(void *arg, int r, const struct sg_error *e)
@@ -30,7 +30,7 @@ static void drop_instance(struct fork_start *u)
 {
     struct server *s = u->tenant_pool->server;
 
-    reactor_unwatch(&s->reactor, &u->line);
+    loop_unwatch(&s->loop, &u->line);
     if (u->instance && !s->closing)
         teardown_begin(u->tenant_pool, steal_ptr(&u->instance), on_gone, u->tenant_pool);
 }
@@ -56,7 +56,7 @@ static void copy(struct fork_start *u)
         fail(u, &e);
 }
 
-static void on_line(struct event_source *src, uint32_t events)
+static void on_line(struct loop_source *src, uint32_t events)
 {
     struct fork_start *u = CONTAINER_OF(src, struct fork_start, line);
     struct sg_error e = {0};
@@ -108,7 +108,7 @@ struct fork_start *fork_start_begin(struct checkpoint *m, struct tenant_pool *w,
     if (send_root(u, &e) < 0)
         fail(u, &e);
     else
-        reactor_watch(&w->server->reactor, &u->line, OPS(i)->line(i), EPOLLIN);
+        loop_watch(&w->server->loop, &u->line, OPS(i)->line(i), EPOLLIN);
     return u;
 }
 

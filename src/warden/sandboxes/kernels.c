@@ -52,7 +52,7 @@ static void leave_home(struct tenant_pool *w)
 {
     struct tenant_pool_kernels *k = &w->kernels;
 
-    reactor_unwatch(&w->server->reactor, &k->home_end);
+    loop_unwatch(&w->server->loop, &k->home_end);
     if (!k->home)
         return;
     checkpoints_home_gone(w->server, w);
@@ -62,12 +62,11 @@ static void leave_home(struct tenant_pool *w)
 
 int kernels_broker(struct tenant_pool *w, struct sg_error *e)
 {
-    struct event_source *broker = &w->kernels.broker;
+    struct loop_source *broker = &w->kernels.broker;
     int r = broker->fd >= 0 ? 0 : OPS(w->provider)->kernels->open(w->provider, e);
 
     if (r == 0 && broker->fd < 0) {
-        reactor_watch(&w->server->reactor, broker, OPS(w->provider)->kernels->fd(w->provider),
-                      EPOLLIN);
+        loop_watch(&w->server->loop, broker, OPS(w->provider)->kernels->fd(w->provider), EPOLLIN);
         helper_watch(w, PROCESS_BROKER);
     }
     return r;
@@ -88,7 +87,7 @@ static void load(struct tenant_pool *w)
     }
 }
 
-static void on_home_ended(struct event_source *src, uint32_t events)
+static void on_home_ended(struct loop_source *src, uint32_t events)
 {
     struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, kernels.home_end);
 
@@ -110,7 +109,7 @@ static void on_home(void *arg, struct instance *i, const struct sg_error *e)
     }
     w->n_out--;
     k->home = i;
-    reactor_watch(&w->server->reactor, &k->home_end, OPS(i)->process(i), EPOLLIN);
+    loop_watch(&w->server->loop, &k->home_end, OPS(i)->process(i), EPOLLIN);
     load(w);
 }
 
@@ -124,7 +123,7 @@ static void find_home(struct tenant_pool *w)
     tenant_pool_request(w, &k->request);
 }
 
-static void on_rested(struct timer *timer)
+static void on_rested(struct loop_timer *timer)
 {
     struct tenant_pool *w = CONTAINER_OF(timer, struct tenant_pool, kernels.rest);
 
@@ -142,7 +141,7 @@ static void rest(struct tenant_pool *w)
     struct tenant_pool_kernels *k = &w->kernels;
 
     k->state = KERNELS_RESTING;
-    timer_set(&w->server->reactor, &k->rest, clock_ns() + k->rest_ns);
+    loop_timer_set(&w->server->loop, &k->rest, clock_ns() + k->rest_ns);
     if (k->rest_ns < REST_MAX_NS)
         k->rest_ns *= 2;
     sandboxes_ask_again(w->server, w);
@@ -161,7 +160,7 @@ static void load_again(struct tenant_pool *w)
     k->state = KERNELS_RESTING;
     k->rest_ns = REST_NS;
     k->again = true;
-    timer_set(&w->server->reactor, &k->rest, clock_ns());
+    loop_timer_set(&w->server->loop, &k->rest, clock_ns());
     sandboxes_ask_again(w->server, w);
 }
 
@@ -232,7 +231,7 @@ static void on_zygote(struct tenant_pool *w, int r, const struct sg_error *e)
     w->kernels.ready_ns = clock_ns();
     w->kernels.proved = false;
     sandboxes_ask_again(w->server, w);
-    reactor_want_idle(&w->server->reactor); /* pooled sandboxes have no kernels yet */
+    loop_want_idle(&w->server->loop); /* pooled sandboxes have no kernels yet */
 }
 
 /* Passes news of the broker on to the sandbox. If that has ended, drops the copies: nobody wants
@@ -257,7 +256,7 @@ static void tell_sandbox(struct tenant_pool *w, const struct kernel_news *news, 
         OPS(w->provider)->fork->drop(w->provider, news->frozen_kernels);
 }
 
-static void on_broker(struct event_source *src, uint32_t events)
+static void on_broker(struct loop_source *src, uint32_t events)
 {
     struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, kernels.broker);
     struct sg_error e = {0};
@@ -283,7 +282,7 @@ static void on_broker(struct event_source *src, uint32_t events)
             refuse(news.instance);
         }
     } else if (news.kind == NEWS_GONE) {
-        reactor_unwatch(&w->server->reactor, &w->kernels.broker);
+        loop_unwatch(&w->server->loop, &w->kernels.broker);
         helper_ended(w, PROCESS_BROKER);
         checkpoints_lost(w->server, w, 0);
         sandboxes_broker_gone(w->server, w);
@@ -303,15 +302,15 @@ void kernels_start(struct tenant_pool *w)
                                      .rest_ns = REST_NS};
     w->kernels.state = wanted(w) ? KERNELS_RESTING : KERNELS_OFF;
     if (wanted(w)) /* by the timer: the request that opened the tenant pool comes first */
-        timer_set(&w->server->reactor, &w->kernels.rest, clock_ns());
+        loop_timer_set(&w->server->loop, &w->kernels.rest, clock_ns());
 }
 
 void kernels_stop(struct tenant_pool *w)
 {
     struct tenant_pool_kernels *k = &w->kernels;
 
-    timer_cancel(&w->server->reactor, &k->rest);
-    reactor_unwatch(&w->server->reactor, &k->broker);
-    reactor_unwatch(&w->server->reactor, &k->home_end);
+    loop_timer_cancel(&w->server->loop, &k->rest);
+    loop_unwatch(&w->server->loop, &k->broker);
+    loop_unwatch(&w->server->loop, &k->home_end);
     k->state = KERNELS_OFF;
 }

@@ -42,9 +42,9 @@ static void sandbox_free(struct sandbox *g)
     struct server *s = g->server;
 
     map_remove(&s->sandboxes, &g->by_id);
-    timer_cancel(&s->reactor, &g->timer);
-    reactor_unwatch(&s->reactor, &g->process);
-    reactor_unwatch(&s->reactor, &g->line);
+    loop_timer_cancel(&s->loop, &g->timer);
+    loop_unwatch(&s->loop, &g->process);
+    loop_unwatch(&s->loop, &g->line);
     budget_give_back(&s->budget, &g->share, 0);
     snapshot_release(s, g->snapshot);
     snapshot_release(s, g->new_snapshot);
@@ -102,7 +102,7 @@ static void end_with_holder(struct sandbox *g)
     sandbox_end(g, END_FAILED);
 }
 
-static void on_process(struct event_source *src, uint32_t events)
+static void on_process(struct loop_source *src, uint32_t events)
 {
     struct sandbox *g = CONTAINER_OF(src, struct sandbox, process);
 
@@ -139,7 +139,7 @@ void sandbox_ask_again(struct sandbox *g)
         g->asks = !kernels_want(g->tenant_pool, g->instance);
 }
 
-static void on_line(struct event_source *src, uint32_t events)
+static void on_line(struct loop_source *src, uint32_t events)
 {
     struct sandbox *g = CONTAINER_OF(src, struct sandbox, line);
     struct sg_error e;
@@ -155,7 +155,7 @@ static void on_line(struct event_source *src, uint32_t events)
     } else if (r == 0)
         OPS(g->instance)->kernels->refuse(g->instance, &e);
     else if (r != -EAGAIN)
-        reactor_unwatch(&g->server->reactor, &g->line); /* its process tells of its end */
+        loop_unwatch(&g->server->loop, &g->line); /* its process tells of its end */
 }
 
 void sandboxes_ask_again(struct server *s, struct tenant_pool *w)
@@ -181,8 +181,8 @@ void sandbox_adopt(struct sandbox *g, struct instance *i)
     g->oom.seen = g->oom.own = g->oom.tenant = g->oom.machine = 0;
     g->process.fn = on_process;
     g->line.fn = on_line;
-    reactor_watch(&g->server->reactor, &g->process, OPS(i)->process(i), EPOLLIN);
-    reactor_watch(&g->server->reactor, &g->line, OPS(i)->line(i), EPOLLIN);
+    loop_watch(&g->server->loop, &g->process, OPS(i)->process(i), EPOLLIN);
+    loop_watch(&g->server->loop, &g->line, OPS(i)->line(i), EPOLLIN);
     g->step_ns = g->started_ns;
     sandbox_network_begin(g);
     g->steps.network = sandbox_step(g);
@@ -245,9 +245,9 @@ void sandbox_drop_instance(struct sandbox *g, teardown_done done)
     g->memory_peak = 0;
     sandbox_network_end(g);
     USER(i) = NULL;
-    reactor_unwatch(&g->server->reactor, &g->process);
-    reactor_unwatch(&g->server->reactor, &g->line);
-    timer_cancel(&g->server->reactor, &g->timer);
+    loop_unwatch(&g->server->loop, &g->process);
+    loop_unwatch(&g->server->loop, &g->line);
+    loop_timer_cancel(&g->server->loop, &g->timer);
     g->instance = NULL;
     g->asks = false;
     teardown_begin(g->tenant_pool, i, done, g);
@@ -506,9 +506,9 @@ void sandbox_deadline(struct sandbox *g, const struct ticket *t, uint64_t deadli
     g->deadline_ns = deadline_ns;
     g->on_expiry = on_expiry;
     if (g->phase == RUNNING && deadline_ns)
-        timer_set(&g->server->reactor, &g->timer, deadline_ns);
+        loop_timer_set(&g->server->loop, &g->timer, deadline_ns);
     else if (g->phase == RUNNING)
-        timer_cancel(&g->server->reactor, &g->timer);
+        loop_timer_cancel(&g->server->loop, &g->timer);
     front_answer(g->server, t, NULL, -1);
 }
 

@@ -205,7 +205,7 @@ static void take_files(struct sandbox *g)
         fail(g, r, &e);
 }
 
-static void on_late(struct timer *timer)
+static void on_late(struct loop_timer *timer)
 {
     struct sandbox *g = CONTAINER_OF(timer, struct sandbox, timer);
 
@@ -215,7 +215,7 @@ static void on_late(struct timer *timer)
     sandbox_end(g, END_FAILED);
 }
 
-static void on_look(struct timer *timer)
+static void on_look(struct loop_timer *timer)
 {
     begin(CONTAINER_OF(timer, struct sandbox, timer));
 }
@@ -225,11 +225,11 @@ static void begin(struct sandbox *g)
 {
     if (kernel_pending(g->instance)) {
         g->timer.fn = on_look;
-        timer_set(&g->server->reactor, &g->timer, clock_ns() + LOOK_NS);
+        loop_timer_set(&g->server->loop, &g->timer, clock_ns() + LOOK_NS);
         return;
     }
     g->timer.fn = on_late;
-    timer_set(&g->server->reactor, &g->timer, clock_ns() + BRANCH_NS);
+    loop_timer_set(&g->server->loop, &g->timer, clock_ns() + BRANCH_NS);
     take_files(g);
 }
 
@@ -257,7 +257,7 @@ void action_branch(struct sandbox *g, const struct happening *h)
     g->fork.moving = !h->rooted;
     g->fork.moved = h->rooted;
     g->timer.fn = on_late;
-    timer_set(&g->server->reactor, &g->timer, clock_ns() + BRANCH_NS);
+    loop_timer_set(&g->server->loop, &g->timer, clock_ns() + BRANCH_NS);
     if (h->rooted) {
         take_snapshot_name(g);
         go_on_ready(g);

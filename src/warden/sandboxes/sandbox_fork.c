@@ -74,7 +74,7 @@ void sandbox_fork_abandon(struct sandbox *g, enum phase was)
 
 /* A sandbox whose agent does not answer is useless, and is ended. A broker that does not answer is
  * busy with others, which is not this sandbox's fault. */
-static void on_late(struct timer *timer)
+static void on_late(struct loop_timer *timer)
 {
     struct sandbox *g = CONTAINER_OF(timer, struct sandbox, timer);
     struct sg_error e = {0};
@@ -262,7 +262,7 @@ void action_keep(struct sandbox *g, const struct happening *h)
     m->snapshot = g->snapshot ? snapshot_use(g->snapshot) : NULL;
     g->fork = (struct sandbox_fork){.checkpoint = m, .report = -1};
     g->timer.fn = on_late;
-    timer_set(&g->server->reactor, &g->timer, clock_ns() + KEEP_NS);
+    loop_timer_set(&g->server->loop, &g->timer, clock_ns() + KEEP_NS);
     r = kernels_broker(g->tenant_pool, &e);
     if (r == 0)
         r = OPS(g->instance)->fork->hold(g->instance, &spec, &frozen_kernels, &e);

@@ -7,7 +7,7 @@
 #include "warden/sandboxes/sandbox_life.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/sandboxes/checkpoint.h"
-#include "warden/reactor.h"
+#include "lib/loop/loop.h"
 #include "warden/sandboxes/tenant_pool.h"
 
 /* That a sandbox is made is a job too. */
@@ -35,7 +35,7 @@ struct sandbox_network {
     /* A policy that was sent to the guard, and that the guard has not confirmed yet. */
     struct policy_text asked;
     struct ticket ticket;
-    struct timer timer;
+    struct loop_timer timer;
 };
 
 /* State of a fork, in KEEPING and BRANCHING. */
@@ -62,13 +62,13 @@ struct sandbox {
     int note;
     uint64_t deadline_ns, started_ns;
     enum order_expiry on_expiry;
-    struct event_source process; /* pid 1 of the instance */
-    struct event_source line;    /* on which its agent asks for a kernel */
+    struct loop_source process; /* pid 1 of the instance */
+    struct loop_source line;    /* on which its agent asks for a kernel */
     uint64_t asks_since_ns;
-    unsigned n_asks;    /* since then */
-    bool asks;          /* its agent waits for a kernel */
-    bool kernel;        /* the front will ask it for a kernel: ORDER_KERNEL */
-    struct timer timer; /* RUNNING: its deadline. FREEZING: the next look */
+    unsigned n_asks;         /* since then */
+    bool asks;               /* its agent waits for a kernel */
+    bool kernel;             /* the front will ask it for a kernel: ORDER_KERNEL */
+    struct loop_timer timer; /* RUNNING: its deadline. FREEZING: the next look */
     uint64_t freeze_until_ns, freeze_step_ns;
     struct job job;
     struct tenant_pool_request request; /* MAKING, BOOTING */

@@ -301,7 +301,7 @@ static void not_frozen(struct sandbox *g, const struct sg_error *e)
         go_on_running(g);
 }
 
-static void on_freeze_look(struct timer *timer)
+static void on_freeze_look(struct loop_timer *timer)
 {
     struct sandbox *g = CONTAINER_OF(timer, struct sandbox, timer);
     uint64_t now = clock_ns();
@@ -314,14 +314,14 @@ static void on_freeze_look(struct timer *timer)
     if (now < g->freeze_until_ns) {
         if (g->freeze_step_ns < 10 * FREEZE_STEP_NS)
             g->freeze_step_ns += FREEZE_STEP_NS / 4;
-        timer_set(&g->server->reactor, &g->timer, now + g->freeze_step_ns);
+        loop_timer_set(&g->server->loop, &g->timer, now + g->freeze_step_ns);
         return;
     }
     err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "the sandbox could not be frozen: try again");
     not_frozen(g, &e);
 }
 
-static void on_freeze_again(struct timer *timer)
+static void on_freeze_again(struct loop_timer *timer)
 {
     action_freeze(CONTAINER_OF(timer, struct sandbox, timer), NULL);
 }
@@ -332,7 +332,7 @@ static void not_asked(struct sandbox *g, const struct sg_error *e)
 {
     if (g->job.ticket.turn == 0 && e->kind == SG_ERR_LIMIT) {
         g->timer.fn = on_freeze_again;
-        timer_set(&g->server->reactor, &g->timer, clock_ns() + FREEZE_AGAIN_NS);
+        loop_timer_set(&g->server->loop, &g->timer, clock_ns() + FREEZE_AGAIN_NS);
         return;
     }
     answer_error(g, e->code, e);
@@ -351,7 +351,7 @@ void action_freeze(struct sandbox *g, const struct happening *h)
     (void)h;
     if (kernel_pending(g->instance)) {
         g->timer.fn = on_freeze_again;
-        timer_set(&g->server->reactor, &g->timer, clock_ns() + FREEZE_STEP_NS);
+        loop_timer_set(&g->server->loop, &g->timer, clock_ns() + FREEZE_STEP_NS);
     } else if (OPS(g->instance)->pause(g->instance, true, &e) < 0) {
         not_asked(g, &e);
     } else {

@@ -200,7 +200,7 @@ static const struct cell life[PHASE_MAX_][ON_MAX_] = {
 
 /* ---- driving it ------------------------------------------------------------------------------ */
 
-static void on_deadline(struct timer *timer)
+static void on_deadline(struct loop_timer *timer)
 {
     struct sandbox *g = CONTAINER_OF(timer, struct sandbox, timer);
     struct ticket nobody = {0};
@@ -222,9 +222,9 @@ static void settle(struct sandbox *g)
         return;
     }
     g->timer.fn = on_deadline;
-    timer_cancel(&g->server->reactor, &g->timer);
+    loop_timer_cancel(&g->server->loop, &g->timer);
     if (g->phase == RUNNING && g->deadline_ns)
-        timer_set(&g->server->reactor, &g->timer, g->deadline_ns);
+        loop_timer_set(&g->server->loop, &g->timer, g->deadline_ns);
     if (g->phase == RUNNING)
         sandbox_ask_again(g);
     sandbox_take_next_order(g);
@@ -235,7 +235,7 @@ static void begin_job(struct sandbox *g, const struct happening *h)
     g->job = (struct job){.event = h->event, .ticket = *h->ticket, .from = h->was};
     if (h->order)
         g->job.order = *h->order;
-    timer_cancel(&g->server->reactor, &g->timer);
+    loop_timer_cancel(&g->server->loop, &g->timer);
 }
 
 void sandbox_happens(struct sandbox *g, enum event event, const struct happening *h)

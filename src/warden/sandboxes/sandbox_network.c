@@ -21,7 +21,7 @@
 
 #define APPLY_NS 2000000000ull
 
-static void on_late(struct timer *timer);
+static void on_late(struct loop_timer *timer);
 
 static void name_sandbox(const struct sandbox *g, struct guard_message *m)
 {
@@ -118,7 +118,7 @@ static void adopt(struct sandbox *g, int r, const struct sg_error *e)
 
     if (!n->asked.text)
         return;
-    timer_cancel(&g->server->reactor, &n->timer);
+    loop_timer_cancel(&g->server->loop, &n->timer);
     replace(&n->policy, &n->asked);
     n->asked = (struct policy_text){0};
     if (r < 0)
@@ -143,7 +143,7 @@ void sandbox_network_done(struct sandbox *g)
 {
     static const struct policy_text none;
 
-    timer_cancel(&g->server->reactor, &g->network.timer);
+    loop_timer_cancel(&g->server->loop, &g->network.timer);
     replace(&g->network.asked, &none);
     replace(&g->network.policy, &none);
 }
@@ -156,7 +156,7 @@ static int no_guard(struct sg_error *e)
                    "the egress guard does not answer: nothing leaves the sandbox until it does");
 }
 
-static void on_late(struct timer *timer)
+static void on_late(struct loop_timer *timer)
 {
     struct sandbox *g = CONTAINER_OF(timer, struct sandbox, network.timer);
     struct sg_error e = {0};
@@ -201,7 +201,7 @@ static int ask_policy(struct sandbox *g, const struct ticket *t, const struct po
     if (r < 0)
         replace(&n->asked, &none);
     else
-        timer_set(&g->server->reactor, &n->timer, clock_ns() + APPLY_NS);
+        loop_timer_set(&g->server->loop, &n->timer, clock_ns() + APPLY_NS);
     return r;
 }
 
@@ -246,7 +246,7 @@ void sandboxes_policy_applied(struct server *s, const struct guard_message *m)
         return;
     }
     /* The guard refused the new policy: the one before stays in force. */
-    timer_cancel(&s->reactor, &n->timer);
+    loop_timer_cancel(&s->loop, &n->timer);
     replace(&n->asked, &(struct policy_text){0});
     err_set(&e, SG_ERR_INVALID, m->code, "%s", m->message);
     front_answer_error(s, &n->ticket, m->code, &e);

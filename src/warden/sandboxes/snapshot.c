@@ -35,7 +35,7 @@ struct save {
     struct snapshot *below;
     char aside[ID_LEN + 8]; /* its directory's name while it is being written */
     int pidfd, pipe;
-    struct event_source process;
+    struct loop_source process;
     save_done done; /* NULL: cancelled */
     void *arg;
 };
@@ -281,7 +281,7 @@ static int save_outcome(struct save *v, uint64_t *ret_bytes, struct sg_error *e)
     return 0;
 }
 
-static void on_saved(struct event_source *src, uint32_t events)
+static void on_saved(struct loop_source *src, uint32_t events)
 {
     struct save *v = CONTAINER_OF(src, struct save, process);
     struct server *s = v->server;
@@ -290,7 +290,7 @@ static void on_saved(struct event_source *src, uint32_t events)
     int r = save_outcome(v, &bytes, &e);
 
     (void)events;
-    reactor_unwatch(&s->reactor, &v->process);
+    loop_unwatch(&s->loop, &v->process);
     child_reap(&v->pidfd, NULL);
     close(v->pipe);
     snapshot_release(s, v->below);
@@ -353,7 +353,7 @@ static int save_start(struct server *s, struct save *v, const struct save_order 
         return err_errno(e, "start writing a snapshot");
     }
     v->pipe = pipes[0];
-    reactor_watch(&s->reactor, &v->process, v->pidfd, EPOLLIN);
+    loop_watch(&s->loop, &v->process, v->pidfd, EPOLLIN);
     return 0;
 }
 

@@ -10,8 +10,8 @@
 struct teardown {
     struct server *server;
     struct instance *instance;
-    struct event_source process;
-    struct timer timer;
+    struct loop_source process;
+    struct loop_timer timer;
     teardown_done done;
     void *arg;
 };
@@ -22,7 +22,7 @@ static void look(struct teardown *g)
     struct sg_error e = {0};
     int r;
 
-    reactor_unwatch(&s->reactor, &g->process); /* its descriptor is closed with it */
+    loop_unwatch(&s->loop, &g->process); /* its descriptor is closed with it */
     r = OPS(g->instance)->ended(g->instance, &e);
     if (r == -EAGAIN) {
         int fd = OPS(g->instance)->process(g->instance);
@@ -30,12 +30,13 @@ static void look(struct teardown *g)
         /* No descriptor: the process to wait for belongs to the broker, which was copying the
          * sandbox, and nobody will tell of its end. So look again by the timer. */
         if (fd >= 0)
-            reactor_watch(&s->reactor, &g->process, fd, EPOLLIN);
-        timer_set(&s->reactor, &g->timer,
-                  fd >= 0 ? OPS(g->instance)->end_deadline(g->instance) : clock_ns() + LOOK_NS);
+            loop_watch(&s->loop, &g->process, fd, EPOLLIN);
+        loop_timer_set(&s->loop, &g->timer,
+                       fd >= 0 ? OPS(g->instance)->end_deadline(g->instance)
+                               : clock_ns() + LOOK_NS);
         return;
     }
-    timer_cancel(&s->reactor, &g->timer);
+    loop_timer_cancel(&s->loop, &g->timer);
     s->n_teardowns--;
     if (r < 0)
         log_line(LEVEL_ERROR, "%s", e.message);
@@ -44,13 +45,13 @@ static void look(struct teardown *g)
     free(g);
 }
 
-static void on_process(struct event_source *src, uint32_t events)
+static void on_process(struct loop_source *src, uint32_t events)
 {
     (void)events;
     look(CONTAINER_OF(src, struct teardown, process));
 }
 
-static void on_timer(struct timer *timer)
+static void on_timer(struct loop_timer *timer)
 {
     look(CONTAINER_OF(timer, struct teardown, timer));
 }

@@ -34,8 +34,8 @@ struct start {
     bool fed;                          /* its agent has a kernel */
     bool tried;                        /* to prepare its way out */
     struct tenant_pool_request *owner; /* the request that gets it; NULL: the pool */
-    struct event_source line;          /* starting: it says that it is up. Ready: its end */
-    struct timer timer;
+    struct loop_source line;           /* starting: it says that it is up. Ready: its end */
+    struct loop_timer timer;
 };
 
 static void push(struct tenant_pool *w);
@@ -103,7 +103,7 @@ static bool wants_refill(const struct tenant_pool *w)
            pool_size(w) < pool_target(w) && fds_level() < FDS_LOW;
 }
 
-static void on_calm(struct timer *timer)
+static void on_calm(struct loop_timer *timer)
 {
     push(CONTAINER_OF(timer, struct tenant_pool, calm));
 }
@@ -117,7 +117,7 @@ static void keep_calm(struct tenant_pool *w, bool bare)
     w->calm_ns = now + (bare ? 2 * CALM_NS : CALM_NS);
     if (bare)
         w->bare_until_ns = now + BARE_NS;
-    timer_set(&w->server->reactor, &w->calm, w->calm_ns);
+    loop_timer_set(&w->server->loop, &w->calm, w->calm_ns);
 }
 
 /* ---- starts ---------------------------------------------------------------------------------- */
@@ -127,8 +127,8 @@ static void start_free(struct start *b)
 {
     struct tenant_pool *w = b->tenant_pool;
 
-    reactor_unwatch(&w->server->reactor, &b->line);
-    timer_cancel(&w->server->reactor, &b->timer);
+    loop_unwatch(&w->server->loop, &b->line);
+    loop_timer_cancel(&w->server->loop, &b->timer);
     if (list_linked(&b->link) && b->ready)
         w->n_ready--;
     else if (list_linked(&b->link))
@@ -196,7 +196,7 @@ static struct tenant_pool_request *take_fitting_request(struct tenant_pool *w,
 }
 
 /* A sandbox that waited in the pool has died. */
-static void on_ready_gone(struct event_source *src, uint32_t events)
+static void on_ready_gone(struct loop_source *src, uint32_t events)
 {
     struct start *b = CONTAINER_OF(src, struct start, line);
     struct sg_error e = {.message = "a sandbox ended while it waited"};
@@ -205,7 +205,7 @@ static void on_ready_gone(struct event_source *src, uint32_t events)
     start_fail(b, &e);
 }
 
-static void on_word(struct event_source *src, uint32_t events)
+static void on_word(struct loop_source *src, uint32_t events)
 {
     struct start *b = CONTAINER_OF(src, struct start, line);
     struct tenant_pool *w = b->tenant_pool;
@@ -227,21 +227,21 @@ static void on_word(struct event_source *src, uint32_t events)
         hand_over(b, b->owner);
         return;
     }
-    timer_cancel(&w->server->reactor, &b->timer);
-    reactor_unwatch(&w->server->reactor, &b->line);
+    loop_timer_cancel(&w->server->loop, &b->timer);
+    loop_unwatch(&w->server->loop, &b->line);
     b->line.fn = on_ready_gone;
-    reactor_watch(&w->server->reactor, &b->line, OPS(b->instance)->process(b->instance), EPOLLIN);
+    loop_watch(&w->server->loop, &b->line, OPS(b->instance)->process(b->instance), EPOLLIN);
     b->ready = true;
     w->n_starting--;
     w->n_ready++;
     pool_limits(w->server, &usual);
     if (same_limits(&b->limits, &usual))
-        reactor_want_idle(&w->server->reactor); /* to give it a kernel and a way out */
+        loop_want_idle(&w->server->loop); /* to give it a kernel and a way out */
     else
         start_end(b); /* the settings have changed since it was begun */
 }
 
-static void on_late(struct timer *timer)
+static void on_late(struct loop_timer *timer)
 {
     struct start *b = CONTAINER_OF(timer, struct start, timer);
     struct sg_error e = {0};
@@ -313,8 +313,8 @@ static void start_go_on(struct start *b)
     }
     b->line.fn = on_word;
     b->timer.fn = on_late;
-    reactor_watch(&w->server->reactor, &b->line, OPS(b->instance)->line(b->instance), EPOLLIN);
-    timer_set(&w->server->reactor, &b->timer, clock_ns() + START_NS);
+    loop_watch(&w->server->loop, &b->line, OPS(b->instance)->line(b->instance), EPOLLIN);
+    loop_timer_set(&w->server->loop, &b->timer, clock_ns() + START_NS);
 }
 
 /* The requests that wait at a broken tenant pool move to the tenant's next one, but only once. */
@@ -340,7 +340,7 @@ static void move_requests(struct tenant_pool *w)
     }
 }
 
-static void on_spawner(struct event_source *src, uint32_t events)
+static void on_spawner(struct loop_source *src, uint32_t events)
 {
     struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, spawner);
 
@@ -348,9 +348,9 @@ static void on_spawner(struct event_source *src, uint32_t events)
     helper_heard(w, PROCESS_SPAWNER);
     if (!OPS(w->provider)->begun(w->provider))
         return; /* it only answered a heartbeat */
-    reactor_unwatch(&w->server->reactor, &w->spawner);
+    loop_unwatch(&w->server->loop, &w->spawner);
     if (w->asked && list_empty(&w->requests)) {
-        reactor_want_idle(&w->server->reactor); /* the start is for the pool: no hurry */
+        loop_want_idle(&w->server->loop); /* the start is for the pool: no hurry */
         return;
     }
     if (w->asked)
@@ -382,7 +382,7 @@ static int ask(struct tenant_pool *w, struct sg_error *e)
 /* Asks the spawner for the next start if a request waits, and listens for its answer. */
 static void push(struct tenant_pool *w)
 {
-    struct reactor *re = &w->server->reactor;
+    struct loop *l = &w->server->loop;
     struct sg_error e = {0};
 
     while (!w->asked && !list_empty(&w->requests) && !w->broken && ask(w, &e) < 0) {
@@ -390,9 +390,9 @@ static void push(struct tenant_pool *w)
         q->done(q->arg, NULL, &e);
     }
     if (w->spawner.fd < 0 && !w->broken)
-        reactor_watch(re, &w->spawner, OPS(w->provider)->fd(w->provider), EPOLLIN);
+        loop_watch(l, &w->spawner, OPS(w->provider)->fd(w->provider), EPOLLIN);
     if (wants_refill(w))
-        reactor_want_idle(re);
+        loop_want_idle(l);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -418,7 +418,7 @@ static void count_taken(struct tenant_pool *w)
 {
     w->taken++;
     if (w->tick.at_ns > clock_ns() + SECOND_NS)
-        timer_set(&w->server->reactor, &w->tick, clock_ns() + SECOND_NS);
+        loop_timer_set(&w->server->loop, &w->tick, clock_ns() + SECOND_NS);
 }
 
 struct instance *tenant_pool_take(struct tenant_pool *w, const struct sg_limits *limits)
@@ -552,9 +552,9 @@ static void tenant_pool_close(struct tenant_pool *w)
     free(w->asked);
     kernels_stop(w);
     domain_processes_stop(w);
-    reactor_unwatch(&w->server->reactor, &w->spawner);
-    timer_cancel(&w->server->reactor, &w->tick);
-    timer_cancel(&w->server->reactor, &w->calm);
+    loop_unwatch(&w->server->loop, &w->spawner);
+    loop_timer_cancel(&w->server->loop, &w->tick);
+    loop_timer_cancel(&w->server->loop, &w->calm);
     if (OPS(w->provider)->close(w->provider, &e) < 0)
         log_line(LEVEL_ERROR, "%s", e.message);
     free(w);
@@ -572,7 +572,7 @@ static void shrink(struct tenant_pool *w, uint32_t target)
         }
 }
 
-static void on_tick(struct timer *timer)
+static void on_tick(struct loop_timer *timer)
 {
     struct tenant_pool *w = CONTAINER_OF(timer, struct tenant_pool, tick);
     uint64_t now = clock_ns(), idle_ns = w->server->settings.tenant_idle_ms * 1000000ull;
@@ -584,9 +584,9 @@ static void on_tick(struct timer *timer)
     w->taken = 0;
     w->broken |= old;
     shrink(w, w->broken ? 0 : pool_target(w));
-    reactor_want_idle(&w->server->reactor); /* to close it, or to trim its slots */
-    timer_set(&w->server->reactor, &w->tick,
-              now + (w->demand || w->broken || idle_ns < QUIET_NS ? SECOND_NS : QUIET_NS));
+    loop_want_idle(&w->server->loop); /* to close it, or to trim its slots */
+    loop_timer_set(&w->server->loop, &w->tick,
+                   now + (w->demand || w->broken || idle_ns < QUIET_NS ? SECOND_NS : QUIET_NS));
     push(w);
 }
 
@@ -632,7 +632,7 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
     }
     limit_tenant(w);
     list_push(&s->tenant_pools, &w->link);
-    timer_set(&s->reactor, &w->tick, clock_ns() + SECOND_NS);
+    loop_timer_set(&s->loop, &w->tick, clock_ns() + SECOND_NS);
     helper_watch(w, PROCESS_HOLDER);
     helper_watch(w, PROCESS_SPAWNER);
     push(w);
@@ -655,7 +655,7 @@ int tenant_pool_get(struct server *s, const char *tenant, struct tenant_pool **r
 void tenant_pool_give_up(struct tenant_pool *w)
 {
     w->broken = true;
-    timer_set(&w->server->reactor, &w->tick, clock_ns() + SECOND_NS);
+    loop_timer_set(&w->server->loop, &w->tick, clock_ns() + SECOND_NS);
 }
 
 void tenant_pools_renew(struct server *s)

@@ -58,8 +58,8 @@ struct tenant_pool_kernels {
     bool plain; /* kernels are made by plain fork, not copied */
     struct instance *home;
     struct tenant_pool_request request; /* HOMELESS: for the home */
-    struct event_source broker, home_end;
-    struct timer rest;
+    struct loop_source broker, home_end;
+    struct loop_timer rest;
     uint64_t rest_ns;  /* how long the next rest is */
     uint64_t ready_ns; /* READY: since when */
     bool proved;       /* READY: it has made a kernel */
@@ -73,7 +73,7 @@ struct tenant_pool {
     struct provider *provider;
     bool broken; /* takes no more requests */
     bool spawner_gone;
-    struct event_source spawner;
+    struct loop_source spawner;
     struct start *asked;  /* the spawner has not answered yet */
     struct list starts;   /* starting and ready */
     struct list requests; /* that wait for a start */
@@ -83,7 +83,7 @@ struct tenant_pool {
     uint64_t idle_since_ns, refused_ns;
     uint64_t calm_ns;       /* until when the pool is not refilled, if it is half full */
     uint64_t bare_until_ns; /* until when one pooled sandbox stays without a kernel */
-    struct timer tick, calm;
+    struct loop_timer tick, calm;
     uint64_t ooms, full_ns; /* see tenant_pool_full_ns */
     struct tenant_pool_kernels kernels;
     struct heartbeat hearts[PROCESS_MAX_]; /* see domain_processes.h */
