@@ -2,7 +2,6 @@
 
 #include "front/contexts/context.h"
 #include "front/e2b/create.h"
-#include "front/e2b/field.h"
 #include "front/e2b/sandbox.h"
 
 static const char *named(const json_t *body, const char *key)

@@ -6,7 +6,6 @@
 
 #include "lib/text/json.h"
 #include "front/contexts/context.h"
-#include "front/e2b/field.h"
 #include "front/mcp/catalogue.h"
 
 #define TELL_MAX 4096
@@ -87,6 +86,7 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
                            .began_ms = uv_now(x->front->loop)};
     if (!c->conversation && x->session[0])
         c->conversation = x->session;
+    c->in = request_fields(c->arguments, &c->wrong);
     link_call(c, x);
     tool->begin(c);
 }
@@ -196,35 +196,31 @@ void calls_end(const char *session)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-bool mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uint64_t max,
-                     uint64_t *ret)
+bool mcp_call_read(struct mcp_call *c)
 {
-    const json_t *v = json_object_get(c->arguments, name);
+    bool right = c->in.r == 0;
 
-    if (!v || json_is_null(v))
-        return true;
-    json_int_t n = json_integer_value(v);
-    if (!json_is_integer(v) || n < 0 || (uint64_t)n < min || (uint64_t)n > max) {
-        mcp_call_fail(c, "%s must be a number between %" PRIu64 " and %" PRIu64, name, min, max);
-        return false;
-    }
-    *ret = (uint64_t)n;
-    return true;
+    if (!right)
+        mcp_call_fail(c, "%s", c->wrong.message);
+    return right;
 }
 
-bool mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path)
+uint64_t mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uint64_t max,
+                         uint64_t fallback)
 {
-    const char *conversation = c->conversation, *path = c->path;
-    struct sg_error e;
+    const json_t *v = field_get(&c->in, name);
+    json_int_t n = json_integer_value(v);
 
-    if (field_string(c->arguments, "conversationId", SIZE_MAX, &conversation, &e) < 0 ||
-        field_string(c->arguments, "pathId", SIZE_MAX, &path, &e) < 0 ||
-        context_name_check("conversationId", conversation, &e) < 0 ||
-        context_name_check("pathId", path, &e) < 0) {
-        mcp_call_fail(c, "%s", e.message);
-        return false;
-    }
-    *ret_conversation = conversation;
-    *ret_path = path;
-    return true;
+    if (v && (!json_is_integer(v) || n < 0 || (uint64_t)n < min || (uint64_t)n > max))
+        fields_invalid(&c->in, "%s must be a number between %" PRIu64 " and %" PRIu64, name, min,
+                       max);
+    return v ? (uint64_t)n : fallback;
+}
+
+void mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path)
+{
+    *ret_conversation = field_text(&c->in, "conversationId", SIZE_MAX, c->conversation);
+    *ret_path = field_text(&c->in, "pathId", SIZE_MAX, c->path);
+    fields_check(&c->in, context_name_check("conversationId", *ret_conversation, &c->wrong));
+    fields_check(&c->in, context_name_check("pathId", *ret_path, &c->wrong));
 }
