@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/json/fields.h"
+#include "lib/json/values.h"
 #include "lib/base/fd.h"
 #include "wire/agent.h"
 #include "front/core/checkpoint_impl.h"
@@ -41,16 +43,6 @@ int checkpoint_note_save(const struct checkpoint *c, struct sg_error *e)
 
 /* ---- reading a note -------------------------------------------------------------------------- */
 
-static int take_text(const json_t *note, const char *key, char *ret, size_t cap)
-{
-    const json_t *v = json_object_get(note, key);
-
-    if (!json_is_string(v) || json_string_length(v) >= cap)
-        return -EINVAL;
-    memcpy(ret, json_string_value(v), json_string_length(v) + 1);
-    return 0;
-}
-
 static bool has_text(const json_t *entry, const char *key, size_t max)
 {
     const json_t *v = json_object_get(entry, key);
@@ -74,34 +66,22 @@ static bool contexts_valid(const json_t *list)
     return true;
 }
 
-static int take_kind(const json_t *note, enum checkpoint_kind *ret)
-{
-    const char *kind = json_string_value(json_object_get(note, "kind"));
-
-    for (size_t i = 0; kind && i < ARRAY_SIZE(kinds); i++)
-        if (strcmp(kind, kinds[i]) == 0) {
-            *ret = (enum checkpoint_kind)i;
-            return 0;
-        }
-    return -EINVAL;
-}
-
 static int take(const json_t *note, struct checkpoint *c)
 {
+    struct fields in = {.object = note, .prefix = ""};
     json_t *contexts = json_object_get(note, "contexts");
-    int r = take_text(note, "sandbox", c->sandbox_id, sizeof(c->sandbox_id));
+    json_int_t serial = jr_int(note, "serial");
+    size_t kind = field_word(&in, "kind", kinds, ARRAY_SIZE(kinds), ARRAY_SIZE(kinds), "a kind");
 
-    if (r == 0)
-        r = take_text(note, "label", c->label, sizeof(c->label));
-    if (r == 0)
-        r = take_text(note, "parent", c->parent, sizeof(c->parent));
-    if (r == 0)
-        r = take_kind(note, &c->kind);
-    if (r < 0 || !id_valid(c->sandbox_id) || !contexts_valid(contexts))
+    field_copy(&in, "sandbox", c->sandbox_id, sizeof(c->sandbox_id));
+    field_copy(&in, "label", c->label, sizeof(c->label));
+    field_copy(&in, "parent", c->parent, sizeof(c->parent));
+    if (in.r < 0 || kind == ARRAY_SIZE(kinds) || !id_valid(c->sandbox_id) ||
+        !contexts_valid(contexts))
         return -EINVAL;
-    json_int_t serial = json_integer_value(json_object_get(note, "serial"));
+    c->kind = (enum checkpoint_kind)kind;
     c->serial = serial > 0 ? (uint64_t)serial : 0;
-    c->at_ms = json_integer_value(json_object_get(note, "atMs"));
+    c->at_ms = jr_int(note, "atMs");
     c->contexts = json_incref(contexts);
     return 0;
 }

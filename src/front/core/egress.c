@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/json/values.h"
 #include "lib/base/fd.h"
 #include "wire/guard.h"
 #include "front/core/lifecycle.h"
@@ -163,8 +164,7 @@ static json_t *secret_of(json_t *list, const char *name)
     json_t *entry;
     size_t i;
 
-    json_array_foreach(list, i, entry) if (strcmp(json_string_value(json_object_get(entry, "name")),
-                                                  name) == 0) return entry;
+    json_array_foreach(list, i, entry) if (strcmp(jr_text(entry, "name"), name) == 0) return entry;
     return NULL;
 }
 
@@ -178,9 +178,7 @@ static json_t *named_again(const struct sandbox_spec *s)
 
     json_array_foreach(s->secrets, i, entry) json_object_foreach(
         envs, name, value) if (json_equal(value, json_object_get(entry, "placeholder")))
-        json_object_set_new(
-            envs, name,
-            json_sprintf(SECRET_MARK "%s}", json_string_value(json_object_get(entry, "name"))));
+        json_object_set_new(envs, name, json_sprintf(SECRET_MARK "%s}", jr_text(entry, "name")));
     return envs;
 }
 
@@ -199,7 +197,7 @@ static int gather(struct front *f, const struct sandbox_spec *s, const json_t *n
     }
     json_array_foreach(secrets, i, entry)
     {
-        json_t *old = secret_of(s->secrets, json_string_value(json_object_get(entry, "name")));
+        json_t *old = secret_of(s->secrets, jr_text(entry, "name"));
         if (json_object_get(old, "placeholder"))
             json_object_set(entry, "placeholder", json_object_get(old, "placeholder"));
     }
@@ -351,7 +349,7 @@ static json_t *without(const json_t *secrets, const char *name)
 
     for (size_t i = 0; i < json_array_size(secrets); i++) {
         json_t *entry = json_array_get(secrets, i);
-        if (strcmp(json_string_value(json_object_get(entry, "name")), name) != 0)
+        if (strcmp(jr_text(entry, "name"), name) != 0)
             json_array_append(left, entry);
     }
     return left;

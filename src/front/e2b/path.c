@@ -1,12 +1,13 @@
 #include "front/e2b/path.h"
 
+#include "lib/json/values.h"
 #include "front/contexts/context.h"
 #include "front/e2b/create.h"
 #include "front/e2b/sandbox.h"
 
 static const char *named(const json_t *body, const char *key)
 {
-    return json_string_value(json_object_get(json_object_get(body, "metadata"), key));
+    return jr_text_or(json_object_get(body, "metadata"), key, NULL);
 }
 
 bool path_is_named(const json_t *body)

@@ -192,7 +192,7 @@ void watcher_create(struct rpc_call *c, json_t *message)
     struct watcher *w = watcher_new(all, watch_flags(message));
     w->by = t;
     t->release = creator_gone;
-    if (!task_target(t, rpc_str(message, "path"), &w->request))
+    if (!task_target(t, jr_text(message, "path"), &w->request))
         return;
     wire_put_u32(&w->request, w->flags);
     int r = watcher_begin(w, &e);
@@ -204,7 +204,7 @@ void watcher_create(struct rpc_call *c, json_t *message)
 static struct watcher *find(struct rpc_call *c, json_t *message)
 {
     struct watchers *all = sandbox_of(c)->watchers;
-    const char *id = rpc_str(message, "watcherId");
+    const char *id = jr_text(message, "watcherId");
 
     for (struct watcher *w = all ? all->first : NULL; w; w = w->next)
         if (!w->by && strcmp(w->id, id) == 0)

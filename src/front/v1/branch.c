@@ -1,4 +1,5 @@
 /* Paths of a conversation: branch, merge, cleanup, and the list of paths. */
+#include "lib/json/values.h"
 #include "front/e2b/checkpoints.h"
 #include "front/v1/check.h"
 #include "front/v1/handlers.h"
@@ -50,11 +51,6 @@ static struct context_from parse_from(struct e2b_req *q)
     return from;
 }
 
-static const char *body_text(const struct e2b_req *q, const char *field)
-{
-    return json_string_value(json_object_get(q->body, field));
-}
-
 static void on_branched(void *arg, const struct context_answer *a)
 {
     struct e2b_req *q = arg;
@@ -65,10 +61,10 @@ static void on_branched(void *arg, const struct context_answer *a)
         return;
     struct json *j = reply_begin(&r, REPLY_LONG_MAX);
     if (a->row)
-        inherit = body_text(q, "inherit");
-    shape_text_key(j, "conversationId", body_text(q, "conversationId"));
-    shape_text_key(j, "pathId", body_text(q, "toPathId"));
-    shape_text_key(j, "parentPathId", body_text(q, "fromPathId"));
+        inherit = jr_text_or(q->body, "inherit", NULL);
+    shape_text_key(j, "conversationId", jr_text_or(q->body, "conversationId", NULL));
+    shape_text_key(j, "pathId", jr_text_or(q->body, "toPathId", NULL));
+    shape_text_key(j, "parentPathId", jr_text_or(q->body, "fromPathId", NULL));
     shape_text_key(j, "inherited", inherit);
     shape_obtained(j, a);
     report_put(j, a->report);
@@ -106,7 +102,7 @@ static void on_merged(void *arg, const struct context_answer *a)
         return;
     struct json *j = reply_begin(&r, REPLY_MAX);
     for (size_t i = 0; i < ARRAY_SIZE(echoed); i++)
-        shape_text_key(j, echoed[i], body_text(q, echoed[i]));
+        shape_text_key(j, echoed[i], jr_text_or(q->body, echoed[i], NULL));
     jw_key(j, "terminated");
     shape_context(j, a->row);
     reply_send(q, 200, &r);

@@ -140,6 +140,16 @@ const char *field_text(struct fields *in, const char *name, size_t max, const ch
     return v && fields_ok(in) ? json_string_value(v) : fallback;
 }
 
+void field_copy(struct fields *in, const char *name, char *ret, size_t cap)
+{
+    const char *text = field_text(in, name, cap - 1, NULL);
+
+    if (text)
+        memcpy(ret, text, strlen(text) + 1);
+    else
+        field_wrong(in, "'%s' is missing", name);
+}
+
 size_t field_word(struct fields *in, const char *name, const char *const *words, size_t n,
                   size_t fallback, const char *what)
 {

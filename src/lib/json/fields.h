@@ -11,7 +11,7 @@
  * were right. A field that is absent or null has no value, and gives the fallback too. Texts and
  * trees live as long as the object.
  *
- * Objects that need no check, since a wrong value does no harm, are read with lib/json/lenient.h. */
+ * Objects that need no check, since a wrong value does no harm, are read with lib/json/values.h. */
 #pragma once
 
 #include <jansson.h>
@@ -42,6 +42,8 @@ uint64_t field_count(struct fields *in, const char *name, uint64_t min, uint64_t
 double field_real(struct fields *in, const char *name, double min, double max, double fallback);
 /* At most `max` bytes. */
 const char *field_text(struct fields *in, const char *name, size_t max, const char *fallback);
+/* A text that must be there, copied to ret. */
+void field_copy(struct fields *in, const char *name, char *ret, size_t cap);
 /* The index of a text in `words`. what: the words, for the message. */
 size_t field_word(struct fields *in, const char *name, const char *const *words, size_t n,
                   size_t fallback, const char *what);
