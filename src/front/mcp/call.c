@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/text/json.h"
 #include "front/contexts/context.h"
 #include "front/mcp/catalogue.h"
@@ -52,26 +53,20 @@ static const json_t *no_arguments(void)
 
 void mcp_call_begin(struct exchange *x, const struct message *m)
 {
-    const json_t *name = json_object_get(m->params, "name"),
-                 *arguments = json_object_get(m->params, "arguments");
-    const json_t *meta = json_object_get(m->params, "_meta"),
-                 *message = json_object_get(meta, MESSAGE_META);
-    json_t *token = json_object_get(meta, "progressToken");
-    const struct mcp_tool *tool = json_is_string(name) ? tool_find(json_string_value(name)) : NULL;
-    char text[160];
+    struct sg_error e;
+    struct fields params = {
+        .object = m->params, .prefix = "", .e = &e, .bare = true, .strict = true};
+    struct fields meta = fields_within(&params, json_object_get(m->params, "_meta"));
+    json_t *token = json_object_get(meta.object, "progressToken");
+    const char *name = jr_text_or(m->params, "name", NULL);
+    const struct mcp_tool *tool = name ? tool_find(name) : NULL;
 
-    if (!tool) {
-        snprintf(text, sizeof(text), "Unknown tool: %.100s",
-                 json_is_string(name) ? json_string_value(name) : "name must be a string");
-        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, text, NULL);
-        return;
-    }
-    if (arguments && !json_is_object(arguments)) {
-        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, "arguments must be an object", NULL);
-        return;
-    }
-    if (message && !json_is_string(message)) {
-        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, MESSAGE_META " must be a string", NULL);
+    if (!tool)
+        field_wrong(&params, "Unknown tool: %.100s", name ? name : "name must be a string");
+    const json_t *arguments = field_object(&params, "arguments").object;
+    const char *message = field_text(&meta, MESSAGE_META, SIZE_MAX, NULL);
+    if (params.r < 0) {
+        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, e.message, NULL);
         return;
     }
     struct mcp_call *c = xcalloc(1, sizeof(*c));
@@ -82,7 +77,7 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
                            .arguments = arguments ? arguments : no_arguments(),
                            .conversation = x->conversation,
                            .path = x->path ? x->path : "main",
-                           .message = json_string_value(message),
+                           .message = message,
                            .began_ms = uv_now(x->front->loop)};
     if (!c->conversation && x->session[0])
         c->conversation = x->session;

@@ -175,13 +175,10 @@ void v1_paths(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
     struct ctx_store *store = contexts_store(q->front);
-    const char *conversation;
-    struct sg_error e;
+    const char *conversation = check_query_name(q, "conversationId", true);
 
-    if (check_query_name(req, "conversationId", true, &conversation, &e) < 0) {
-        reply_sg_error(req, &e);
+    if (!e2b_read(q))
         return;
-    }
     e2b_wait(q);
     store->ops->paths(store, q->tenant.id, conversation, on_paths, q);
 }

@@ -1,5 +1,6 @@
 #include "front/v1/check.h"
 
+#include "lib/text/parse.h"
 #include "front/v1/reply.h"
 #include "front/v1/spec.h"
 
@@ -26,10 +27,9 @@ int check_query_tenant(struct http_req *req, const struct store_tenant *tenant, 
     return wrong_tenant(e);
 }
 
-const char *check_name(struct e2b_req *q, const char *field, bool required)
+static const char *name_or_missing(struct e2b_req *q, const char *field, const char *value,
+                                   bool required)
 {
-    const char *value = field_text(&q->in, field, CTX_NAME_MAX, NULL);
-
     if (value)
         fields_check(&q->in, context_name_check(field, value, &q->wrong));
     else if (required)
@@ -37,20 +37,40 @@ const char *check_name(struct e2b_req *q, const char *field, bool required)
     return value;
 }
 
-int check_query_name(struct http_req *req, const char *field, bool required, const char **ret,
-                     struct sg_error *e)
+const char *check_name(struct e2b_req *q, const char *field, bool required)
 {
-    const char *value = http_query_get(req, field);
-    int r = 0;
+    return name_or_missing(q, field, field_text(&q->in, field, CTX_NAME_MAX, NULL), required);
+}
 
-    /* A value with a NUL in it is present, but http_query_get returns NULL for it. */
-    if (http_query_has(req, field))
-        r = context_name_check(field, value ? value : "", e);
-    else if (required)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'%s' is required", field);
-    if (r == 0)
-        *ret = value;
-    return r;
+const char *check_query(const struct e2b_req *q, const char *field)
+{
+    const char *value = http_query_get(q->http, field);
+
+    return value || !http_query_has(q->http, field) ? value : "";
+}
+
+const char *check_query_name(struct e2b_req *q, const char *field, bool required)
+{
+    return name_or_missing(q, field, check_query(q, field), required);
+}
+
+const char *check_query_sandbox(struct e2b_req *q)
+{
+    const char *id = check_query(q, "sandboxId");
+
+    if (id && !id_valid(id))
+        fields_invalid(&q->in, "Invalid sandboxId: it has %d characters of a-z and 0-9", ID_LEN);
+    return id;
+}
+
+uint64_t check_query_number(struct e2b_req *q, const char *field, uint64_t min, uint64_t max,
+                            uint64_t fallback)
+{
+    const char *text = check_query(q, field);
+
+    if (text)
+        fields_check(&q->in, parse_u64(field, text, min, max, &fallback, &q->wrong));
+    return fallback;
 }
 
 uint64_t check_ttl(struct e2b_req *q)

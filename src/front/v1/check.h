@@ -1,5 +1,5 @@
-/* Checks requests before anything is begun for them. An error names the field. Errors of a body are
- * kept in q->in, and e2b_read answers with them. */
+/* Checks requests before anything is begun for them. An error names the field. The first error
+ * is kept in q->in, and e2b_read answers with it. */
 #pragma once
 
 #include "front/contexts/context.h"
@@ -15,8 +15,13 @@ int check_query_tenant(struct http_req *req, const struct store_tenant *tenant, 
 /* The id of a conversation or a path. If it is absent: an error if it is required, otherwise
  * NULL. */
 const char *check_name(struct e2b_req *q, const char *field, bool required);
-int check_query_name(struct http_req *req, const char *field, bool required, const char **ret,
-                     struct sg_error *e);
+const char *check_query_name(struct e2b_req *q, const char *field, bool required);
+/* A field of the query. NULL: it is absent; "": no text, since it has a NUL in it. */
+const char *check_query(const struct e2b_req *q, const char *field);
+/* `sandboxId` in a query; NULL if it is absent. */
+const char *check_query_sandbox(struct e2b_req *q);
+uint64_t check_query_number(struct e2b_req *q, const char *field, uint64_t min, uint64_t max,
+                            uint64_t fallback);
 /* `ttlSeconds` in milliseconds: 0 if it is absent. */
 uint64_t check_ttl(struct e2b_req *q);
 /* Reads which context is meant, and how its sandbox is to be if one must be made. path_field: the
