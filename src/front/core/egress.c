@@ -1,9 +1,8 @@
 #include "front/core/egress.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "lib/json/memfd.h"
 #include "lib/json/values.h"
 #include "lib/base/fd.h"
 #include "wire/guard.h"
@@ -127,33 +126,16 @@ static json_t *make_document(struct front *f, const char *id, const struct sandb
 int egress_document(struct front *f, const char *id, const struct sandbox_spec *s, int *ret_fd,
                     struct sg_error *e)
 {
-    AUTO(close_p) int fd = -1;
-    json_t *d;
-    char *text;
-    size_t len;
-    int r;
-
     if (is_blocked(f, s)) {
         *ret_fd = -1;
         return 0;
     }
-    d = make_document(f, id, s);
-    text = json_dumps(d, JSON_COMPACT);
-    json_decref(d);
-    fd = memfd_create("sandglass-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || !text) {
-        free(text);
-        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "make the sandbox's policy: out of memory");
-    }
-    len = strlen(text);
-    r = len > GUARD_DOCUMENT_MAX ? -E2BIG : fd_write_all(fd, text, len);
-    explicit_bzero(text, len);
-    free(text);
+    int r = memfd_of_json("sandglass-policy", make_document(f, id, s), GUARD_DOCUMENT_MAX);
     if (r == -E2BIG)
         return err_set(e, SG_ERR_INVALID, r, "network is larger than %u bytes", GUARD_DOCUMENT_MAX);
-    if (r < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
-        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "write the sandbox's policy: out of memory");
-    *ret_fd = steal_fd(&fd);
+    if (r < 0)
+        return err_set(e, SG_ERR_LIMIT, r, "write the sandbox's policy: out of memory");
+    *ret_fd = r;
     return 0;
 }
 
