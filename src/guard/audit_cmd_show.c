@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/audit/audit.h"
 #include "lib/text/parse.h"
 #include "guard/audit_cmd.h"
@@ -34,16 +35,16 @@ static void clean(char *s)
 /* Fills buf with the text of a field, or "-", and returns it. */
 static const char *cell(const json_t *o, const char *key, char buf[CELL_MAX])
 {
-    const char *text = json_string_value(json_object_get(o, key));
+    const char *text = jr_text(o, key);
 
-    snprintf(buf, CELL_MAX, "%s", text && text[0] ? text : "-");
+    snprintf(buf, CELL_MAX, "%s", text[0] ? text : "-");
     clean(buf);
     return buf;
 }
 
 static const char *bytes(const json_t *o, const char *key, char buf[CELL_MAX])
 {
-    json_int_t n = json_integer_value(json_object_get(o, key));
+    json_int_t n = jr_int(o, key);
 
     if (n <= 0)
         snprintf(buf, CELL_MAX, "-");
@@ -55,9 +56,9 @@ static const char *bytes(const json_t *o, const char *key, char buf[CELL_MAX])
 /* "a.test (93.184.216.34):443", or as much of it as is known. */
 static const char *where(const json_t *o, char buf[CELL_MAX])
 {
-    const char *name = json_string_value(json_object_get(o, "name"));
-    const char *address = json_string_value(json_object_get(o, "address"));
-    json_int_t port = json_integer_value(json_object_get(o, "port"));
+    const char *name = jr_text_or(o, "name", NULL);
+    const char *address = jr_text_or(o, "address", NULL);
+    json_int_t port = jr_int(o, "port");
     char tail[32] = "";
 
     if (port > 0)
@@ -75,8 +76,8 @@ static const char *where(const json_t *o, char buf[CELL_MAX])
 /* The rule, and the detail if there is one. */
 static const char *why(const json_t *o, char buf[CELL_MAX])
 {
-    const char *rule = json_string_value(json_object_get(o, "rule"));
-    const char *detail = json_string_value(json_object_get(o, "detail"));
+    const char *rule = jr_text_or(o, "rule", NULL);
+    const char *detail = jr_text_or(o, "detail", NULL);
 
     if (rule && detail)
         snprintf(buf, CELL_MAX, "%s: %s", rule, detail);
@@ -97,7 +98,7 @@ static const char *colour_of(const char *verdict)
 static void show_row(const json_t *o, bool colours)
 {
     char a[CELL_MAX], b[CELL_MAX], verdict[CELL_MAX];
-    json_int_t count = json_integer_value(json_object_get(o, "count"));
+    json_int_t count = jr_int(o, "count");
 
     /* Shows "2026-11-15T10:00:00.123Z" without its letters. */
     cell(o, "time", a);

@@ -6,6 +6,7 @@
 
 #include "lib/audit/audit.h"
 #include "lib/base/fd.h"
+#include "lib/json/fields.h"
 #include "guard/front_link.h"
 #include "guard/policy.h"
 
@@ -18,35 +19,6 @@
 #define AUDIT_DIR   "audit"
 
 /* ---- reading the front's JSON ---------------------------------------------------------------- */
-
-/* Takes a field of text. False: the field exists and is not valid. */
-static bool take_text(const json_t *o, const char *key, size_t max, const char **ret)
-{
-    const json_t *v = json_object_get(o, key);
-
-    *ret = json_string_value(v);
-    return !v || (*ret && json_string_length(v) <= max && strlen(*ret) == json_string_length(v));
-}
-
-static bool take_number(const json_t *o, const char *key, uint64_t max, uint64_t *ret)
-{
-    const json_t *v = json_object_get(o, key);
-
-    if (!v)
-        return true;
-    *ret = (uint64_t)json_integer_value(v);
-    return json_is_integer(v) && json_integer_value(v) >= 0 && *ret <= max;
-}
-
-/* Whether the object has only these fields: an unknown field is refused. */
-static bool only(const json_t *o, const char *const *keys)
-{
-    size_t n = 0;
-
-    for (; *keys; keys++)
-        n += json_object_get(o, *keys) != NULL;
-    return json_is_object(o) && json_object_size(o) == n;
-}
 
 static bool is_word(const char *s)
 {
@@ -92,19 +64,19 @@ static const char *keep(const char *text, char *buf, size_t cap)
 
 static bool read_filter(const json_t *o, struct job *job)
 {
-    static const char *const known[] = {"sandbox", "kind",   "verdict", "name", "from",
-                                        "to",      "before", "limit",   NULL};
-    const char *sandbox = NULL, *kind = NULL, *verdict = NULL, *name = NULL;
-    uint64_t from = 0, to = 0, before = 0, limit = AUDIT_PAGE_MAX;
+    struct fields in = {.object = o, .prefix = "", .strict = true};
 
-    if (!only(o, known) || !take_text(o, "sandbox", ID_LEN, &sandbox) ||
-        !take_text(o, "kind", WORD_MAX, &kind) || !take_text(o, "verdict", WORD_MAX, &verdict) ||
-        !take_text(o, "name", POLICY_NAME_MAX + 2, &name) ||
-        !take_number(o, "from", INT64_MAX, &from) || !take_number(o, "to", INT64_MAX, &to) ||
-        !take_number(o, "before", INT64_MAX, &before) ||
-        !take_number(o, "limit", AUDIT_PAGE_MAX, &limit))
-        return false;
-    if ((sandbox && !id_valid(sandbox)) || !is_word(kind) || !is_word(verdict) || limit == 0)
+    fields_known(&in, "sandbox", "kind", "verdict", "name", "from", "to", "before", "limit");
+    const char *sandbox = field_text(&in, "sandbox", ID_LEN, NULL);
+    const char *kind = field_text(&in, "kind", WORD_MAX, NULL);
+    const char *verdict = field_text(&in, "verdict", WORD_MAX, NULL);
+    const char *name = field_text(&in, "name", POLICY_NAME_MAX + 2, NULL);
+    uint64_t from = field_count(&in, "from", 0, INT64_MAX, 0);
+    uint64_t to = field_count(&in, "to", 0, INT64_MAX, 0);
+    uint64_t before = field_count(&in, "before", 0, INT64_MAX, 0);
+    uint64_t limit = field_count(&in, "limit", 1, AUDIT_PAGE_MAX, AUDIT_PAGE_MAX);
+    if (in.r < 0 || !json_is_object(o) || (sandbox && !id_valid(sandbox)) || !is_word(kind) ||
+        !is_word(verdict))
         return false;
     job->limit = (uint32_t)limit;
     job->filter = (struct audit_filter){
@@ -263,18 +235,20 @@ void front_ask_audit(const struct front_asker *from, const char *tenant, const c
 void front_ask_record(struct guard *g, const char *tenant, const char *id, const char *text,
                       size_t len)
 {
-    static const char *const known[] = {"kind", "name", "verdict", "rule", "detail", NULL};
     static const char *const kinds[] = {"policy", "secret", "sanitise", NULL};
     static const char *const verdicts[] = {"allow", "deny", "report", NULL};
     json_t *o = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    struct fields in = {.object = o, .prefix = "", .strict = true};
     struct audit_record r = {.tenant = tenant, .sandbox = id[0] ? id : NULL};
 
-    if (g->audit && id_valid(tenant) && (!id[0] || id_valid(id)) && only(o, known) &&
-        take_text(o, "kind", WORD_MAX, &r.kind) && take_text(o, "name", AUDIT_TEXT_MAX, &r.name) &&
-        take_text(o, "verdict", WORD_MAX, &r.verdict) &&
-        take_text(o, "rule", AUDIT_TEXT_MAX, &r.rule) &&
-        take_text(o, "detail", AUDIT_TEXT_MAX, &r.detail) && r.kind && one_of(r.kind, kinds) &&
-        (!r.verdict || one_of(r.verdict, verdicts)))
+    fields_known(&in, "kind", "name", "verdict", "rule", "detail");
+    r.kind = field_text(&in, "kind", WORD_MAX, NULL);
+    r.name = field_text(&in, "name", AUDIT_TEXT_MAX, NULL);
+    r.verdict = field_text(&in, "verdict", WORD_MAX, NULL);
+    r.rule = field_text(&in, "rule", AUDIT_TEXT_MAX, NULL);
+    r.detail = field_text(&in, "detail", AUDIT_TEXT_MAX, NULL);
+    if (in.r == 0 && g->audit && id_valid(tenant) && (!id[0] || id_valid(id)) && r.kind &&
+        one_of(r.kind, kinds) && (!r.verdict || one_of(r.verdict, verdicts)))
         audit_write(g->audit, &r);
     json_decref(o);
 }

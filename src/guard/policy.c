@@ -15,144 +15,49 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-int document_refuse(struct sg_error *e, const char *fmt, ...)
+static void read_entries(struct fields *in, const char *key, struct entries *to)
 {
-    char message[300];
-    va_list ap;
+    json_t *list = field_array(in, key, POLICY_ENTRIES_MAX), *v;
+    size_t i;
 
-    va_start(ap, fmt);
-    vsnprintf(message, sizeof(message), fmt, ap);
-    va_end(ap);
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "policy document: %s", message);
-}
-
-int document_string(const json_t *o, const char *key, size_t max, const char **ret,
-                    struct sg_error *e)
-{
-    const json_t *v = json_object_get(o, key);
-
-    if (!v)
-        return 0;
-    if (!json_is_string(v))
-        return document_refuse(e, "'%s' must be a string", key);
-    if (json_string_length(v) > max)
-        return document_refuse(e, "'%s' is longer than %zu bytes", key, max);
-    *ret = json_string_value(v);
-    return 0;
-}
-
-int document_array(const json_t *o, const char *key, size_t max, const json_t **ret,
-                   struct sg_error *e)
-{
-    const json_t *v = json_object_get(o, key);
-
-    if (!v)
-        return 0;
-    if (!json_is_array(v))
-        return document_refuse(e, "'%s' must be an array", key);
-    if (json_array_size(v) > max)
-        return document_refuse(e, "'%s' has more than %zu elements", key, max);
-    *ret = v;
-    return 0;
-}
-
-static int read_number(const json_t *o, const char *key, uint64_t max, uint64_t *ret,
-                       struct sg_error *e)
-{
-    const json_t *v = json_object_get(o, key);
-
-    if (!v)
-        return 0;
-    if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) > max)
-        return document_refuse(e, "'%s' must be a whole number from 0 to %llu", key,
-                               (unsigned long long)max);
-    *ret = (uint64_t)json_integer_value(v);
-    return 0;
-}
-
-static int read_entries(const json_t *o, const char *key, struct entries *to, struct sg_error *e)
-{
-    const json_t *list = NULL;
-    int r = document_array(o, key, POLICY_ENTRIES_MAX, &list, e);
-
-    for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
-        const json_t *v = json_array_get(list, i);
-
+    json_array_foreach(list, i, v)
+    {
         if (!json_is_string(v) || json_string_length(v) > ENTRY_MAX)
-            return document_refuse(e, "element %zu of '%s' must be a string of at most %d bytes", i,
-                                   key, ENTRY_MAX);
-        r = entries_add(to, key, json_string_value(v), e);
-        if (r < 0)
-            err_wrap(e, r, "policy document");
+            field_wrong(in, "element %zu of '%s' must be a string of at most %d bytes", i, key,
+                        ENTRY_MAX);
+        else if (entries_add(to, key, json_string_value(v), in->e) < 0)
+            fields_check(in, err_wrap(in->e, -EINVAL, "policy document"));
+        if (!fields_ok(in))
+            return;
     }
-    return r;
 }
 
-static int read_default(struct policy *p, const json_t *o, struct sg_error *e)
+static void read_quota(struct fields *in, struct policy_quota *ret)
 {
-    const char *text = "", *ignored = NULL;
-    int r = document_string(o, "default", 16, &text, e);
+    ret->flows = (uint32_t)field_count(in, "flows", 0, UINT32_MAX, 0);
+    ret->flow_rate = (uint32_t)field_count(in, "flowRate", 0, UINT32_MAX, 0);
+    ret->bytes = field_count(in, "bytes", 0, INT64_MAX, 0);
+}
 
-    if (r == 0)
-        r = document_string(o, "tenant", ID_TEXT_MAX, &ignored, e);
-    if (r == 0)
-        r = document_string(o, "sandbox", ID_TEXT_MAX, &ignored, e);
-    if (r < 0)
-        return r;
+static void read_document(struct policy *p, struct fields *in, const struct vault_key *key)
+{
+    if (!json_is_object(in->object))
+        field_wrong(in, "must be a JSON object");
+    p->fake_ip = field_flag(in, "fakeIp", false);
+    const char *text = field_text(in, "default", 16, "");
+    field_text(in, "tenant", ID_TEXT_MAX, NULL);
+    field_text(in, "sandbox", ID_TEXT_MAX, NULL);
     p->default_deny = strcmp(text, "deny") == 0;
     if (!p->default_deny && strcmp(text, "allow") != 0)
-        return document_refuse(e, "'default' must be \"allow\" or \"deny\"");
-    return 0;
-}
-
-static int read_sanitise(struct policy *p, const json_t *o, struct sg_error *e)
-{
-    const char *text = NULL;
-    int r = document_string(o, "sanitise", 32, &text, e);
-
+        field_must(in, "default", "\"allow\" or \"deny\"");
+    read_entries(in, "allow", &p->allow);
+    read_entries(in, "deny", &p->deny);
+    text = field_text(in, "sanitise", 32, NULL);
     p->sanitise = SANITISE_ENFORCE;
-    if (r == 0 && text && sanitise_mode_parse(text, &p->sanitise) < 0)
-        r = document_refuse(e, "'sanitise' must be \"enforce\", \"report-only\" or \"off\"");
-    return r;
-}
-
-static int read_quota(struct policy *p, const json_t *o, struct sg_error *e)
-{
-    uint64_t flows = 0, rate = 0;
-    int r = read_number(o, "flows", UINT32_MAX, &flows, e);
-
-    if (r == 0)
-        r = read_number(o, "flowRate", UINT32_MAX, &rate, e);
-    if (r == 0)
-        r = read_number(o, "bytes", INT64_MAX, &p->quota.bytes, e);
-    p->quota.flows = (uint32_t)flows;
-    p->quota.flow_rate = (uint32_t)rate;
-    return r;
-}
-
-static int read_document(struct policy *p, const json_t *o, const struct vault_key *key,
-                         struct sg_error *e)
-{
-    const json_t *fake = json_object_get(o, "fakeIp");
-    int r;
-
-    if (!json_is_object(o))
-        return document_refuse(e, "must be a JSON object");
-    if (fake && !json_is_boolean(fake))
-        return document_refuse(e, "'fakeIp' must be true or false");
-    p->fake_ip = json_is_true(fake);
-    r = read_default(p, o, e);
-    if (r == 0)
-        r = read_entries(o, "allow", &p->allow, e);
-    if (r == 0)
-        r = read_entries(o, "deny", &p->deny, e);
-    if (r == 0)
-        r = read_sanitise(p, o, e);
-    if (r == 0)
-        r = read_quota(p, o, e);
-    if (r == 0)
-        r = policy_requests_read(p, o, key, e);
-    return r;
+    if (text && sanitise_mode_parse(text, &p->sanitise) < 0)
+        field_must(in, "sanitise", "\"enforce\", \"report-only\" or \"off\"");
+    read_quota(in, &p->quota);
+    policy_requests_read(p, in, key);
 }
 
 static void set_hash(struct policy *p, const char *text, size_t len)
@@ -167,34 +72,34 @@ static void set_hash(struct policy *p, const char *text, size_t len)
 static int parse(const char *text, size_t len, const struct vault_key *key, bool plain,
                  struct policy **ret, struct sg_error *e)
 {
+    struct fields in = {.prefix = "policy document: ", .e = e, .strict = true};
     struct policy *p;
     json_error_t why;
     json_t *o;
-    int r;
 
     if (len > GUARD_DOCUMENT_MAX)
-        return document_refuse(e, "longer than %u bytes", GUARD_DOCUMENT_MAX);
+        return field_wrong(&in, "longer than %u bytes", GUARD_DOCUMENT_MAX);
     struct json_weight w = json_weigh(text, len);
     if (w.depth > DEPTH_MAX || w.values > VALUES_MAX)
-        return document_refuse(e, "more than %u values, or more than %d levels", VALUES_MAX,
-                               DEPTH_MAX);
-    o = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+        return field_wrong(&in, "more than %u values, or more than %d levels", VALUES_MAX,
+                           DEPTH_MAX);
+    in.object = o = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
     /* The library's message quotes the text, and there may be a credential in it. */
     if (!o)
-        return document_refuse(e, "not valid JSON (line %d, column %d)", why.line, why.column);
+        return field_wrong(&in, "not valid JSON (line %d, column %d)", why.line, why.column);
     p = xcalloc(1, sizeof(*p));
     p->refs = 1;
     p->plain = plain;
     entries_init(&p->allow);
     entries_init(&p->deny);
     set_hash(p, text, len);
-    r = read_document(p, o, key, e);
+    read_document(p, &in, key);
     json_decref(o);
-    if (r < 0)
+    if (in.r < 0)
         policy_unref(p);
     else
         *ret = p;
-    return r;
+    return in.r;
 }
 
 int policy_parse(const char *text, size_t len, const struct vault_key *key, struct policy **ret,

@@ -1,10 +1,9 @@
 /* The inside of a policy, for policy.c and policy_requests.c. */
 #pragma once
 
-#include <jansson.h>
-
 #include "guard/entries.h"
 #include "guard/policy.h"
+#include "lib/json/fields.h"
 
 struct policy {
     unsigned refs;
@@ -25,15 +24,6 @@ struct policy {
     struct policy_proxy *proxy; /* NULL: none */
 };
 
-/* Members of a document. A missing one leaves *ret as it is; one of another type or beyond its
- * limit is refused. */
-int document_string(const json_t *o, const char *key, size_t max, const char **ret,
-                    struct sg_error *e);
-int document_array(const json_t *o, const char *key, size_t max, const json_t **ret,
-                   struct sg_error *e);
-int document_refuse(struct sg_error *e, const char *fmt, ...) PRINTF(2, 3);
-
 /* Reads rules, secrets and the proxy into p. After a failure p keeps what was read so far. */
-int policy_requests_read(struct policy *p, const json_t *document, const struct vault_key *key,
-                         struct sg_error *e);
+void policy_requests_read(struct policy *p, struct fields *in, const struct vault_key *key);
 void policy_requests_done(struct policy *p);

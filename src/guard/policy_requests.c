@@ -14,19 +14,20 @@
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-static int read_header_name(const json_t *v, char ret[65], struct sg_error *e)
+static void read_header_name(struct fields *in, const json_t *v, char ret[65])
 {
     static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
     const char *s = json_string_value(v);
     size_t len = json_string_length(v);
 
-    if (!s || len == 0 || len > 64)
-        return document_refuse(e, "a header's name must be a string of 1 to 64 bytes");
+    if (!s || len == 0 || len > 64) {
+        field_wrong(in, "a header's name must be a string of 1 to 64 bytes");
+        return;
+    }
     for (size_t i = 0; i <= len; i++)
         ret[i] = s[i] >= 'A' && s[i] <= 'Z' ? (char)(s[i] - 'A' + 'a') : s[i];
     if (ret[strspn(ret, token)])
-        return document_refuse(e, "a header's name has bytes that HTTP does not allow in it");
-    return 0;
+        field_wrong(in, "a header's name has bytes that HTTP does not allow in it");
 }
 
 static bool is_header_value(const char *s)
@@ -38,67 +39,56 @@ static bool is_header_value(const char *s)
 }
 
 /* Reads ["name", "value"]. A value can be a credential, so no error shows one. */
-static int read_header(const json_t *pair, struct policy_header *ret, struct sg_error *e)
+static void read_header(struct fields *in, const json_t *pair, struct policy_header *ret)
 {
-    const json_t *value = json_array_get(pair, 1);
-    int r;
+    const char *value = json_string_value(json_array_get(pair, 1));
 
     if (json_array_size(pair) != 2)
-        return document_refuse(e, "a header of a rule must be [name, value]");
-    r = read_header_name(json_array_get(pair, 0), ret->name, e);
-    if (r < 0)
-        return r;
-    if (!json_is_string(value) || json_string_length(value) > HEADER_VALUE_MAX ||
-        !is_header_value(json_string_value(value)))
-        return document_refuse(e,
-                               "the value of header '%s' must be a string of at most %d bytes "
-                               "without control characters",
-                               ret->name, HEADER_VALUE_MAX);
-    ret->value = xstrdup(json_string_value(value));
-    return 0;
+        field_wrong(in, "a header of a rule must be [name, value]");
+    read_header_name(in, json_array_get(pair, 0), ret->name);
+    if (!value || strlen(value) > HEADER_VALUE_MAX || !is_header_value(value))
+        field_wrong(in,
+                    "the value of header '%s' must be a string of at most %d bytes without control "
+                    "characters",
+                    ret->name, HEADER_VALUE_MAX);
+    if (fields_ok(in))
+        ret->value = xstrdup(value);
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-static int read_rule(const json_t *o, struct policy_rule *ret, struct sg_error *e)
+static void read_rule(struct fields *in, struct policy_rule *ret)
 {
-    const json_t *headers = NULL;
-    const char *domain = NULL;
-    int r = document_string(o, "domain", POLICY_NAME_MAX, &domain, e);
+    const char *domain = field_text(in, "domain", POLICY_NAME_MAX, "");
+    json_t *headers, *pair;
+    size_t i;
 
-    if (r == 0 && (!domain || name_pattern(domain, ret->domain) < 0))
-        r = document_refuse(e, "the domain '%.80s' of a rule is not a name", domain ? domain : "");
-    if (r == 0)
-        r = document_array(o, "headers", RULE_HEADERS_MAX, &headers, e);
-    if (r < 0)
-        return r;
+    if (fields_ok(in) && name_pattern(domain, ret->domain) < 0)
+        field_wrong(in, "the domain '%.80s' of a rule is not a name", domain);
+    headers = field_array(in, "headers", RULE_HEADERS_MAX);
     ret->headers = xcalloc(json_array_size(headers) + 1, sizeof(*ret->headers));
-    for (size_t i = 0; r == 0 && i < json_array_size(headers); i++) {
-        r = read_header(json_array_get(headers, i), &ret->headers[i], e);
-        if (r == 0)
-            ret->n_headers++;
-    }
-    return r;
+    json_array_foreach(headers, i, pair) read_header(in, pair, &ret->headers[ret->n_headers++]);
 }
 
-static int read_rules(struct policy *p, const json_t *document, struct sg_error *e)
+static void read_rules(struct policy *p, struct fields *in)
 {
-    const json_t *rules = NULL;
-    int r = document_array(document, "rules", RULES_MAX, &rules, e);
+    json_t *rules = field_array(in, "rules", RULES_MAX), *v;
+    size_t i;
 
     p->rules = xcalloc(json_array_size(rules) + 1, sizeof(*p->rules));
-    for (size_t i = 0; r == 0 && i < json_array_size(rules); i++) {
+    json_array_foreach(rules, i, v)
+    {
+        struct fields of_rule = fields_within(in, v);
         struct policy_rule *rule = &p->rules[p->n_rules++];
 
-        r = read_rule(json_array_get(rules, i), rule, e);
-        if (r < 0)
-            break;
-        for (size_t k = 0; k + 1 < p->n_rules; k++)
+        read_rule(&of_rule, rule);
+        for (size_t k = 0; k < i; k++)
             if (strcmp(p->rules[k].domain, rule->domain) == 0)
-                return document_refuse(e, "there are two rules for '%s'", rule->domain);
+                field_wrong(in, "there are two rules for '%s'", rule->domain);
+        if (!fields_ok(in))
+            return;
         names_add(p->rule_names, rule->domain, rule);
     }
-    return r;
 }
 
 /* ---- secrets --------------------------------------------------------------------------------- */
@@ -114,114 +104,93 @@ static bool is_secret_name(const char *s)
     return len > 0 && len <= 64 && strspn(s, allowed) == len;
 }
 
-static int open_sealed(const struct vault_key *key, const json_t *document, const char *name,
-                       const char *sealed, struct secret *ret, struct sg_error *e)
+static void open_sealed(struct fields *document, const struct vault_key *key, const char *name,
+                        const char *sealed, struct secret *ret)
 {
-    const char *tenant = NULL;
+    const char *tenant = field_text(document, "tenant", 64, NULL);
     char purpose[256];
-    int r = document_string(document, "tenant", 64, &tenant, e);
 
-    if (r < 0)
-        return r;
     if (!tenant)
-        return document_refuse(e, "there are secrets and no 'tenant'");
+        field_wrong(document, "there are secrets and no 'tenant'");
     if (!key)
-        return document_refuse(e, "there are secrets, and this guard has no key to read them");
+        field_wrong(document, "there are secrets, and this guard has no key to read them");
+    if (!fields_ok(document))
+        return;
     snprintf(purpose, sizeof(purpose), "%s/%s", tenant, name);
-    r = vault_open(key, purpose, sealed, ret, e);
-    return r < 0 ? err_wrap(e, r, "policy document: secret '%s'", name) : 0;
+    int r = vault_open(key, purpose, sealed, ret, document->e);
+    if (r < 0)
+        fields_check(document, err_wrap(document->e, r, "policy document: secret '%s'", name));
 }
 
-static int read_hosts(const json_t *o, struct policy_secret *ret, struct sg_error *e)
+static void read_hosts(struct fields *in, struct policy_secret *ret)
 {
-    const json_t *list = NULL;
-    int r = document_array(o, "hosts", SECRET_HOSTS_MAX, &list, e);
+    json_t *list = field_array(in, "hosts", SECRET_HOSTS_MAX), *v;
+    size_t i;
 
     ret->hosts = xcalloc(json_array_size(list) + 1, sizeof(*ret->hosts));
-    for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
-        const char *host = json_string_value(json_array_get(list, i));
+    json_array_foreach(list, i, v)
+    {
+        const char *host = json_is_string(v) ? json_string_value(v) : "";
 
-        if (!host || name_pattern(host, ret->hosts[i]) < 0)
-            return document_refuse(e, "the host '%.80s' of secret '%s' is not a name",
-                                   host ? host : "", ret->name);
-        ret->n_hosts++;
+        if (name_pattern(host, ret->hosts[ret->n_hosts++]) < 0)
+            field_wrong(in, "the host '%.80s' of secret '%s' is not a name", host, ret->name);
     }
-    return r;
 }
 
-static int read_header_names(const json_t *o, struct policy_secret *ret, struct sg_error *e)
+static void read_header_names(struct fields *in, struct policy_secret *ret)
 {
-    const json_t *list = NULL;
-    int r = document_array(o, "headers", SECRET_HEADERS_MAX, &list, e);
+    json_t *list = field_array(in, "headers", SECRET_HEADERS_MAX), *v;
+    size_t i;
 
     ret->headers = xcalloc(json_array_size(list) + 1, sizeof(*ret->headers));
-    for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
-        r = read_header_name(json_array_get(list, i), ret->headers[i], e);
-        if (r == 0)
-            ret->n_headers++;
-    }
-    return r;
+    json_array_foreach(list, i, v) read_header_name(in, v, ret->headers[ret->n_headers++]);
 }
 
-static int keep_plain(const char *name, const char *value, struct secret *ret, struct sg_error *e)
+static void read_secret(const struct policy *p, struct fields *document, const json_t *o,
+                        const struct vault_key *key, struct policy_secret *ret)
 {
-    return secret_set(ret, value, strlen(value)) < 0
-               ? document_refuse(e, "secret '%s': no more memory can be locked", name)
-               : 0;
-}
+    struct fields in = fields_within(document, o);
+    const char *name = field_text(&in, "name", 64, "");
 
-static int read_secret(const struct policy *p, const json_t *document, const json_t *o,
-                       const struct vault_key *key, struct policy_secret *ret, struct sg_error *e)
-{
-    const char *name = "", *sealed = NULL, *value = NULL, *placeholder = "";
-    int r = document_string(o, "name", 64, &name, e);
-
-    if (r == 0 && !is_secret_name(name))
-        r = document_refuse(e, "a secret's name must be 1 to 64 letters, digits, '_', '-' and '.'");
-    if (r < 0)
-        return r;
+    if (!is_secret_name(name))
+        field_wrong(&in, "a secret's name must be 1 to 64 letters, digits, '_', '-' and '.'");
     snprintf(ret->name, sizeof(ret->name), "%s", name);
-    r = document_string(o, "placeholder", sizeof(ret->placeholder) - 1, &placeholder, e);
-    if (r == 0 && !is_header_value(placeholder))
-        r = document_refuse(e, "the placeholder of secret '%s' has control characters in it", name);
-    if (r == 0)
-        r = document_string(o, "sealed", VAULT_SEALED_MAX, &sealed, e);
-    if (r == 0 && p->plain)
-        r = document_string(o, "value", VAULT_SECRET_MAX, &value, e);
-    if (r == 0 && !sealed && !value)
-        r = document_refuse(e, "secret '%s' has no 'sealed'", name);
-    if (r < 0)
-        return r;
+    const char *placeholder = field_text(&in, "placeholder", sizeof(ret->placeholder) - 1, "");
+    if (!is_header_value(placeholder))
+        field_wrong(&in, "the placeholder of secret '%s' has control characters in it", name);
+    const char *sealed = field_text(&in, "sealed", VAULT_SEALED_MAX, NULL);
+    const char *value = p->plain ? field_text(&in, "value", VAULT_SECRET_MAX, NULL) : NULL;
+    if (!sealed && !value)
+        field_wrong(&in, "secret '%s' has no 'sealed'", name);
     snprintf(ret->placeholder, sizeof(ret->placeholder), "%s", placeholder);
-    r = read_hosts(o, ret, e);
-    if (r == 0)
-        r = read_header_names(o, ret, e);
-    if (r == 0 && sealed)
-        r = open_sealed(key, document, name, sealed, &ret->value, e);
-    else if (r == 0)
-        r = keep_plain(name, value, &ret->value, e);
-    return r;
+    read_hosts(&in, ret);
+    read_header_names(&in, ret);
+    if (!fields_ok(&in))
+        return;
+    if (sealed)
+        open_sealed(document, key, name, sealed, &ret->value);
+    else if (secret_set(&ret->value, value, strlen(value)) < 0)
+        field_wrong(&in, "secret '%s': no more memory can be locked", name);
 }
 
-static int read_secrets(struct policy *p, const json_t *document, const struct vault_key *key,
-                        struct sg_error *e)
+static void read_secrets(struct policy *p, struct fields *in, const struct vault_key *key)
 {
-    const json_t *secrets = NULL;
-    int r = document_array(document, "secrets", POLICY_SECRETS_MAX, &secrets, e);
+    json_t *secrets = field_array(in, "secrets", POLICY_SECRETS_MAX), *v;
+    size_t i;
 
     p->secrets = xcalloc(json_array_size(secrets) + 1, sizeof(*p->secrets));
-    for (size_t i = 0; r == 0 && i < json_array_size(secrets); i++) {
+    json_array_foreach(secrets, i, v)
+    {
         struct policy_secret *s = &p->secrets[p->n_secrets++];
 
-        r = read_secret(p, document, json_array_get(secrets, i), key, s, e);
-        if (r < 0)
-            break;
+        read_secret(p, in, v, key, s);
         if (policy_secret(p, s->name, strlen(s->name)) != s)
-            return document_refuse(e, "there are two secrets '%s'", s->name);
+            field_wrong(in, "there are two secrets '%s'", s->name);
+        if (!fields_ok(in))
+            return;
         for (size_t k = 0; s->placeholder[0] && k < s->n_hosts; k++)
             names_add(p->secret_hosts, s->hosts[k], s);
     }
-    return r;
 }
 
 /* Made once for all connections: what a connection costs must not grow with the number of
@@ -239,7 +208,7 @@ static void make_scrub(struct policy *p)
 /* ---- the proxy ------------------------------------------------------------------------------- */
 
 /* Reads "proxy.test:1080", "192.0.2.7:1080" or "[2001:db8::7]:1080". */
-static int read_endpoint(const char *text, struct policy_proxy *ret, struct sg_error *e)
+static int read_endpoint(struct fields *in, const char *text, struct policy_proxy *ret)
 {
     const char *colon = strrchr(text, ':');
     size_t n = colon ? (size_t)(colon - text) : 0;
@@ -249,70 +218,54 @@ static int read_endpoint(const char *text, struct policy_proxy *ret, struct sg_e
     unsigned port = 0;
 
     if (n == 0 || n - (bracket ? 2 : 0) >= sizeof(host))
-        return document_refuse(e, "the proxy's address must be host:port");
+        return field_wrong(in, "the proxy's address must be host:port");
     snprintf(host, sizeof(host), "%.*s", (int)(n - (bracket ? 2 : 0)), text + bracket);
     for (const char *d = colon + 1; *d; d++) {
         if (*d < '0' || *d > '9' || port > 65535)
-            return document_refuse(e, "the proxy's port must be a number from 1 to 65535");
+            return field_wrong(in, "the proxy's port must be a number from 1 to 65535");
         port = port * 10 + (unsigned)(*d - '0');
     }
     if (port == 0 || port > 65535)
-        return document_refuse(e, "the proxy's port must be a number from 1 to 65535");
+        return field_wrong(in, "the proxy's port must be a number from 1 to 65535");
     ret->port = (uint16_t)port;
     if (net_addr_parse(host, &a) == 0 && bracket == (strchr(host, ':') != NULL))
         snprintf(ret->host, sizeof(ret->host), "%s", host);
     else if (bracket || name_normalise(host, strlen(host), ret->host) < 0)
-        return document_refuse(e, "the proxy's host is neither a name nor an address; an IPv6 "
-                                  "address needs brackets");
+        return field_wrong(in, "the proxy's host is neither a name nor an address; an IPv6 address "
+                               "needs brackets");
     return 0;
 }
 
-static int read_proxy(struct policy *p, const json_t *document, struct sg_error *e)
+static void read_proxy(struct policy *p, struct fields *document)
 {
-    const json_t *o = json_object_get(document, "proxy");
-    const char *address = "", *username = "", *password = NULL;
-    int r;
+    struct fields in = field_object(document, "proxy");
 
-    if (!o)
-        return 0;
-    if (!json_is_object(o))
-        return document_refuse(e, "'proxy' must be an object");
+    if (!in.object)
+        return;
     p->proxy = xcalloc(1, sizeof(*p->proxy));
-    r = document_string(o, "address", POLICY_NAME_MAX + 10, &address, e);
-    if (r == 0)
-        r = document_string(o, "username", CREDENTIAL_MAX, &username, e);
-    if (r == 0)
-        r = document_string(o, "password", CREDENTIAL_MAX, &password, e);
-    if (r == 0)
-        r = read_endpoint(address, p->proxy, e);
-    if (r < 0)
-        return r;
+    const char *address = field_text(&in, "address", POLICY_NAME_MAX + 10, "");
+    const char *username = field_text(&in, "username", CREDENTIAL_MAX, "");
+    const char *password = field_text(&in, "password", CREDENTIAL_MAX, "");
+    read_endpoint(&in, address, p->proxy);
     snprintf(p->proxy->username, sizeof(p->proxy->username), "%s", username);
-    if (!password || !password[0])
-        return 0;
-    if (!username[0])
-        return document_refuse(e, "the proxy has a password and no user name");
-    r = secret_set(&p->proxy->password, password, strlen(password));
-    return r < 0 ? document_refuse(e, "no more memory can be locked") : 0;
+    if (password[0] && !username[0])
+        field_wrong(&in, "the proxy has a password and no user name");
+    if (password[0] && fields_ok(&in) &&
+        secret_set(&p->proxy->password, password, strlen(password)) < 0)
+        field_wrong(&in, "no more memory can be locked");
 }
 
 /* ---- all three parts ------------------------------------------------------------------------- */
 
-int policy_requests_read(struct policy *p, const json_t *document, const struct vault_key *key,
-                         struct sg_error *e)
+void policy_requests_read(struct policy *p, struct fields *in, const struct vault_key *key)
 {
-    int r;
-
     p->rule_names = names_new();
     p->secret_hosts = names_new();
-    r = read_rules(p, document, e);
-    if (r == 0)
-        r = read_secrets(p, document, key, e);
-    if (r == 0)
-        r = read_proxy(p, document, e);
-    if (r == 0)
+    read_rules(p, in);
+    read_secrets(p, in, key);
+    read_proxy(p, in);
+    if (fields_ok(in))
         make_scrub(p);
-    return r;
 }
 
 /* Wipes the value of a header. It is meant to hold a marker, but nothing keeps a client from

@@ -28,9 +28,9 @@ static json_t *said(const char *text)
 static void echo(struct rpc_call *c, json_t *message)
 {
     c->on_close = on_close;
-    if (strcmp(rpc_str(message, "text"), "fail") == 0)
-        rpc_fail(c, RPC_NOT_FOUND, "there is no '%s'", rpc_str(message, "text"));
-    else if (strcmp(rpc_str(message, "text"), "wait") == 0)
+    if (strcmp(jr_text(message, "text"), "fail") == 0)
+        rpc_fail(c, RPC_NOT_FOUND, "there is no '%s'", jr_text(message, "text"));
+    else if (strcmp(jr_text(message, "text"), "wait") == 0)
         waiting = c;
     else
         rpc_reply(c, json_incref(message));
@@ -39,17 +39,17 @@ static void echo(struct rpc_call *c, json_t *message)
 static void repeat(struct rpc_call *c, json_t *message)
 {
     c->on_close = on_close;
-    if (strcmp(rpc_str(message, "text"), "fail") == 0) {
+    if (strcmp(jr_text(message, "text"), "fail") == 0) {
         rpc_fail(c, RPC_NOT_FOUND, "nothing of that kind");
         return;
     }
-    if (strcmp(rpc_str(message, "text"), "wait") == 0) {
+    if (strcmp(jr_text(message, "text"), "wait") == 0) {
         waiting = c;
         rpc_send(c, said("started"));
         rpc_set_keepalive(c, said("still here"));
         return;
     }
-    for (uint32_t i = 0; i < rpc_u32(message, "times"); i++)
+    for (uint32_t i = 0; i < (uint32_t)jr_int(message, "times"); i++)
         rpc_send(c, json_incref(message));
     rpc_finish(c);
 }
@@ -74,9 +74,9 @@ static void flood(struct rpc_call *c, json_t *message)
 
 static void large(struct rpc_call *c, json_t *message)
 {
-    char *text = xcalloc(1, rpc_u32(message, "times") + 1);
+    char *text = xcalloc(1, (uint32_t)jr_int(message, "times") + 1);
 
-    memset(text, 'y', rpc_u32(message, "times"));
+    memset(text, 'y', (uint32_t)jr_int(message, "times"));
     rpc_reply(c, said(text));
     free(text);
 }
@@ -93,13 +93,13 @@ static void join(struct rpc_call *c, json_t *message)
         return;
     }
     size_t len = strlen(joined);
-    if (strlen(rpc_str(message, "text")) > WORK_PIECE) {
+    if (strlen(jr_text(message, "text")) > WORK_PIECE) {
         n_long++;
         snprintf(joined + len, sizeof(joined) - len, "L");
         return;
     }
-    snprintf(joined + len, sizeof(joined) - len, "%s", rpc_str(message, "text"));
-    if (strcmp(rpc_str(message, "text"), "fail") == 0) {
+    snprintf(joined + len, sizeof(joined) - len, "%s", jr_text(message, "text"));
+    if (strcmp(jr_text(message, "text"), "fail") == 0) {
         rpc_fail(c, RPC_INVALID_ARGUMENT, "not that");
     } else if (len > 0) {
         waiting = c;

@@ -228,7 +228,7 @@ TEST(deep_and_crowded_json_is_refused_before_it_is_built)
         strbuf_addstr(&fine, "[,");
     strbuf_addstr(&fine, "\"}");
     json_t *value = decode(&all, RPC_JSON, fine.buf, fine.len);
-    EXPECT(value != NULL && strlen(rpc_str(value, "text")) == 200001);
+    EXPECT(value != NULL && strlen(jr_text(value, "text")) == 200001);
     json_decref(value);
 
     /* the table's own depth */

@@ -157,8 +157,8 @@ TEST(metadata_is_told)
         json_t *entry = entry_read(&r), *metadata = json_object_get(entry, "metadata");
         EXPECT((entry != NULL) == (len == s.len));
         if (entry) {
-            EXPECT_STR(rpc_str(metadata, "a-key"), "a value");
-            EXPECT_STR(rpc_str(metadata, "bad"), "\xef\xbf\xbd");
+            EXPECT_STR(jr_text(metadata, "a-key"), "a value");
+            EXPECT_STR(jr_text(metadata, "bad"), "\xef\xbf\xbd");
         }
         json_decref(entry);
     }

@@ -14,13 +14,6 @@ int jr_parse(const char *text, size_t len, json_t **ret, struct sg_error *e)
     return 0;
 }
 
-const char *jr_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 double jr_number(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -38,11 +31,6 @@ uint64_t jr_count(const json_t *object, const char *key)
     if (!(value > 0))
         return 0;
     return value < COUNT_MAX ? (uint64_t)value : (uint64_t)COUNT_MAX;
-}
-
-bool jr_flag(const json_t *object, const char *key)
-{
-    return json_is_true(json_object_get(object, key));
 }
 
 int jr_print(const json_t *tree, struct sg_error *e)

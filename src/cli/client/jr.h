@@ -2,9 +2,8 @@
  * type; these functions then return a default. */
 #pragma once
 
-#include <jansson.h>
-
 #include "lib/base/err.h"
+#include "lib/json/values.h"
 
 #define JR_DIGITS JSON_REAL_PRECISION(15) /* more digits would show rounding errors */
 
@@ -15,11 +14,9 @@ static inline void jr_free_p(json_t **p)
     json_decref(*p);
 }
 
-/* Fields of an object. A number may be written as text, as protobuf does with large numbers. */
-const char *jr_text(const json_t *object, const char *key); /* "" by default */
-double jr_number(const json_t *object, const char *key);    /* 0 by default */
-uint64_t jr_count(const json_t *object, const char *key);   /* the same, never negative */
-bool jr_flag(const json_t *object, const char *key);
+/* A number may be written as text, as protobuf does with large numbers. */
+double jr_number(const json_t *object, const char *key);  /* 0 by default */
+uint64_t jr_count(const json_t *object, const char *key); /* the same, never negative */
 
 /* Prints the tree and a line feed on standard output. 0 or an error. */
 int jr_print(const json_t *tree, struct sg_error *e);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "front/acp/impl.h"
 #include "lib/base/clock.h"
 #include "lib/text/utf8.h"
@@ -200,41 +201,34 @@ void agents_remember(struct hosted *h, bool runs)
     }
     for (size_t i = 0; !runs && i < json_array_size(list); i++) {
         json_t *one = json_array_get(list, i);
-        if (strcmp(json_string_value(json_object_get(one, "id")), h->id) == 0)
+        if (strcmp(jr_text(one, "id"), h->id) == 0)
             json_array_remove(list, i--);
     }
     if (runs || !h->own_sandbox)
         sandbox_note_changed(b);
 }
 
-static const char *text_of(const json_t *one, const char *name)
-{
-    const char *v = json_string_value(json_object_get(one, name));
-
-    return v ? v : "";
-}
-
 /* Lists an agent that an earlier front had. Its process ended with the channel. */
 static void add_lost(const struct sandbox *b, const json_t *one)
 {
     struct hosted *h = xcalloc(1, sizeof(*h));
-    const char *conversation = text_of(one, "conversation"), *path = text_of(one, "path");
+    const char *conversation = jr_text(one, "conversation"), *path = jr_text(one, "path");
 
     h->front = b->front;
-    snprintf(h->id, sizeof(h->id), "%s", text_of(one, "id"));
+    snprintf(h->id, sizeof(h->id), "%s", jr_text(one, "id"));
     memcpy(h->tenant, b->spec.tenant, sizeof(h->tenant));
     memcpy(h->sandbox_id, b->id, sizeof(h->sandbox_id));
     h->conversation = conversation[0] ? xstrdup(conversation) : NULL;
     h->path = path[0] ? xstrdup(path) : NULL;
-    h->command = xstrdup(text_of(one, "command"));
+    h->command = xstrdup(jr_text(one, "command"));
     h->state = AGENT_LOST;
     h->fault = FAULT_INFRASTRUCTURE;
     snprintf(h->reason, sizeof(h->reason), "the server was restarted while the agent ran");
     h->exit_code = -1;
-    h->started_ms = (int64_t)json_integer_value(json_object_get(one, "startedMs"));
+    h->started_ms = jr_int(one, "startedMs");
     h->ended_ms = clock_wall_ms();
     h->ended_ns = clock_ns();
-    h->own_sandbox = json_is_true(json_object_get(one, "own"));
+    h->own_sandbox = jr_flag(one, "own");
     backlog_init(&h->backlog, b->front->settings.agent_replay);
     list_in(agents_of(b->front), h);
     b->front->agents->n_ended++;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/base/fd.h"
 
 #define MANIFEST_MAX (64u * 1024 * 1024)
@@ -67,41 +68,33 @@ static bool good_path(const char *path)
 
 static int read_part(const json_t *p, struct manifest *m)
 {
-    const char *path = json_string_value(json_object_get(p, "path"));
-    const char *sha256 = json_string_value(json_object_get(p, "sha256"));
-    struct tree_sum sum = {.files = (uint64_t)json_integer_value(json_object_get(p, "files")),
-                           .bytes = (uint64_t)json_integer_value(json_object_get(p, "bytes"))};
+    const char *path = jr_text(p, "path"), *sha256 = jr_text(p, "sha256");
+    struct tree_sum sum = {.files = (uint64_t)jr_int(p, "files"),
+                           .bytes = (uint64_t)jr_int(p, "bytes")};
 
-    if (!path || !sha256 || !good_path(path) || strlen(sha256) != TREE_SUM_LEN)
+    if (!good_path(path) || strlen(sha256) != TREE_SUM_LEN)
         return -EINVAL;
     memcpy(sum.sha256, sha256, sizeof(sum.sha256));
     manifest_add(m, path, &sum);
     return 0;
 }
 
-static uint64_t number(const json_t *all, const char *key)
-{
-    return (uint64_t)json_integer_value(json_object_get(all, key));
-}
-
 static int read_json(const json_t *all, const char *name, struct manifest *m, struct sg_error *e)
 {
     const json_t *parts = json_object_get(all, "parts");
-    const char *version = json_string_value(json_object_get(all, "version"));
-    const char *created = json_string_value(json_object_get(all, "created"));
     size_t i;
     json_t *p;
     int r = json_is_array(parts) && json_array_size(parts) <= PARTS_MAX ? 0 : -EINVAL;
 
-    snprintf(m->report.version, sizeof(m->report.version), "%s", version ? version : "?");
-    snprintf(m->report.created, sizeof(m->report.created), "%s", created ? created : "?");
-    m->report.facts = (struct store_facts){.schema = (int)number(all, "schema"),
-                                           .tenants = number(all, "tenants"),
-                                           .keys = number(all, "keys"),
-                                           .secrets = number(all, "secrets"),
-                                           .snapshots = number(all, "snapshots"),
-                                           .contexts = number(all, "contexts")};
-    if (number(all, "format") != BACKUP_FORMAT || m->report.facts.schema > store_schema())
+    snprintf(m->report.version, sizeof(m->report.version), "%s", jr_text_or(all, "version", "?"));
+    snprintf(m->report.created, sizeof(m->report.created), "%s", jr_text_or(all, "created", "?"));
+    m->report.facts = (struct store_facts){.schema = (int)jr_int(all, "schema"),
+                                           .tenants = (uint64_t)jr_int(all, "tenants"),
+                                           .keys = (uint64_t)jr_int(all, "keys"),
+                                           .secrets = (uint64_t)jr_int(all, "secrets"),
+                                           .snapshots = (uint64_t)jr_int(all, "snapshots"),
+                                           .contexts = (uint64_t)jr_int(all, "contexts")};
+    if (jr_int(all, "format") != BACKUP_FORMAT || m->report.facts.schema > store_schema())
         return err_set(e, SG_ERR_UNSUPPORTED, -EPROTO,
                        "the backup '%s' was made by sandglass %s, which is newer than this one: "
                        "install that version first",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "front/core/egress.h"
 #include "wire/warden.h"
 #include "front/store/contexts.h"
@@ -145,8 +146,8 @@ int kept_apply(const struct vault_key *k, const char *tenant, const char *contex
         s->envs = json_object();
     if (!s->network_said) {
         take(all, "network", &s->network);
-        s->allow_internet = (int)json_integer_value(json_object_get(all, "allowInternet"));
-        if (json_is_true(json_object_get(all, "private"))) /* a new token, as for every sandbox */
+        s->allow_internet = (int)jr_int(all, "allowInternet");
+        if (jr_flag(all, "private")) /* a new token, as for every sandbox */
             token_random(s->traffic_token);
     }
     json_decref(all);

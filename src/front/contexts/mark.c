@@ -5,6 +5,7 @@
  * checkpoint would store another state under that message. */
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "front/contexts/impl.h"
 
 struct marking {
@@ -49,8 +50,8 @@ static void end(struct marking *m, const char *checkpoint, const char *skipped)
 static void end_without(struct marking *m, const struct sg_error *e, const json_t *report)
 {
     const json_t *first = json_array_get(json_object_get(report, "inTheWay"), 0);
-    const char *what = json_string_value(json_object_get(first, "what"));
-    const char *remedy = json_string_value(json_object_get(first, "remedy"));
+    const char *what = jr_text_or(first, "what", NULL);
+    const char *remedy = jr_text_or(first, "remedy", NULL);
     struct sg_error more = *e;
 
     if (what && remedy)

@@ -1,6 +1,7 @@
 /* The table of checkpoints: found by name, and by the sandbox whose state they hold. */
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/base/clock.h"
 #include "front/core/checkpoint_impl.h"
 #include "front/core/warden.h"
@@ -305,7 +306,7 @@ void checkpoint_told(struct front *f, const struct order_answer *a, int note_fd)
 bool checkpoint_had_kernels(const struct checkpoint *c)
 {
     for (size_t i = 0; i < json_array_size(c->contexts); i++)
-        if (json_is_true(json_object_get(json_array_get(c->contexts, i), "carried")))
+        if (jr_flag(json_array_get(c->contexts, i), "carried"))
             return true;
     return false;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/channel/wire.h"
 #include "front/core/call.h"
 #include "front/core/checkpoint_impl.h"
@@ -54,9 +55,9 @@ static void on_end(struct call *call, int status, const char *message, const voi
  * when they are started. */
 static void put_context(struct adopting *a, const json_t *entry, struct strbuf *q)
 {
-    bool carried = !a->gone && json_is_true(json_object_get(entry, "carried"));
-    json_int_t cells = json_integer_value(json_object_get(entry, "cells"));
-    const char *reason = json_string_value(json_object_get(entry, "reason"));
+    bool carried = !a->gone && jr_flag(entry, "carried");
+    json_int_t cells = jr_int(entry, "cells");
+    const char *reason = jr_text_or(entry, "reason", NULL);
     char note[512] = "";
 
     if (!carried && cells > 0)
@@ -64,12 +65,12 @@ static void put_context(struct adopting *a, const json_t *entry, struct strbuf *
                  reason    ? reason
                  : a->gone ? a->gone
                            : "its kernel was not copied");
-    wire_put_str(q, json_string_value(json_object_get(entry, "id")));
-    wire_put_str(q, json_string_value(json_object_get(entry, "language")));
-    wire_put_str(q, json_string_value(json_object_get(entry, "cwd")));
-    wire_put_u32(q, json_is_true(json_object_get(entry, "default")));
+    wire_put_str(q, jr_text(entry, "id"));
+    wire_put_str(q, jr_text(entry, "language"));
+    wire_put_str(q, jr_text(entry, "cwd"));
+    wire_put_u32(q, jr_flag(entry, "default"));
     wire_put_u32(q, carried ? (uint32_t)cells : 0);
-    wire_put_u32(q, carried ? (uint32_t)json_integer_value(json_object_get(entry, "pid")) : 0);
+    wire_put_u32(q, carried ? (uint32_t)jr_int(entry, "pid") : 0);
     wire_put_str(q, note);
     if (carried && !a->no_env)
         identity_put_envs(a->sandbox, NULL, NULL, q);

@@ -1,55 +1,32 @@
 /* A checkpoint as the note that the warden keeps for the next front. The note is kept in memory
  * only, as a sandbox's is: directories and labels are the client's own. It leaves out what the next
  * front cannot have: recorded cells live and die with the front that recorded them. */
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "lib/base/fd.h"
+#include "lib/json/fields.h"
+#include "lib/json/memfd.h"
+#include "lib/json/values.h"
 #include "wire/agent.h"
 #include "front/core/checkpoint_impl.h"
 
 static const char *const kinds[] = {
     [CHECKPOINT_FORK] = "fork", [CHECKPOINT_LABEL] = "label", [CHECKPOINT_SNAPSHOT] = "snapshot"};
 
-static int too_large(struct sg_error *e)
-{
-    return err_set(e, SG_ERR_INVALID, -E2BIG,
-                   "the description of the checkpoint is larger than %u bytes", ORDER_NOTE_MAX);
-}
-
 int checkpoint_note_save(const struct checkpoint *c, struct sg_error *e)
 {
-    AUTO(close_p) int fd = memfd_create("sandglass-checkpoint", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     json_t *note =
         json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:O}", "sandbox", c->sandbox_id, "kind",
                   kinds[c->kind], "label", c->label, "parent", c->parent, "serial",
                   (json_int_t)c->serial, "atMs", (json_int_t)c->at_ms, "contexts", c->contexts);
-    AUTO(free_p) char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
-    size_t len = text ? strlen(text) : 0;
+    int r = memfd_of_json("sandglass-checkpoint", note, ORDER_NOTE_MAX);
 
-    json_decref(note);
-    if (fd < 0 || !text)
-        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "describe the checkpoint: out of memory");
-    if (len > ORDER_NOTE_MAX)
-        return too_large(e);
-    if (fd_write_all(fd, text, len) < 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
-        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "describe the checkpoint: out of memory");
-    return steal_fd(&fd);
+    if (r == -E2BIG)
+        return err_set(e, SG_ERR_INVALID, r,
+                       "the description of the checkpoint is larger than %u bytes", ORDER_NOTE_MAX);
+    return r < 0 ? err_set(e, SG_ERR_LIMIT, r, "describe the checkpoint: out of memory") : r;
 }
 
 /* ---- reading a note -------------------------------------------------------------------------- */
-
-static int take_text(const json_t *note, const char *key, char *ret, size_t cap)
-{
-    const json_t *v = json_object_get(note, key);
-
-    if (!json_is_string(v) || json_string_length(v) >= cap)
-        return -EINVAL;
-    memcpy(ret, json_string_value(v), json_string_length(v) + 1);
-    return 0;
-}
 
 static bool has_text(const json_t *entry, const char *key, size_t max)
 {
@@ -74,51 +51,33 @@ static bool contexts_valid(const json_t *list)
     return true;
 }
 
-static int take_kind(const json_t *note, enum checkpoint_kind *ret)
-{
-    const char *kind = json_string_value(json_object_get(note, "kind"));
-
-    for (size_t i = 0; kind && i < ARRAY_SIZE(kinds); i++)
-        if (strcmp(kind, kinds[i]) == 0) {
-            *ret = (enum checkpoint_kind)i;
-            return 0;
-        }
-    return -EINVAL;
-}
-
 static int take(const json_t *note, struct checkpoint *c)
 {
+    struct fields in = {.object = note, .prefix = ""};
     json_t *contexts = json_object_get(note, "contexts");
-    int r = take_text(note, "sandbox", c->sandbox_id, sizeof(c->sandbox_id));
+    json_int_t serial = jr_int(note, "serial");
+    size_t kind = field_word(&in, "kind", kinds, ARRAY_SIZE(kinds), ARRAY_SIZE(kinds), "a kind");
 
-    if (r == 0)
-        r = take_text(note, "label", c->label, sizeof(c->label));
-    if (r == 0)
-        r = take_text(note, "parent", c->parent, sizeof(c->parent));
-    if (r == 0)
-        r = take_kind(note, &c->kind);
-    if (r < 0 || !id_valid(c->sandbox_id) || !contexts_valid(contexts))
+    field_copy(&in, "sandbox", c->sandbox_id, sizeof(c->sandbox_id));
+    field_copy(&in, "label", c->label, sizeof(c->label));
+    field_copy(&in, "parent", c->parent, sizeof(c->parent));
+    if (in.r < 0 || kind == ARRAY_SIZE(kinds) || !id_valid(c->sandbox_id) ||
+        !contexts_valid(contexts))
         return -EINVAL;
-    json_int_t serial = json_integer_value(json_object_get(note, "serial"));
+    c->kind = (enum checkpoint_kind)kind;
     c->serial = serial > 0 ? (uint64_t)serial : 0;
-    c->at_ms = json_integer_value(json_object_get(note, "atMs"));
+    c->at_ms = jr_int(note, "atMs");
     c->contexts = json_incref(contexts);
     return 0;
 }
 
 int checkpoint_note_load(int memfd, struct checkpoint *c, struct sg_error *e)
 {
-    AUTO(free_p) char *text = NULL;
-    size_t len = 0;
-    int r;
+    json_t *note;
+    int r = memfd_read_json(memfd, ORDER_NOTE_MAX, &note);
 
-    /* The descriptor's offset is shared with the one that the warden keeps. */
-    if (lseek(memfd, 0, SEEK_SET) < 0)
-        return err_errno(e, "read a checkpoint's note");
-    r = fd_read_all(memfd, ORDER_NOTE_MAX, &text, &len);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "read a checkpoint's note: %s", strerror(-r));
-    json_t *note = json_loadb(text, len, 0, NULL);
     r = take(note, c);
     json_decref(note);
     return r == 0 ? 0 : err_set(e, SG_ERR_INTERNAL, r, "a checkpoint's note is malformed");

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/json/values.h"
 #include "lib/base/clock.h"
 #include "lib/base/languages.h"
 #include "lib/base/fd.h"
@@ -111,7 +112,7 @@ static const json_t *kernel_of(const json_t *broker, json_int_t pid)
     const json_t *list = json_object_get(broker, "kernels");
 
     for (size_t i = 0; pid > 0 && i < json_array_size(list) && i < KERNELS_MAX; i++)
-        if (json_integer_value(json_object_get(json_array_get(list, i), "pid")) == pid)
+        if (jr_int(json_array_get(list, i), "pid") == pid)
             return json_array_get(list, i);
     return NULL;
 }
@@ -137,9 +138,9 @@ size_t report_mark_carried(json_t *contexts, const json_t *broker)
 
     json_array_foreach(contexts, i, entry)
     {
-        if (!json_is_true(json_object_get(entry, "carried")))
+        if (!jr_flag(entry, "carried"))
             continue;
-        const json_t *k = kernel_of(broker, json_integer_value(json_object_get(entry, "pid")));
+        const json_t *k = kernel_of(broker, jr_int(entry, "pid"));
         if (!k) {
             json_object_set_new(entry, "carried", json_false());
             json_object_set_new(entry, "reason", json_string(REASON_LEFT));
@@ -193,11 +194,11 @@ json_t *report_cell_in_the_way(const char *message)
  * nothing. */
 static json_t *kernel_entry(const json_t *context, const char *gone)
 {
-    bool carried = json_is_true(json_object_get(context, "carried")) && !gone;
+    bool carried = jr_flag(context, "carried") && !gone;
     const json_t *dropped = json_object_get(context, "dropped");
     json_t *reason = json_object_get(context, "reason");
 
-    if (json_integer_value(json_object_get(context, "pid")) == 0)
+    if (jr_int(context, "pid") == 0)
         return NULL;
     json_t *k =
         json_pack("{s:O, s:O, s:s}", "contextId", json_object_get(context, "id"), "language",

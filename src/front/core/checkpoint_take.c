@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/base/clock.h"
 #include "lib/channel/wire.h"
 #include "front/core/call.h"
@@ -144,8 +145,8 @@ static void name_kernels(const json_t *contexts, struct order *o)
     for (size_t i = 0; i < json_array_size(contexts) && o->n_kernels < ORDER_KERNELS_MAX; i++) {
         const json_t *entry = json_array_get(contexts, i);
 
-        if (json_is_true(json_object_get(entry, "carried")))
-            o->kernels[o->n_kernels++] = (int32_t)json_integer_value(json_object_get(entry, "pid"));
+        if (jr_flag(entry, "carried"))
+            o->kernels[o->n_kernels++] = (int32_t)jr_int(entry, "pid");
     }
 }
 

@@ -1,9 +1,9 @@
 #include "front/core/egress.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "lib/json/memfd.h"
+#include "lib/json/values.h"
 #include "lib/base/fd.h"
 #include "wire/guard.h"
 #include "front/core/lifecycle.h"
@@ -126,33 +126,16 @@ static json_t *make_document(struct front *f, const char *id, const struct sandb
 int egress_document(struct front *f, const char *id, const struct sandbox_spec *s, int *ret_fd,
                     struct sg_error *e)
 {
-    AUTO(close_p) int fd = -1;
-    json_t *d;
-    char *text;
-    size_t len;
-    int r;
-
     if (is_blocked(f, s)) {
         *ret_fd = -1;
         return 0;
     }
-    d = make_document(f, id, s);
-    text = json_dumps(d, JSON_COMPACT);
-    json_decref(d);
-    fd = memfd_create("sandglass-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || !text) {
-        free(text);
-        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "make the sandbox's policy: out of memory");
-    }
-    len = strlen(text);
-    r = len > GUARD_DOCUMENT_MAX ? -E2BIG : fd_write_all(fd, text, len);
-    explicit_bzero(text, len);
-    free(text);
+    int r = memfd_of_json("sandglass-policy", make_document(f, id, s), GUARD_DOCUMENT_MAX);
     if (r == -E2BIG)
         return err_set(e, SG_ERR_INVALID, r, "network is larger than %u bytes", GUARD_DOCUMENT_MAX);
-    if (r < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
-        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "write the sandbox's policy: out of memory");
-    *ret_fd = steal_fd(&fd);
+    if (r < 0)
+        return err_set(e, SG_ERR_LIMIT, r, "write the sandbox's policy: out of memory");
+    *ret_fd = r;
     return 0;
 }
 
@@ -163,8 +146,7 @@ static json_t *secret_of(json_t *list, const char *name)
     json_t *entry;
     size_t i;
 
-    json_array_foreach(list, i, entry) if (strcmp(json_string_value(json_object_get(entry, "name")),
-                                                  name) == 0) return entry;
+    json_array_foreach(list, i, entry) if (strcmp(jr_text(entry, "name"), name) == 0) return entry;
     return NULL;
 }
 
@@ -178,9 +160,7 @@ static json_t *named_again(const struct sandbox_spec *s)
 
     json_array_foreach(s->secrets, i, entry) json_object_foreach(
         envs, name, value) if (json_equal(value, json_object_get(entry, "placeholder")))
-        json_object_set_new(
-            envs, name,
-            json_sprintf(SECRET_MARK "%s}", json_string_value(json_object_get(entry, "name"))));
+        json_object_set_new(envs, name, json_sprintf(SECRET_MARK "%s}", jr_text(entry, "name")));
     return envs;
 }
 
@@ -199,7 +179,7 @@ static int gather(struct front *f, const struct sandbox_spec *s, const json_t *n
     }
     json_array_foreach(secrets, i, entry)
     {
-        json_t *old = secret_of(s->secrets, json_string_value(json_object_get(entry, "name")));
+        json_t *old = secret_of(s->secrets, jr_text(entry, "name"));
         if (json_object_get(old, "placeholder"))
             json_object_set(entry, "placeholder", json_object_get(old, "placeholder"));
     }
@@ -344,7 +324,7 @@ static json_t *without(const json_t *secrets, const char *name)
 
     for (size_t i = 0; i < json_array_size(secrets); i++) {
         json_t *entry = json_array_get(secrets, i);
-        if (strcmp(json_string_value(json_object_get(entry, "name")), name) != 0)
+        if (strcmp(jr_text(entry, "name"), name) != 0)
             json_array_append(left, entry);
     }
     return left;

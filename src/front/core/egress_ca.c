@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/channel/wire.h"
 #include "front/core/call.h"
 #include "front/core/egress.h"
@@ -175,8 +176,8 @@ static void on_certificate(void *arg, int r, const void *payload, size_t len, in
 {
     struct install *i = arg;
     json_t *answer = r == 0 ? json_loadb(payload, len, 0, NULL) : NULL;
-    const char *pem = json_string_value(json_object_get(answer, "pem"));
-    const char *hash = json_string_value(json_object_get(answer, "hash"));
+    const char *pem = jr_text_or(answer, "pem", NULL);
+    const char *hash = jr_text_or(answer, "hash", NULL);
 
     close_p(&fd);
     if (!pem || !hash || strlen(pem) >= sizeof(i->pem) || strlen(hash) >= sizeof(i->hash)) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/base/clock.h"
 #include "wire/guard.h"
 #include "front/core/events.h"
@@ -181,7 +182,7 @@ static const char *user_of(const struct sandbox *b)
     static const char *const names[] = {"userId", "user_id", "user"};
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        const char *v = json_string_value(json_object_get(b->spec.metadata, names[i]));
+        const char *v = jr_text_or(b->spec.metadata, names[i], NULL);
         if (v && v[0])
             return v;
     }

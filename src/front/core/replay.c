@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/base/clock.h"
 #include "lib/base/languages.h"
 #include "wire/agent.h"
@@ -46,20 +47,13 @@ void replay_free(struct replay *r)
     free(r);
 }
 
-static const char *text_of(const json_t *cell, const char *key)
-{
-    const char *text = json_string_value(json_object_get(cell, key));
-
-    return text ? text : "";
-}
-
 /* Whether a cell was sent to this context. context "": to the default context of the language. */
 static bool is_of(const json_t *cell, const char *context, const char *language)
 {
-    const char *own = text_of(cell, "context");
+    const char *own = jr_text(cell, "context");
 
     return context[0] ? strcmp(own, context) == 0
-                      : !own[0] && strcmp(text_of(cell, "language"), language) == 0;
+                      : !own[0] && strcmp(jr_text(cell, "language"), language) == 0;
 }
 
 static const char *key_of(const char *context, const char *language)
@@ -117,8 +111,7 @@ void replay_learn(struct sandbox *b, const char *context, const char *language)
 struct cell_history *cell_history_new(struct sandbox *b, const char *context, const char *language,
                                       const char *code, size_t len, json_t *envs)
 {
-    const char *known =
-        b->replay ? json_string_value(json_object_get(b->replay->languages, context)) : NULL;
+    const char *known = b->replay ? jr_text_or(b->replay->languages, context, NULL) : NULL;
     const char *name = context[0] ? (known ? known : "?") : language_full_name(language);
     struct cell_history *t;
 
@@ -138,7 +131,7 @@ void cell_history_running(struct cell_history *t, uint32_t number)
     if (!t || !t->cell)
         return;
     struct replay *r = replay_make(t->sandbox);
-    const char *context = text_of(t->cell, "context"), *language = text_of(t->cell, "language");
+    const char *context = jr_text(t->cell, "context"), *language = jr_text(t->cell, "language");
     size_t bytes = size_of(t->cell);
 
     if (number == 1) { /* the first cell of a new kernel */
@@ -196,7 +189,7 @@ void cell_history_free(struct cell_history *t)
     if (!t)
         return;
     if (t->running && t->sandbox->replay)
-        break_off(t->sandbox->replay, text_of(t->cell, "context"), text_of(t->cell, "language"),
+        break_off(t->sandbox->replay, jr_text(t->cell, "context"), jr_text(t->cell, "language"),
                   WHY_CUT);
     cell_history_done(t);
 }
@@ -219,19 +212,18 @@ void replay_forget_all(struct sandbox *b)
 /* Whether a cell belongs to a context. A default context's cells may name only the language. */
 static bool is_of_context(const json_t *cell, const json_t *context)
 {
-    return is_of(cell, text_of(context, "id"), "") ||
-           (json_is_true(json_object_get(context, "default")) &&
-            is_of(cell, "", text_of(context, "language")));
+    return is_of(cell, jr_text(context, "id"), "") ||
+           (jr_flag(context, "default") && is_of(cell, "", jr_text(context, "language")));
 }
 
 static const char *why_broken(const struct replay *r, const json_t *context)
 {
-    const char *why = json_string_value(json_object_get(r->broken, text_of(context, "id")));
+    const char *why = jr_text_or(r->broken, jr_text(context, "id"), NULL);
 
-    if (strcmp(text_of(context, "language"), "python") == 0)
+    if (strcmp(jr_text(context, "language"), "python") == 0)
         return WHY_PYTHON;
-    if (!why && json_is_true(json_object_get(context, "default")))
-        why = json_string_value(json_object_get(r->broken, text_of(context, "language")));
+    if (!why && jr_flag(context, "default"))
+        why = jr_text_or(r->broken, jr_text(context, "language"), NULL);
     return why ? why : WHY_GAP;
 }
 
@@ -246,7 +238,7 @@ static json_t *whole_record(const struct replay *r, const json_t *context, json_
 
         if (!is_of_context(cell, context))
             continue;
-        if (json_integer_value(json_object_get(cell, "number")) != ran)
+        if (jr_int(cell, "number") != ran)
             break;
         json_array_insert(found, 0, cell);
         ran--;
@@ -266,13 +258,13 @@ json_t *replay_of(struct sandbox *b, json_t *contexts)
 
     json_array_foreach(contexts, i, entry)
     {
-        json_int_t ran = json_integer_value(json_object_get(entry, "cells"));
-        bool runs = json_integer_value(json_object_get(entry, "pid")) > 0;
+        json_int_t ran = jr_int(entry, "cells");
+        bool runs = jr_int(entry, "pid") > 0;
         json_t *cells;
 
         /* The variables of a kernel that has ended are gone in the original as well: nothing to
          * replay. */
-        if (json_is_true(json_object_get(entry, "carried")) || ran == 0 || !runs)
+        if (jr_flag(entry, "carried") || ran == 0 || !runs)
             continue;
         cells = whole_record(r, entry, ran);
         if (cells)

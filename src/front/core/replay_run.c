@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/base/clock.h"
 #include "lib/channel/wire.h"
 #include "front/core/call.h"
@@ -64,8 +65,7 @@ static void diverged(struct running *r, const char *got)
 {
     json_t *cell = cell_now(r),
            *entry = entry_of(r->report, json_object_get(context_now(r), "context"));
-    json_t *list = json_object_get(entry, "diverged"), *shown = json_object_get(cell, "shown");
-    json_t *said;
+    json_t *list = json_object_get(entry, "diverged"), *said;
 
     if (!entry)
         return;
@@ -74,10 +74,9 @@ static void diverged(struct running *r, const char *got)
         list = json_array();
         json_object_set_new(entry, "diverged", list);
     }
-    json_array_append_new(list,
-                          json_pack("{s:O, s:s, s:o}", "cell", json_object_get(cell, "number"),
-                                    "expected", shown ? json_string_value(shown) : "", "got",
-                                    said ? said : json_string("?")));
+    json_array_append_new(
+        list, json_pack("{s:O, s:s, s:o}", "cell", json_object_get(cell, "number"), "expected",
+                        jr_text(cell, "shown"), "got", said ? said : json_string("?")));
 }
 
 /* A context is done, and the next one follows. whole: all its cells ran. */
@@ -120,12 +119,11 @@ static void compare(struct running *r)
                                                     r->sandbox->spec.context[0] != '\0');
     struct output_filter *o = output_filter_new(r->sandbox->front, mode, r->sandbox->spec.tenant,
                                                 r->sandbox->id, NULL, NULL);
-    const char *before = json_string_value(json_object_get(cell_now(r), "digest"));
     char digest[CELL_HISTORY_DIGEST_LEN + 1], shown[REPLAY_SHOWN_MAX + 1];
 
     cell_history_sum_end(&r->sum, o, digest, shown);
     output_filter_free(o);
-    if (!before || strcmp(before, digest) != 0)
+    if (strcmp(jr_text(cell_now(r), "digest"), digest) != 0)
         diverged(r, shown);
 }
 
@@ -163,7 +161,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
 static uint64_t limit_ms(const struct running *r)
 {
     uint64_t now = clock_ns(), left = r->until_ns > now ? (r->until_ns - now) / 1000000 : 0;
-    json_int_t took = json_integer_value(json_object_get(cell_now(r), "tookMs"));
+    json_int_t took = jr_int(cell_now(r), "tookMs");
     uint64_t limit = (uint64_t)(took > 0 ? took : 0) * MS_FACTOR;
 
     limit = limit > CELL_MS_MIN ? limit : CELL_MS_MIN;
@@ -178,7 +176,7 @@ static void run_cell(struct running *r)
     struct sg_error e = {0};
     int res;
 
-    wire_put_str(&q, json_string_value(json_object_get(context_now(r), "context")));
+    wire_put_str(&q, jr_text(context_now(r), "context"));
     wire_put_str(&q, "");
     wire_put_u64(&q, limit_ms(r));
     identity_put_envs(r->sandbox, NULL, NULL, &q);
@@ -212,14 +210,13 @@ static void say_unrecorded(const json_t *contexts, json_t *report)
 {
     for (size_t i = 0; i < json_array_size(contexts); i++) {
         const json_t *context = json_array_get(contexts, i);
-        const char *why = json_string_value(json_object_get(context, "unrecorded"));
+        const char *why = jr_text_or(context, "unrecorded", NULL);
         json_t *entry = entry_of(report, json_object_get(context, "id"));
-        const char *reason = json_string_value(json_object_get(entry, "reason"));
+        const char *reason = jr_text(entry, "reason");
 
         if (why && entry)
-            json_object_set_new(
-                entry, "reason",
-                json_sprintf("%s%s%s", reason ? reason : "", reason ? "; " : "", why));
+            json_object_set_new(entry, "reason",
+                                json_sprintf("%s%s%s", reason, reason[0] ? "; " : "", why));
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "front/core/hostname.h"
 
 #define METADATA_ENTRIES 32
@@ -93,7 +94,7 @@ static bool is_header(const char *s)
 static int check_list(const json_t *metadata, const char *key, size_t max,
                       bool (*right)(const char *), const char *what, struct sg_error *e)
 {
-    const char *at = json_string_value(json_object_get(metadata, key));
+    const char *at = jr_text_or(metadata, key, NULL);
     char entry[HOSTNAME_MAX + 1];
 
     for (int n = 0; next_entry(&at, entry, max + 1); n++) {
@@ -112,12 +113,10 @@ static int check_list(const json_t *metadata, const char *key, size_t max,
 
 static json_t *read_list(const json_t *metadata, const char *key, const char *fallback)
 {
-    const char *at = json_string_value(json_object_get(metadata, key));
+    const char *at = jr_text_or(metadata, key, fallback);
     char entry[HOSTNAME_MAX + 1];
     json_t *list = json_array();
 
-    if (!at)
-        at = fallback;
     while (next_entry(&at, entry, sizeof(entry)))
         json_array_append_new(list, json_string(entry));
     return list;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "front/core/hostname.h"
 #include "front/core/secret_text.h"
 #include "front/core/spec.h"
@@ -161,7 +162,7 @@ static int check_hosts(struct gathering *g, const char *variable, const json_t *
 {
     json_t *hosts = secret_hosts(json_object_get(entry, "metadata"));
     size_t n = json_array_size(hosts);
-    const char *name = json_string_value(json_object_get(entry, "name"));
+    const char *name = jr_text_or(entry, "name", NULL);
 
     json_decref(hosts);
     return n > 0

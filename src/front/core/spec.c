@@ -1,13 +1,11 @@
 #include "front/core/spec.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 
-#include "lib/base/fd.h"
+#include "lib/json/memfd.h"
 #include "wire/warden.h"
 
 void sandbox_spec_init(struct sandbox_spec *s)
@@ -135,52 +133,30 @@ static int field_load(const struct field *f, const json_t *v, struct sandbox_spe
 
 int sandbox_spec_save(const struct sandbox_spec *s, struct sg_error *e)
 {
-    AUTO(close_p) int fd = memfd_create("sandglass-note", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     json_t *note = json_object();
-    char *text;
-    int r;
 
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
         json_object_set_new(note, fields[i].name, field_save(&fields[i], s));
-    text = json_dumps(note, JSON_COMPACT);
-    json_decref(note);
-    if (fd < 0 || !text) {
-        free(text);
-        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "make the sandbox's note: out of memory");
-    }
-    size_t len = strlen(text);
-    r = len > ORDER_NOTE_MAX ? -E2BIG : fd_write_all(fd, text, len);
-    OPENSSL_cleanse(text, len);
-    free(text);
+    int r = memfd_of_json("sandglass-note", note, ORDER_NOTE_MAX);
     if (r == -E2BIG)
         return err_set(e, SG_ERR_INVALID, r,
                        "metadata, envVars and network are larger than %u bytes together",
                        ORDER_NOTE_MAX);
-    if (r < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
-        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "write the sandbox's note: out of memory");
-    return steal_fd(&fd);
+    return r < 0 ? err_set(e, SG_ERR_LIMIT, r, "write the sandbox's note: out of memory") : r;
 }
 
 int sandbox_spec_load(int memfd, struct sandbox_spec *ret, struct sg_error *e)
 {
-    AUTO(free_p) char *text = NULL;
     struct sandbox_spec s;
-    size_t len = 0;
     json_t *note;
-    int r;
+    int r = memfd_read_json(memfd, ORDER_NOTE_MAX, &note);
 
     sandbox_spec_init(&s);
-    /* The descriptor's offset is shared with the one that the warden keeps. */
-    if (lseek(memfd, 0, SEEK_SET) < 0)
-        return err_errno(e, "read a sandbox's note");
-    r = fd_read_all(memfd, ORDER_NOTE_MAX, &text, &len);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "read a sandbox's note: %s", strerror(-r));
-    note = json_loadb(text, len, 0, NULL);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(fields); i++)
         r = field_load(&fields[i], json_object_get(note, fields[i].name), &s);
     json_decref(note);
-    OPENSSL_cleanse(text, len);
     if (!s.envs)
         s.envs = json_object();
     if (r < 0) {

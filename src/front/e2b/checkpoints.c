@@ -1,37 +1,19 @@
 /* Takes, lists and deletes the checkpoints of a sandbox, and rewinds it to one of them. */
 #include "front/e2b/checkpoints.h"
 
-#include "front/e2b/field.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/shape.h"
 #include "front/core/checkpoint.h"
 
 #define ANSWER_MAX (4u * 1024 * 1024)
 
-int checkpoint_wait_field(const json_t *body, uint64_t *ret_ms, struct sg_error *e)
+bool checkpoint_accept_field(struct fields *in)
 {
-    int32_t ms = 0;
-    bool given;
-    int r = field_int(body, "waitMs", &given, &ms, e);
+    const char *text = field_text(in, "accept", SIZE_MAX, NULL);
 
-    if (r < 0)
-        return r;
-    if (ms < 0 || ms > CHECKPOINT_WAIT_MAX_MS)
-        return err_set(e, SG_ERR_INVALID, -ERANGE, FIELD_ERROR "'waitMs' must be from 0 to %d",
-                       CHECKPOINT_WAIT_MAX_MS);
-    *ret_ms = (uint64_t)ms;
-    return 0;
-}
-
-int checkpoint_accept_field(const json_t *body, bool *ret_files_do, struct sg_error *e)
-{
-    const char *text = NULL;
-    int r = field_string(body, "accept", SIZE_MAX, &text, e);
-
-    *ret_files_do = r == 0 && text && strcmp(text, "files") == 0;
-    if (r == 0 && text && !*ret_files_do)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'accept' can be \"files\" only");
-    return r;
+    if (text && strcmp(text, "files") != 0)
+        field_wrong(in, "'accept' can be \"files\" only");
+    return text != NULL;
 }
 
 /* {"checkpoint": {...}, "kernels": [...]} */
@@ -91,17 +73,11 @@ static void take_with_body(struct e2b_req *q)
 {
     struct checkpoint_ask ask = {.kind = CHECKPOINT_LABEL};
     struct sandbox *b = running_sandbox(q);
-    struct sg_error e;
 
-    if (!b)
+    ask.label = field_text(&q->in, "label", CHECKPOINT_LABEL_MAX, NULL);
+    ask.wait_ms = checkpoint_wait_field(&q->in);
+    if (!b || !e2b_read(q))
         return;
-    int r = field_string(q->body, "label", CHECKPOINT_LABEL_MAX, &ask.label, &e);
-    if (r == 0)
-        r = checkpoint_wait_field(q->body, &ask.wait_ms, &e);
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
-        return;
-    }
     e2b_wait(q);
     sandbox_checkpoint(b, &ask, on_taken, q);
 }
@@ -188,30 +164,17 @@ static void on_rewound(void *arg, struct checkpoint *c, int r, const struct sg_e
 
 static void rewind_with_body(struct e2b_req *q)
 {
-    const char *name = NULL, *label = NULL;
     struct sandbox *b = running_sandbox(q);
-    struct checkpoint *c;
-    struct sg_error e;
-    bool files_do;
+    const char *name = field_text(&q->in, "checkpointId", CHECKPOINT_LABEL_MAX, NULL);
+    const char *label = field_text(&q->in, "label", CHECKPOINT_LABEL_MAX, NULL);
 
-    if (!b)
-        return;
-    int r = field_string(q->body, "checkpointId", CHECKPOINT_LABEL_MAX, &name, &e);
-    if (r == 0)
-        r = field_string(q->body, "label", CHECKPOINT_LABEL_MAX, &label, &e);
     /* "" would find the checkpoints without a label. */
-    if (r == 0 && label && !label[0])
-        r = err_set(&e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'label' is empty");
-    if (r == 0 && !name == !label)
-        r = err_set(&e, SG_ERR_INVALID, -EINVAL,
-                    FIELD_ERROR "give one of 'checkpointId' and 'label'");
-    if (r == 0)
-        r = checkpoint_accept_field(q->body, &files_do, &e);
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
-        return;
-    }
-    c = find(q, b, name, label);
+    if (label && !label[0])
+        field_wrong(&q->in, "'label' is empty");
+    if (!name == !label)
+        field_wrong(&q->in, "give one of 'checkpointId' and 'label'");
+    bool files_do = checkpoint_accept_field(&q->in);
+    struct checkpoint *c = b && e2b_read(q) ? find(q, b, name, label) : NULL;
     if (!c)
         return;
     e2b_wait(q);

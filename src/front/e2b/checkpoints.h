@@ -1,17 +1,17 @@
 /* Checkpoints of a sandbox over HTTP; not a part of E2B's API. */
 #pragma once
 
-#include <jansson.h>
-
-#include "lib/base/err.h"
-
-struct http_req;
+#include "front/core/checkpoint.h"
+#include "front/e2b/field.h"
 
 /* Reads `waitMs` of a body: how long to wait for a running cell to end. */
-int checkpoint_wait_field(const json_t *body, uint64_t *ret_ms, struct sg_error *e);
+static inline uint64_t checkpoint_wait_field(struct fields *in)
+{
+    return field_count(in, "waitMs", 0, CHECKPOINT_WAIT_MAX_MS, 0);
+}
 
 /* Reads `accept` of a body: whether the files alone are enough if kernels are lost. */
-int checkpoint_accept_field(const json_t *body, bool *ret_files_do, struct sg_error *e);
+bool checkpoint_accept_field(struct fields *in);
 
 void checkpoint_create(struct http_req *req);
 void checkpoint_list(struct http_req *req);

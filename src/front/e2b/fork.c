@@ -8,7 +8,6 @@
  *
  * Some hosts cannot copy kernels at all. There "state" copies the files alone too, and says so. */
 #include "front/e2b/checkpoints.h"
-#include "front/e2b/field.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/shape.h"
 #include "front/e2b/spec.h"
@@ -196,25 +195,6 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
     }
 }
 
-static int parse_inherit(const json_t *body, enum inherit *ret, struct sg_error *e)
-{
-    static const char *const names[] = {
-        [INHERIT_STATE] = "state", [INHERIT_REPLAY] = "replay", [INHERIT_FILES] = "files"};
-    const char *text = NULL;
-    int r = field_string(body, "inherit", SIZE_MAX, &text, e);
-
-    *ret = INHERIT_STATE;
-    if (r < 0 || !text)
-        return r;
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        if (strcmp(text, names[i]) == 0) {
-            *ret = (enum inherit)i;
-            return 0;
-        }
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   FIELD_ERROR "'inherit' must be \"state\", \"files\" or \"replay\"");
-}
-
 struct fork_request {
     uint64_t timeout_ms, wait_ms;
     int32_t count;
@@ -224,21 +204,18 @@ struct fork_request {
 /* False: answered. */
 static bool parse_fork(struct e2b_req *q, struct fork_request *ret)
 {
-    struct sg_error e;
-    bool given;
-    int r = field_timeout(q->body, 1, SPEC_TIMEOUT_V1_S, q->front->settings.max_timeout_ms,
-                          &ret->timeout_ms, &e);
+    static const char *const inherits[] = {
+        [INHERIT_STATE] = "state", [INHERIT_REPLAY] = "replay", [INHERIT_FILES] = "files"};
 
-    ret->count = 1;
-    if (r == 0)
-        r = field_int(q->body, "count", &given, &ret->count, &e);
-    if (r == 0)
-        r = parse_inherit(q->body, &ret->inherit, &e);
-    if (r == 0)
-        r = checkpoint_wait_field(q->body, &ret->wait_ms, &e);
-    if (r < 0)
-        reply_sg_error(q->http, &e);
-    else if (ret->count < 1)
+    ret->timeout_ms =
+        field_timeout(&q->in, 1, SPEC_TIMEOUT_V1_S, q->front->settings.max_timeout_ms);
+    ret->count = field_int(&q->in, "count", 1);
+    ret->inherit = (enum inherit)field_word(&q->in, "inherit", inherits, ARRAY_SIZE(inherits),
+                                            INHERIT_STATE, "\"state\", \"files\" or \"replay\"");
+    ret->wait_ms = checkpoint_wait_field(&q->in);
+    if (!e2b_read(q))
+        return false;
+    if (ret->count < 1)
         reply_error(q->http, 400, "Count must be at least 1");
     else if (ret->count > COUNT_MAX)
         reply_error(q->http, 400, "Count cannot be greater than %d", COUNT_MAX);

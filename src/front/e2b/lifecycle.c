@@ -8,7 +8,6 @@
  * No end is later than the start plus the server's max_timeout: a longer time is cut, and refused
  * when nothing is left. */
 #include "lib/base/clock.h"
-#include "front/e2b/field.h"
 #include "front/e2b/path.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/spec.h"
@@ -71,19 +70,15 @@ static void move_end(struct e2b_req *q, struct sandbox *b, uint64_t timeout_ms, 
 static void timeout_with_body(struct e2b_req *q)
 {
     struct sandbox *b = e2b_sandbox(q);
-    int32_t seconds = 0;
-    struct sg_error e;
-    bool given;
+    int32_t seconds = field_int(&q->in, "timeout", 0);
 
-    if (!b)
+    if (!field_get(&q->in, "timeout"))
+        field_wrong(&q->in, "'timeout' is required");
+    if (seconds < 0)
+        field_wrong(&q->in, "'timeout' must not be negative");
+    if (!b || !e2b_read(q))
         return;
-    if (field_int(q->body, "timeout", &given, &seconds, &e) < 0)
-        reply_sg_error(q->http, &e);
-    else if (!given)
-        reply_error(q->http, 400, FIELD_ERROR "'timeout' is required");
-    else if (seconds < 0)
-        reply_error(q->http, 400, FIELD_ERROR "'timeout' must not be negative");
-    else if (b->spec.context[0] && seconds > 0)
+    if (b->spec.context[0] && seconds > 0)
         path_set_timeout(q, b, (uint64_t)seconds * 1000);
     else
         move_end(q, b, (uint64_t)seconds * 1000, false);
@@ -97,21 +92,10 @@ void sandbox_timeout(struct http_req *req)
 static void refresh_with_body(struct e2b_req *q)
 {
     struct sandbox *b = e2b_sandbox(q);
-    int32_t seconds = REFRESH_MIN_S;
-    struct sg_error e;
-    bool given;
+    uint64_t seconds = field_count(&q->in, "duration", 0, REFRESH_MAX_S, REFRESH_MIN_S);
 
-    if (!b)
-        return;
-    if (field_int(q->body, "duration", &given, &seconds, &e) < 0) {
-        reply_sg_error(q->http, &e);
-    } else if (seconds < 0 || seconds > REFRESH_MAX_S) {
-        reply_error(q->http, 400, FIELD_ERROR "'duration' must be from 0 to %d", REFRESH_MAX_S);
-    } else {
-        if (seconds < REFRESH_MIN_S)
-            seconds = REFRESH_MIN_S;
-        move_end(q, b, (uint64_t)seconds * 1000, true);
-    }
+    if (b && e2b_read(q))
+        move_end(q, b, (seconds < REFRESH_MIN_S ? REFRESH_MIN_S : seconds) * 1000, true);
 }
 
 void sandbox_refresh(struct http_req *req)
@@ -124,15 +108,10 @@ void sandbox_refresh(struct http_req *req)
 static void pause_with_body(struct e2b_req *q)
 {
     struct sandbox *b = e2b_sandbox(q);
-    bool memory = true;
-    struct sg_error e;
+    bool memory = field_flag(&q->in, "memory", true);
 
-    if (!b)
+    if (!b || !e2b_read(q))
         return;
-    if (field_bool(q->body, "memory", &memory, &e) < 0) {
-        reply_sg_error(q->http, &e);
-        return;
-    }
     e2b_wait(q);
     sandbox_pause(b, memory, on_done_empty, q);
 }
@@ -161,23 +140,13 @@ static void on_resumed(void *arg, struct sandbox *b, int r, const struct sg_erro
 static void resume_with_body(struct e2b_req *q)
 {
     struct sandbox *b = e2b_sandbox(q);
-    bool memory = true;
-    uint64_t timeout_ms;
-    struct sg_error e;
+    uint64_t timeout_ms =
+        field_timeout(&q->in, 1, SPEC_TIMEOUT_V1_S, q->front->settings.max_timeout_ms);
+    bool memory = field_flag(&q->in, "memory", true);
+    bool auto_pause = field_flag(&q->in, "autoPause", b && b->spec.auto_pause);
 
-    if (!b)
+    if (!b || !e2b_read(q))
         return;
-    bool auto_pause = b->spec.auto_pause;
-    int r = field_timeout(q->body, 1, SPEC_TIMEOUT_V1_S, q->front->settings.max_timeout_ms,
-                          &timeout_ms, &e);
-    if (r == 0)
-        r = field_bool(q->body, "memory", &memory, &e);
-    if (r == 0)
-        r = field_bool(q->body, "autoPause", &auto_pause, &e);
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
-        return;
-    }
     if (b->state == SANDBOX_PAUSED) /* what the next timeout will do */
         b->spec.auto_pause = auto_pause;
     e2b_wait(q);
@@ -220,19 +189,12 @@ static void on_connected(void *arg, struct sandbox *b, int r, const struct sg_er
 static void connect_to(struct e2b_req *q, uint32_t default_s)
 {
     struct sandbox *b = e2b_sandbox(q);
-    bool memory = true;
-    uint64_t timeout_ms;
-    struct sg_error e;
+    uint64_t timeout_ms = field_timeout(&q->in, 0, default_s, q->front->settings.max_timeout_ms);
+    bool memory = field_flag(&q->in, "memory", true);
 
-    if (!b)
+    if (!b || !e2b_read(q))
         return;
-    int r =
-        field_timeout(q->body, 0, default_s, q->front->settings.max_timeout_ms, &timeout_ms, &e);
-    if (r == 0)
-        r = field_bool(q->body, "memory", &memory, &e);
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
-    } else if (b->state == SANDBOX_RUNNING && b->busy != BUSY_PAUSING) {
+    if (b->state == SANDBOX_RUNNING && b->busy != BUSY_PAUSING) {
         extend_and_reply(q, b, timeout_ms);
     } else {
         e2b_wait(q);

@@ -18,18 +18,6 @@
 #define ALL_TRAFFIC      "0.0.0.0/0"
 #define PORT_PLACEHOLDER "${PORT}"
 
-static int invalid(struct sg_error *e, const char *fmt, ...) PRINTF(2, 3);
-static int invalid(struct sg_error *e, const char *fmt, ...)
-{
-    char message[400];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(message, sizeof(message), fmt, ap);
-    va_end(ap);
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s", message);
-}
-
 /* ---- addresses and names --------------------------------------------------------------------- */
 
 /* Whether s is an address, or a network with the length of its prefix. For a network, *ret_zero
@@ -59,60 +47,48 @@ static bool is_address(const char *s, bool *ret_zero)
     return strtol(prefix, NULL, 10) <= (v6 ? 128 : 32);
 }
 
-static int check_denied(const char *entry, bool *ret_all, struct sg_error *e)
+static void check_denied(struct fields *in, const char *entry, bool *ret_all)
 {
     bool all = strcmp(entry, ALL_TRAFFIC) == 0, zero;
 
     if (!is_address(entry, &zero) || (zero && !all))
-        return invalid(e, "invalid denied CIDR %.80s", entry);
+        fields_invalid(in, "invalid denied CIDR %.80s", entry);
     *ret_all |= all;
-    return 0;
 }
 
-static int check_denied_or_name(const char *entry, bool *ret_all, struct sg_error *e)
+static void check_denied_or_name(struct fields *in, const char *entry, bool *ret_all)
 {
     bool zero;
 
-    if (!is_address(entry, &zero) && hostname_pattern_valid(entry))
-        return 0;
-    return check_denied(entry, ret_all, e);
+    if (is_address(entry, &zero) || !hostname_pattern_valid(entry))
+        check_denied(in, entry, ret_all);
 }
 
-static int check_allowed(const char *entry, bool *ret_domain, struct sg_error *e)
+static void check_allowed(struct fields *in, const char *entry, bool *ret_domain)
 {
-    bool zero;
+    bool zero = false, address = is_address(entry, &zero);
 
-    if (is_address(entry, &zero)) {
-        if (zero && strcmp(entry, ALL_TRAFFIC) != 0)
-            return invalid(e, "invalid allowed address %.80s", entry);
-        return 0;
-    }
-    if (!hostname_pattern_valid(entry))
-        return invalid(e, "invalid allowed address %.80s", entry);
-    *ret_domain = true;
-    return 0;
+    if (address ? zero && strcmp(entry, ALL_TRAFFIC) != 0 : !hostname_pattern_valid(entry))
+        fields_invalid(in, "invalid allowed address %.80s", entry);
+    *ret_domain |= !address;
 }
 
-static int copy_entries(const json_t *given, const char *name, json_t *to,
-                        int (*check)(const char *entry, bool *ret_flag, struct sg_error *e),
-                        bool *ret_flag, struct sg_error *e)
+static void copy_entries(struct fields *in, const char *name, json_t *to,
+                         void (*check)(struct fields *in, const char *entry, bool *ret_flag),
+                         bool *ret_flag)
 {
-    const json_t *list = NULL;
-    int r = field_array(given, name, ENTRIES_MAX, &list, e);
+    json_t *list = field_array(in, name, ENTRIES_MAX), *v;
+    size_t i;
 
-    if (r < 0 || !list)
-        return r;
-    json_t *copy = json_array();
-    json_object_set_new(to, name, copy);
-    for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
-        const json_t *v = json_array_get(list, i);
-
-        if (!json_is_string(v))
-            return invalid(e, FIELD_ERROR "'%s' must be an array of strings", name);
-        r = check(json_string_value(v), ret_flag, e);
-        json_array_append_new(copy, json_string(json_string_value(v)));
+    json_array_foreach(list, i, v)
+    {
+        if (json_is_string(v))
+            check(in, json_string_value(v), ret_flag);
+        else
+            field_must(in, name, "an array of strings");
     }
-    return r;
+    if (list)
+        json_object_set_new(to, name, json_deep_copy(list));
 }
 
 /* ---- outgoing traffic ------------------------------------------------------------------------ */
@@ -141,52 +117,34 @@ static bool is_proxy_host(const char *host, size_t len)
     return strchr(name, ':') && !strchr(name, '/') && is_address(name + 1, &zero);
 }
 
-static int check_proxy(const char *address, const char *username, const char *password,
-                       struct sg_error *e)
+static void copy_proxy(struct fields *in, json_t *to)
 {
+    struct fields proxy = field_object(in, "egressProxy");
+    const char *address = field_text(&proxy, "address", HOST_MAX, NULL);
+    const char *username = field_text(&proxy, "username", CREDENTIAL_MAX, NULL);
+    const char *password = field_text(&proxy, "password", CREDENTIAL_MAX, NULL);
     const char *colon = address ? strrchr(address, ':') : NULL;
 
+    if (!proxy.object)
+        return;
     if (!address || !address[0])
-        return invalid(e, "Invalid egress proxy config: egress proxy address must not be empty");
-    if (!colon || !is_proxy_host(address, (size_t)(colon - address)))
-        return invalid(e, "Invalid egress proxy config: egress proxy address must be in host:port "
-                          "form");
-    if (!is_port(colon + 1))
-        return invalid(e,
-                       "Invalid egress proxy config: egress proxy port \"%.20s\" is not a valid "
-                       "1-65535 value",
-                       colon + 1);
-    if (password && password[0] && (!username || !username[0]))
-        return invalid(e, "Invalid egress proxy config: egress proxy password must be empty when "
-                          "username is empty");
-    return 0;
-}
-
-static int copy_proxy(const json_t *given, json_t *to, struct sg_error *e)
-{
-    const char *address = NULL, *username = NULL, *password = NULL;
-    const json_t *proxy = NULL;
-    int r = field_object(given, "egressProxy", &proxy, e);
-
-    if (r < 0 || !proxy)
-        return r;
-    r = field_string(proxy, "address", HOST_MAX, &address, e);
-    if (r == 0)
-        r = field_string(proxy, "username", CREDENTIAL_MAX, &username, e);
-    if (r == 0)
-        r = field_string(proxy, "password", CREDENTIAL_MAX, &password, e);
-    if (r == 0)
-        r = check_proxy(address, username, password, e);
-    if (r < 0)
-        return r;
-    json_t *copy = json_object();
-    json_object_set_new(copy, "address", json_string(address));
-    if (username)
-        json_object_set_new(copy, "username", json_string(username));
-    if (password)
-        json_object_set_new(copy, "password", json_string(password));
-    json_object_set_new(to, "egressProxy", copy);
-    return 0;
+        fields_invalid(in, "Invalid egress proxy config: egress proxy address must not be empty");
+    else if (!colon || !is_proxy_host(address, (size_t)(colon - address)))
+        fields_invalid(
+            in, "Invalid egress proxy config: egress proxy address must be in host:port form");
+    else if (!is_port(colon + 1))
+        fields_invalid(
+            in,
+            "Invalid egress proxy config: egress proxy port \"%.20s\" is not a valid 1-65535 "
+            "value",
+            colon + 1);
+    else if (password && password[0] && (!username || !username[0]))
+        fields_invalid(in, "Invalid egress proxy config: egress proxy password must be empty when "
+                           "username is empty");
+    if (fields_ok(in))
+        json_object_set_new(to, "egressProxy",
+                            json_pack("{s:s, s:s*, s:s*}", "address", address, "username", username,
+                                      "password", password));
 }
 
 static bool is_header_name(const char *s)
@@ -206,220 +164,191 @@ static bool is_header_value(const char *s)
     return true;
 }
 
-static int check_header(const char *domain, const char *name, const char *value, struct sg_error *e)
+static void check_header(struct fields *in, const char *domain, const char *name, const char *value)
 {
     if (!name[0])
-        return invalid(e, "Header name in rule for domain \"%s\" must not be empty.", domain);
+        fields_invalid(in, "Header name in rule for domain \"%s\" must not be empty.", domain);
     if (!is_header_name(name))
-        return invalid(e,
-                       "Header name \"%.64s\" in rule for domain \"%s\" must contain only valid "
-                       "HTTP token characters.",
-                       name, domain);
+        fields_invalid(
+            in,
+            "Header name \"%.64s\" in rule for domain \"%s\" must contain only valid HTTP token "
+            "characters.",
+            name, domain);
     if (strlen(name) > RULE_NAME_LEN)
-        return invalid(e,
-                       "Header name \"%.64s\" in rule for domain \"%s\" exceeds maximum length of "
-                       "%d characters.",
-                       name, domain, RULE_NAME_LEN);
+        fields_invalid(
+            in,
+            "Header name \"%.64s\" in rule for domain \"%s\" exceeds maximum length of %d "
+            "characters.",
+            name, domain, RULE_NAME_LEN);
     if (!is_header_value(value))
-        return invalid(e,
-                       "Value for header \"%.64s\" in rule for domain \"%s\" contains invalid "
-                       "characters.",
-                       name, domain);
+        fields_invalid(
+            in, "Value for header \"%.64s\" in rule for domain \"%s\" contains invalid characters.",
+            name, domain);
     if (strlen(value) > RULE_VALUE_LEN)
-        return invalid(e,
-                       "Value for header \"%.64s\" in rule for domain \"%s\" exceeds maximum "
-                       "length of %d characters.",
-                       name, domain, RULE_VALUE_LEN);
-    return 0;
+        fields_invalid(
+            in,
+            "Value for header \"%.64s\" in rule for domain \"%s\" exceeds maximum length of %d "
+            "characters.",
+            name, domain, RULE_VALUE_LEN);
 }
 
 /* Copies a rule: {"transform":{"headers":{...}}} */
-static int copy_rule(const char *domain, const json_t *rule, json_t *to, struct sg_error *e)
+static json_t *copy_rule(struct fields *in, const char *domain, const json_t *rule)
 {
-    const json_t *transform = NULL, *headers = NULL;
-    int r = json_is_object(rule) ? field_object(rule, "transform", &transform, e)
-                                 : invalid(e, FIELD_ERROR "'rules' must hold objects");
+    struct fields given = fields_within(in, rule), transform = field_object(&given, "transform");
+    json_t *headers = field_texts(&transform, "headers", 64 * 1024), *value;
+    const char *name;
 
-    if (r == 0 && transform)
-        r = field_strings(transform, "headers", 64 * 1024, &headers, e);
-    if (r < 0)
-        return r;
-    json_t *copy = json_object(), *kept = json_object(), *walk = (json_t *)(uintptr_t)headers;
-    json_array_append_new(to, copy);
-    if (!transform) {
-        json_decref(kept);
-        return 0;
-    }
-    json_object_set_new(copy, "transform", json_pack("{s:o}", "headers", kept));
+    if (!json_is_object(rule))
+        field_wrong(in, "'rules' must hold objects");
     if (json_object_size(headers) > RULE_HEADERS)
-        return invalid(e, "Domain \"%s\" can have at most %d headers per rule.", domain,
+        fields_invalid(in, "Domain \"%s\" can have at most %d headers per rule.", domain,
                        RULE_HEADERS);
-    for (void *at = json_object_iter(walk); r == 0 && at; at = json_object_iter_next(walk, at)) {
-        const char *value = json_string_value(json_object_iter_value(at));
-
-        r = check_header(domain, json_object_iter_key(at), value, e);
-        json_object_set_new(kept, json_object_iter_key(at), json_string(value));
-    }
-    return r;
+    json_object_foreach(headers, name, value)
+        check_header(in, domain, name, json_string_value(value));
+    return transform.object ? json_pack("{s:{s:o}}", "transform", "headers",
+                                        headers ? json_deep_copy(headers) : json_object())
+                            : json_object();
 }
 
-static int copy_domain_rules(const char *given, const json_t *rules, json_t *to, struct sg_error *e)
+static int copy_domain_rules(struct fields *in, const char *given, json_t *rules, json_t *to)
 {
     char domain[RULE_DOMAIN_LEN + 1];
-    int r = 0;
+    json_t *copy, *rule;
+    size_t i;
 
     if (!given[0])
-        return invalid(e, "Rule domain must not be empty.");
+        return fields_invalid(in, "Rule domain must not be empty.");
     if (strlen(given) > RULE_DOMAIN_LEN)
-        return invalid(e, "Rule domain \"%.40s...\" exceeds maximum length of %d characters.",
-                       given, RULE_DOMAIN_LEN);
-    for (size_t i = 0; i <= strlen(given); i++)
+        return fields_invalid(in,
+                              "Rule domain \"%.40s...\" exceeds maximum length of %d characters.",
+                              given, RULE_DOMAIN_LEN);
+    for (i = 0; i <= strlen(given); i++)
         domain[i] = (char)tolower((unsigned char)given[i]);
     if (!hostname_pattern_valid(domain))
-        return invalid(e, "Rule domain \"%s\" is not a valid domain name.", domain);
+        return fields_invalid(in, "Rule domain \"%s\" is not a valid domain name.", domain);
     if (!json_is_array(rules))
-        return invalid(e, FIELD_ERROR "'rules' must hold arrays");
-    if (json_array_size(rules) > 1)
-        return invalid(e, "Domain \"%s\" can have at most 1 transform rule.", domain);
-    for (void *at = json_object_iter(to); at; at = json_object_iter_next(to, at))
-        if (strcmp(json_object_iter_key(at), domain) == 0)
-            return invalid(e, "Domain \"%s\" can have at most 1 transform rule.", domain);
-    json_t *copy = json_array();
+        return field_wrong(in, "'rules' must hold arrays");
+    if (json_array_size(rules) > 1 || json_object_get(to, domain))
+        return fields_invalid(in, "Domain \"%s\" can have at most 1 transform rule.", domain);
+    copy = json_array();
     json_object_set_new(to, domain, copy);
-    for (size_t i = 0; r == 0 && i < json_array_size(rules); i++)
-        r = copy_rule(domain, json_array_get(rules, i), copy, e);
-    return r;
+    json_array_foreach(rules, i, rule) json_array_append_new(copy, copy_rule(in, domain, rule));
+    return 0;
 }
 
-static int copy_rules(const json_t *given, json_t *to, struct sg_error *e)
+static void copy_rules(struct fields *in, json_t *to)
 {
-    const json_t *rules = NULL;
-    int r = field_object(given, "rules", &rules, e);
+    struct fields rules = field_object(in, "rules");
+    json_t *copy, *list;
+    const char *domain;
 
-    if (r < 0 || !rules)
-        return r;
-    if (json_object_size(rules) > RULE_DOMAINS)
-        return invalid(e, "Network rules can have at most %d domains.", RULE_DOMAINS);
-    json_t *copy = json_object(), *walk = (json_t *)(uintptr_t)rules;
+    if (!rules.object)
+        return;
+    if (json_object_size(rules.object) > RULE_DOMAINS)
+        fields_invalid(in, "Network rules can have at most %d domains.", RULE_DOMAINS);
+    copy = json_object();
     json_object_set_new(to, "rules", copy);
-    for (void *at = json_object_iter(walk); r == 0 && at; at = json_object_iter_next(walk, at))
-        r = copy_domain_rules(json_object_iter_key(at), json_object_iter_value(at), copy, e);
-    return r;
+    json_object_foreach((json_t *)(uintptr_t)rules.object, domain, list)
+        copy_domain_rules(in, domain, list, copy);
 }
 
-static int copy_egress(const json_t *given, bool own, json_t *to, struct sg_error *e)
+static void copy_egress(struct fields *in, bool own, json_t *to)
 {
     bool has_domain = false, denies_all = false;
-    int r = copy_entries(given, "denyOut", to, own ? check_denied_or_name : check_denied,
-                         &denies_all, e);
 
-    if (r == 0)
-        r = copy_entries(given, "allowOut", to, check_allowed, &has_domain, e);
-    if (r == 0 && has_domain && !denies_all && !own)
-        r = invalid(e, "When specifying allowed domains in allow out, you must include "
-                       "'ALL_TRAFFIC' in deny out to block all other traffic.");
-    if (r == 0)
-        r = copy_proxy(given, to, e);
-    if (r == 0)
-        r = copy_rules(given, to, e);
-    return r;
+    copy_entries(in, "denyOut", to, own ? check_denied_or_name : check_denied, &denies_all);
+    copy_entries(in, "allowOut", to, check_allowed, &has_domain);
+    if (has_domain && !denies_all && !own)
+        fields_invalid(
+            in, "When specifying allowed domains in allow out, you must include 'ALL_TRAFFIC' "
+                "in deny out to block all other traffic.");
+    copy_proxy(in, to);
+    copy_rules(in, to);
 }
 
 /* ---- incoming traffic ------------------------------------------------------------------------ */
 
-static int check_mask(const char *host, struct sg_error *e)
+static int check_mask(struct fields *in, const char *host)
 {
-    size_t len = strlen(host);
-
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)host[i] >= 0x80)
-            return invalid(e,
-                           "mask request host '%.255s' is not ASCII. Please use ASCII characters "
-                           "only.",
-                           host);
+    for (const char *p = host; *p; p++)
+        if ((unsigned char)*p >= 0x80)
+            return fields_invalid(
+                in,
+                "mask request host '%.255s' is not ASCII. Please use ASCII characters "
+                "only.",
+                host);
     for (const char *p = host; *p;) {
         bool placeholder = strncmp(p, PORT_PLACEHOLDER, strlen(PORT_PLACEHOLDER)) == 0;
 
         if (!placeholder && !isalnum((unsigned char)*p) && !strchr("-_.:[]", *p))
-            return invalid(e, "mask request host is not valid: %.255s", host);
+            return fields_invalid(in, "mask request host is not valid: %.255s", host);
         p += placeholder ? strlen(PORT_PLACEHOLDER) : 1;
     }
-    return len > 0 ? 0 : invalid(e, "mask request host is not valid: it is empty");
+    return host[0] ? 0 : fields_invalid(in, "mask request host is not valid: it is empty");
 }
 
-static int copy_ports(const json_t *given, json_t *to, struct sg_error *e)
-{
-    const json_t *ports = NULL;
-    int r = field_array(given, "httpsPorts", PORTS_MAX, &ports, e);
+static const char *const ingress[] = {"httpsPorts", "allowPublicTraffic", "maskRequestHost"};
 
-    if (r < 0 || !ports)
-        return r;
-    json_t *copy = json_array();
-    json_object_set_new(to, "httpsPorts", copy);
-    for (size_t i = 0; i < json_array_size(ports); i++) {
-        const json_t *v = json_array_get(ports, i);
+static void copy_ingress(const struct fields *from, json_t *to)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(ingress); i++) {
+        const json_t *v = field_get(from, ingress[i]);
+
+        if (v)
+            json_object_set_new(to, ingress[i], json_deep_copy(v));
+    }
+}
+
+static void check_ingress(struct fields *in)
+{
+    const char *mask;
+    json_t *ports, *v;
+    size_t i;
+
+    field_flag(in, "allowPublicTraffic", true);
+    mask = field_text(in, "maskRequestHost", HOST_MAX, NULL);
+    if (mask)
+        check_mask(in, mask);
+    ports = field_array(in, "httpsPorts", PORTS_MAX);
+    json_array_foreach(ports, i, v)
+    {
         json_int_t port = json_integer_value(v);
 
-        if (!json_is_integer(v) || port < 1 || port > 65535)
-            return invalid(e, FIELD_ERROR "'httpsPorts' must hold numbers from 1 to 65535");
-        json_array_append_new(copy, json_integer(port));
+        if (port < 1 || port > 65535)
+            field_wrong(in, "'httpsPorts' must hold numbers from 1 to 65535");
     }
-    return 0;
 }
 
-static int copy_ingress(const json_t *given, json_t *to, struct sg_error *e)
+/* Gives the network away if all fields were right. */
+static int finish(const struct fields *in, json_t *network, json_t **ret)
 {
-    const char *mask = NULL;
-    int open = -1;
-    int r = field_tristate(given, "allowPublicTraffic", &open, e);
-
-    if (r == 0)
-        r = field_string(given, "maskRequestHost", HOST_MAX, &mask, e);
-    if (r == 0 && mask)
-        r = check_mask(mask, e);
-    if (r == 0)
-        r = copy_ports(given, to, e);
-    if (r < 0)
-        return r;
-    if (open >= 0)
-        json_object_set_new(to, "allowPublicTraffic", json_boolean(open));
-    if (mask)
-        json_object_set_new(to, "maskRequestHost", json_string(mask));
-    return 0;
+    if (in->r < 0)
+        json_decref(network);
+    else
+        *ret = network;
+    return in->r;
 }
 
 int network_parse(const json_t *given, bool own, json_t **ret, struct sg_error *e)
 {
+    struct fields in = request_fields(given, e);
     json_t *network = json_object();
-    int r = copy_ingress(given, network, e);
 
-    if (r == 0)
-        r = copy_egress(given, own, network, e);
-    if (r < 0)
-        json_decref(network);
-    else
-        *ret = network;
-    return r;
+    check_ingress(&in);
+    copy_ingress(&in, network);
+    copy_egress(&in, own, network);
+    return finish(&in, network, ret);
 }
 
 int network_update(const json_t *body, const json_t *old, json_t **ret, struct sg_error *e)
 {
-    static const char *const ingress[] = {"allowPublicTraffic", "maskRequestHost", "httpsPorts"};
+    struct fields in = request_fields(body, e), before = request_fields(old, NULL);
     json_t *network = json_object();
-    int r = copy_egress(body, false, network, e);
 
-    if (r < 0) {
-        json_decref(network);
-        return r;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(ingress); i++) {
-        json_t *v = json_object_get(old, ingress[i]);
-
-        if (v)
-            json_object_set(network, ingress[i], v);
-    }
-    *ret = network;
-    return 0;
+    copy_egress(&in, false, network);
+    copy_ingress(&before, network);
+    return finish(&in, network, ret);
 }
 
 void network_close(int *internet, const json_t *network)

@@ -1,13 +1,13 @@
 #include "front/e2b/path.h"
 
+#include "lib/json/values.h"
 #include "front/contexts/context.h"
 #include "front/e2b/create.h"
-#include "front/e2b/field.h"
 #include "front/e2b/sandbox.h"
 
 static const char *named(const json_t *body, const char *key)
 {
-    return json_string_value(json_object_get(json_object_get(body, "metadata"), key));
+    return jr_text_or(json_object_get(body, "metadata"), key, NULL);
 }
 
 bool path_is_named(const json_t *body)
@@ -51,18 +51,15 @@ void path_create(struct e2b_req *q, enum spec_version version)
                *path = named(q->body, PATH_KEY_PATH);
     struct front *f = q->front;
     struct create_plan p;
-    struct sg_error e;
-    int r = context_name_check("metadata " PATH_KEY_CONVERSATION, conversation, &e);
 
-    if (r == 0)
-        r = context_name_check("metadata " PATH_KEY_PATH, path, &e);
+    fields_check(&q->in,
+                 context_name_check("metadata " PATH_KEY_CONVERSATION, conversation, &q->wrong));
+    fields_check(&q->in, context_name_check("metadata " PATH_KEY_PATH, path, &q->wrong));
     /* The whole request is checked, even if the path has a sandbox and needs no new one. */
-    if (r == 0)
-        r = create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p, &e);
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
+    fields_check(&q->in, create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p,
+                                     &q->wrong));
+    if (!e2b_read(q))
         return;
-    }
     struct context_ask ask = {.tenant = &q->tenant,
                               .conversation = conversation,
                               .path = path,

@@ -27,6 +27,7 @@ struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *ten
     q->http = req;
     q->front = front_of(req);
     q->tenant = *tenant;
+    q->in = request_fields(NULL, &q->wrong);
     req->owner = q;
     req->on_close = on_close;
     return q;
@@ -36,7 +37,7 @@ static void on_body(struct http_req *req, void *made)
 {
     struct e2b_req *q = e2b_of(req);
 
-    q->body = request_json(req, made);
+    q->in.object = q->body = request_json(req, made);
     if (q->body)
         q->handler(q);
 }
@@ -50,6 +51,15 @@ void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct
 {
     e2b_of(req)->handler = handler;
     http_body_make(req, max, &json_make, NULL, on_body);
+}
+
+bool e2b_read(struct e2b_req *q)
+{
+    bool right = q->in.r == 0;
+
+    if (!right)
+        reply_sg_error(q->http, &q->wrong); /* q may be gone */
+    return right;
 }
 
 const struct http_route *e2b_route(struct http_req *req, const struct http_route *routes, size_t n)

@@ -9,6 +9,7 @@
 #include "front/core/sandbox.h"
 #include "front/core/front.h"
 #include "front/core/reply.h"
+#include "front/e2b/field.h"
 #include "lib/http/router.h"
 #include "front/store/store.h"
 
@@ -16,7 +17,9 @@ struct e2b_req {
     struct http_req *http; /* NULL once the client is gone */
     struct front *front;
     struct store_tenant tenant;
-    json_t *body; /* an object; NULL if the route takes no body */
+    json_t *body;          /* an object; NULL if the route takes no body */
+    struct fields in;      /* the body's fields */
+    struct sg_error wrong; /* with one of them */
     char id[ID_LEN + 1];
     unsigned waiting;
     void (*handler)(struct e2b_req *q);
@@ -33,6 +36,8 @@ struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *ten
 void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q));
 /* The same for a longer body: at most max bytes. */
 void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q));
+/* Whether all fields that were read so far are right. False: answered. */
+bool e2b_read(struct e2b_req *q);
 
 /* Finds the route of a request. NULL: answered, 404 or 405. */
 const struct http_route *e2b_route(struct http_req *req, const struct http_route *routes, size_t n);

@@ -2,7 +2,6 @@
 
 #include "front/contexts/context.h"
 #include "front/e2b/create.h"
-#include "front/e2b/field.h"
 #include "front/e2b/network.h"
 #include "front/e2b/path.h"
 #include "front/e2b/shape.h"
@@ -69,33 +68,23 @@ static void create_with_state(struct e2b_req *q, struct create_plan *p)
     reply_fork_error(q->http, -EOWNERDEAD, &e, NULL);
 }
 
-static int parse_inherit(const json_t *body, bool *ret_state, struct sg_error *e)
-{
-    const char *text = "files";
-    int r = field_string(body, "inherit", SIZE_MAX, &text, e);
-
-    *ret_state = r == 0 && strcmp(text, "state") == 0;
-    if (r == 0 && !*ret_state && strcmp(text, "files") != 0)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'inherit' is none of state and files");
-    return r;
-}
-
 static void create(struct e2b_req *q, enum spec_version version)
 {
     struct front *f = q->front;
     struct create_plan p;
-    struct sg_error e;
-    bool state;
 
     if (path_is_named(q->body)) {
         path_create(q, version);
         return;
     }
-    if (parse_inherit(q->body, &state, &e) < 0 ||
-        create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p, &e) < 0) {
-        reply_sg_error(q->http, &e);
+    const char *inherit = field_text(&q->in, "inherit", SIZE_MAX, "files");
+    bool state = strcmp(inherit, "state") == 0;
+    if (!state && strcmp(inherit, "files") != 0)
+        field_wrong(&q->in, "'inherit' is none of state and files");
+    fields_check(&q->in, create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p,
+                                     &q->wrong));
+    if (!e2b_read(q))
         return;
-    }
     if (state) {
         create_with_state(q, &p);
         return;
@@ -181,8 +170,6 @@ static void update_network(struct e2b_req *q)
 {
     struct sandbox *b = e2b_sandbox(q);
     json_t *network = NULL;
-    int internet = -1;
-    struct sg_error e;
 
     if (!b)
         return;
@@ -192,13 +179,10 @@ static void update_network(struct e2b_req *q)
     }
     if (!sandbox_is_running(q, b))
         return;
-    int r = field_tristate(q->body, "allow_internet_access", &internet, &e);
-    if (r == 0)
-        r = network_update(q->body, b->spec.network, &network, &e);
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
+    int internet = field_tristate(&q->in, "allow_internet_access");
+    fields_check(&q->in, network_update(q->body, b->spec.network, &network, &q->wrong));
+    if (!e2b_read(q))
         return;
-    }
     e2b_wait(q);
     if (b->spec.context[0])
         context_set_network(b, network, internet, on_network, q);

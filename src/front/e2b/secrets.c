@@ -1,6 +1,5 @@
 #include "front/e2b/secrets.h"
 
-#include "front/e2b/field.h"
 #include "front/e2b/page.h"
 #include "front/e2b/shape.h"
 #include "front/core/guard.h"
@@ -124,50 +123,42 @@ static void saving_free(struct saving *s)
 }
 
 /* Reads the value. It becomes part of a header, so it must be one line. */
-static int read_value(const json_t *body, struct secret *ret, struct sg_error *e)
+static void read_value(struct fields *in, struct secret *ret)
 {
-    const char *value = NULL;
-    int r = field_string(body, "value", VAULT_SECRET_MAX, &value, e);
+    const char *value = field_text(in, "value", VAULT_SECRET_MAX, "");
 
+    if (!value[0])
+        fields_invalid(in, "Invalid value: it must not be empty");
+    for (const char *p = value; *p; p++)
+        if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
+            fields_invalid(
+                in, "Invalid value: it is put into headers, which have no line breaks and no "
+                    "control characters");
+    if (!fields_ok(in))
+        return;
+    int r = secret_set(ret, value, strlen(value));
     if (r < 0)
-        return r;
-    size_t len = value ? strlen(value) : 0;
-    if (len == 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "Invalid value: it must not be empty");
-    for (size_t i = 0; i < len; i++)
-        if (((unsigned char)value[i] < 0x20 && value[i] != '\t') || value[i] == 0x7f)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "Invalid value: it is put into headers, which have no line breaks and "
-                           "no control characters");
-    r = secret_set(ret, value, len);
-    return r < 0 ? err_set(e, SG_ERR_LIMIT, r, "no memory can be locked for the secret now") : 0;
+        fields_fail(in, SG_ERR_LIMIT, r, "no memory can be locked for the secret now");
 }
 
-static int read_metadata(const json_t *body, char **ret, struct sg_error *e)
+static void read_metadata(struct fields *in, char **ret)
 {
-    const json_t *metadata = NULL;
-    int r = field_strings(body, "metadata", SECRET_METADATA_MAX, &metadata, e);
+    const json_t *metadata = field_texts(in, "metadata", SECRET_METADATA_MAX);
 
-    if (r == 0 && metadata)
-        r = secret_metadata_check(metadata, e);
-    if (r == 0 && metadata)
+    if (metadata)
+        fields_check(in, secret_metadata_check(metadata, in->e));
+    if (metadata && fields_ok(in))
         *ret = json_dumps(metadata, JSON_COMPACT);
-    return r;
 }
 
-static int read_name(const json_t *body, char ret[STORE_NAME_MAX + 1], struct sg_error *e)
+static void read_name(struct fields *in, char ret[STORE_NAME_MAX + 1])
 {
-    const char *name = NULL;
-    int r = field_string(body, "name", 1024, &name, e);
+    const char *name = field_text(in, "name", 1024, "");
 
-    if (r < 0)
-        return r;
-    if (secret_name(name ? name : "", name ? strlen(name) : 0, ret) < 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "Invalid name: 1 to %d letters, digits, '-' and '_', not beginning with "
-                       "'sec_'",
-                       SECRET_NAME_MAX);
-    return 0;
+    if (secret_name(name, strlen(name), ret) < 0)
+        fields_invalid(
+            in, "Invalid name: 1 to %d letters, digits, '-' and '_', not beginning with 'sec_'",
+            SECRET_NAME_MAX);
 }
 _Static_assert(SECRET_NAME_MAX == STORE_NAME_MAX, "names fit");
 
@@ -227,21 +218,16 @@ static void on_public(void *arg, int r, const void *payload, size_t len, int fd)
 static void save(struct e2b_req *q, const struct named *which)
 {
     struct saving *s = xcalloc(1, sizeof(*s));
-    struct sg_error e;
-    int r = 0;
 
     *s = (struct saving){.q = q};
     if (which)
         s->secret = *which;
     else
-        r = read_name(q->body, s->secret.name, &e);
-    if (r == 0)
-        r = read_metadata(q->body, &s->metadata, &e);
-    if (r == 0)
-        r = read_value(q->body, &s->value, &e);
+        read_name(&q->in, s->secret.name);
+    read_metadata(&q->in, &s->metadata);
+    read_value(&q->in, &s->value);
     json_decref(steal_ptr(&q->body));
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
+    if (!e2b_read(q)) {
         saving_free(s);
         return;
     }

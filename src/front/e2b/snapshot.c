@@ -3,7 +3,6 @@
  * server lives, a sandbox made from the snapshot then has their variables. `state` says which it
  * is: "warm" (with kernels) or "files". */
 #include "lib/base/clock.h"
-#include "front/e2b/field.h"
 #include "front/e2b/page.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/shape.h"
@@ -114,14 +113,13 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
 /* Reads the name that the client asked for. */
 static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_error *e)
 {
-    const char *name = NULL;
+    const char *name = field_text(&q->in, "name", REF_TEXT_MAX, NULL);
     struct template_ref ref;
-    int r = field_string(q->body, "name", REF_TEXT_MAX, &name, e);
 
     snprintf(snap->tag, sizeof(snap->tag), "%s", REF_DEFAULT_TAG);
-    if (r < 0 || !name)
-        return r;
-    r = template_ref_parse(name, &ref, e);
+    if (!name)
+        return q->in.r;
+    int r = template_ref_parse(name, &ref, e);
     if (r < 0)
         return err_wrap(e, r, "Invalid name");
     r = template_ref_own(&ref, q->tenant.name, e);
@@ -163,14 +161,13 @@ static void create_with_body(struct e2b_req *q)
 {
     struct sandbox *b = e2b_sandbox(q);
     struct store_snapshot snap = {.created_ms = clock_wall_ms()};
-    struct sg_error e;
 
     if (!b)
         return;
-    if (parse_name(q, &snap, &e) < 0 || check_room(q, &e) < 0) {
-        reply_sg_error(q->http, &e);
+    fields_check(&q->in, parse_name(q, &snap, &q->wrong));
+    fields_check(&q->in, check_room(q, &q->wrong));
+    if (!e2b_read(q))
         return;
-    }
     if (shape_is_paused(b)) {
         reply_error(q->http, 409,
                     "Sandbox '%s' is paused and cannot be snapshotted; resume it "

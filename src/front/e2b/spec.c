@@ -1,6 +1,5 @@
 #include "front/e2b/spec.h"
 
-#include "front/e2b/field.h"
 #include "front/e2b/network.h"
 #include "front/e2b/path.h"
 #include "front/e2b/ref.h"
@@ -9,119 +8,83 @@
 #define METADATA_MAX (64u * 1024)
 #define ENVS_MAX     (512u * 1024)
 
-int spec_read_envs(const json_t *body, const char *field, const json_t **ret, struct sg_error *e)
+json_t *spec_read_envs(struct fields *in, const char *field)
 {
-    const json_t *envs = NULL;
-    int r = field_strings(body, field, ENVS_MAX, &envs, e);
+    json_t *envs = field_texts(in, field, ENVS_MAX), *value;
+    const char *name;
 
-    if (r < 0 || !envs)
-        return r;
-    json_t *walk = (json_t *)(uintptr_t)envs;
-    for (void *at = json_object_iter(walk); at; at = json_object_iter_next(walk, at)) {
-        const char *name = json_object_iter_key(at);
-
+    json_object_foreach(envs, name, value)
+    {
         if (!name[0] || strchr(name, '='))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           FIELD_ERROR "'%s' has the name \"%.64s\": a name is not empty and has "
-                                       "no '='",
-                           field, name);
+            field_wrong(in, "'%s' has the name \"%.64s\": a name is not empty and has no '='",
+                        field, name);
     }
-    *ret = envs;
-    return 0;
+    return envs;
 }
 
 /* Refuses a field that is there and not empty, because we do not have the feature `what`. To ignore
  * it would be worse than to refuse. */
-static int refuse_filled(const json_t *object, const char *name, const char *what,
-                         struct sg_error *e)
+static void refuse_filled(struct fields *in, const char *name, const char *what)
 {
-    const json_t *v = field_get(object, name);
+    const json_t *v = field_get(in, name);
 
-    if (!v || (json_is_object(v) && json_object_size(v) == 0) ||
-        (json_is_array(v) && json_array_size(v) == 0))
-        return 0;
-    return err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS, "%s: not supported yet", what);
+    if (v && !(json_is_object(v) && json_object_size(v) == 0) &&
+        !(json_is_array(v) && json_array_size(v) == 0))
+        fields_fail(in, SG_ERR_UNSUPPORTED, -ENOSYS, "%s: not supported yet", what);
 }
 
-static int check_unsupported(const json_t *body, struct sg_error *e)
+static void check_unsupported(struct fields *in)
 {
-    const json_t *iam = NULL;
-    int r = field_object(body, "iam", &iam, e);
+    struct fields iam = field_object(in, "iam");
 
-    if (r == 0)
-        r = refuse_filled(iam, "tokens", "iam.tokens", e);
-    if (r == 0)
-        r = refuse_filled(body, "mcp", "mcp", e);
-    if (r == 0)
-        r = refuse_filled(body, "volumeMounts", "volumeMounts", e);
-    return r;
+    refuse_filled(&iam, "tokens", "iam.tokens");
+    refuse_filled(in, "mcp", "mcp");
+    refuse_filled(in, "volumeMounts", "volumeMounts");
 }
 
-static int parse_lifecycle(const json_t *body, struct sandbox_spec *s, struct sg_error *e)
+static void parse_lifecycle(struct fields *in, struct sandbox_spec *s)
 {
-    const json_t *resume = NULL;
-    int r = field_bool(body, "autoPause", &s->auto_pause, e);
-
-    if (r == 0)
-        r = field_bool(body, "autoPauseMemory", &s->auto_pause_memory, e);
-    if (r == 0)
-        r = field_object(body, "autoResume", &resume, e);
-    if (r == 0 && resume)
-        r = field_bool(resume, "enabled", &s->auto_resume, e);
-    if (r < 0)
-        return r;
+    s->auto_pause = field_flag(in, "autoPause", s->auto_pause);
+    s->auto_pause_memory = field_flag(in, "autoPauseMemory", s->auto_pause_memory);
+    struct fields resume = field_object(in, "autoResume");
+    s->auto_resume = field_flag(&resume, "enabled", s->auto_resume);
     if (!s->auto_pause_memory && !s->auto_pause)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "autoPauseMemory=false only applies when autoPause is true.");
+        fields_invalid(in, "autoPauseMemory=false only applies when autoPause is true.");
     if (!s->auto_pause_memory && s->auto_resume)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "autoPauseMemory=false (filesystem-only auto-pause) cannot be combined with "
-                       "autoResume: a filesystem-only snapshot cannot be auto-resumed by traffic "
-                       "and must be resumed explicitly.");
-    return 0;
+        fields_invalid(
+            in, "autoPauseMemory=false (filesystem-only auto-pause) cannot be combined with "
+                "autoResume: a filesystem-only snapshot cannot be auto-resumed by traffic and "
+                "must be resumed explicitly.");
 }
 
-static int parse_maps(const json_t *body, struct sandbox_spec *s, struct sg_error *e)
+static void parse_maps(struct fields *in, struct sandbox_spec *s)
 {
-    const json_t *metadata = NULL, *envs = NULL;
-    int r = field_strings(body, "metadata", METADATA_MAX, &metadata, e);
+    const json_t *metadata = field_texts(in, "metadata", METADATA_MAX);
+    const json_t *envs = spec_read_envs(in, "envVars");
 
-    if (r == 0)
-        r = spec_read_envs(body, "envVars", &envs, e);
-    if (r < 0)
-        return r;
     s->metadata = metadata ? json_deep_copy(metadata) : NULL;
     s->envs = envs ? json_deep_copy(envs) : json_object();
-    return 0;
 }
 
-static int parse_access(const json_t *body, enum spec_version version, struct sandbox_spec *s,
-                        struct sg_error *e)
+static void parse_access(struct fields *in, enum spec_version version, struct sandbox_spec *s)
 {
-    const json_t *network = NULL;
-    bool secure = version != SPEC_V1;
-    int r = version == SPEC_V1 ? field_bool(body, "secure", &secure, e) : 0;
+    bool secure = version != SPEC_V1 || field_flag(in, "secure", false);
 
-    if (r == 0)
-        r = field_tristate(body, "allow_internet_access", &s->allow_internet, e);
-    if (r == 0)
-        r = field_object(body, "network", &network, e);
-    if (r == 0 && network)
-        r = network_parse(network, version == SPEC_OWN, &s->network, e);
-    if (r < 0)
-        return r;
-    s->network_said = network || s->allow_internet >= 0;
+    s->allow_internet = field_tristate(in, "allow_internet_access");
+    struct fields network = field_object(in, "network");
+    if (network.object)
+        fields_check(in, network_parse(network.object, version == SPEC_OWN, &s->network, in->e));
+    s->network_said = network.object || s->allow_internet >= 0;
     if (version == SPEC_OWN)
         network_close(&s->allow_internet, s->network);
     if (!network_is_public(s->network) && !secure)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
+        fields_invalid(in,
                        "You cannot create a sandbox without public access unless you enable secure "
                        "envd access via 'secure' flag.");
     if (secure)
         token_random(s->envd_token);
     if (!network_is_public(s->network))
         token_random(s->traffic_token);
-    return 0;
 }
 
 static void fill_limits(const struct settings *settings, struct sg_limits *ret)
@@ -136,27 +99,23 @@ int create_request_parse(const json_t *body, enum spec_version version,
                          const struct settings *settings, struct create_request *ret,
                          struct sg_error *e)
 {
-    struct create_request c = {.template_name = settings->default_template};
-    uint32_t default_s = version == SPEC_V1 ? SPEC_TIMEOUT_V1_S : SPEC_TIMEOUT_V2_S;
-    int r = field_string(body, "templateID", REF_TEXT_MAX, &c.template_name, e);
+    struct fields in = request_fields(body, e);
+    struct create_request c;
 
+    c.template_name = field_text(&in, "templateID", REF_TEXT_MAX, settings->default_template);
     sandbox_spec_init(&c.spec);
     fill_limits(settings, &c.spec.limits);
-    if (r == 0)
-        r = check_unsupported(body, e);
-    if (r == 0)
-        r = field_timeout(body, 1, default_s, settings->max_timeout_ms, &c.timeout_ms, e);
-    if (r == 0)
-        r = parse_lifecycle(body, &c.spec, e);
-    if (r == 0)
-        r = parse_maps(body, &c.spec, e);
-    if (r == 0)
-        r = parse_access(body, version, &c.spec, e);
-    if (r < 0)
+    check_unsupported(&in);
+    c.timeout_ms = field_timeout(&in, 1, version == SPEC_V1 ? SPEC_TIMEOUT_V1_S : SPEC_TIMEOUT_V2_S,
+                                 settings->max_timeout_ms);
+    parse_lifecycle(&in, &c.spec);
+    parse_maps(&in, &c.spec);
+    parse_access(&in, version, &c.spec);
+    if (in.r < 0)
         sandbox_spec_done(&c.spec);
     else
         *ret = c;
-    return r;
+    return in.r;
 }
 
 /* Removes the metadata that names the path of a conversation (path.h): that path is the

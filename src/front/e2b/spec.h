@@ -3,6 +3,7 @@
 #pragma once
 
 #include "front/core/spec.h"
+#include "front/e2b/field.h"
 #include "lib/settings/settings.h"
 
 /* SPEC_OWN is for our own API (contexts, tools): like V2, but outgoing traffic may reach only what
@@ -25,7 +26,7 @@ int create_request_parse(const json_t *body, enum spec_version version,
                          struct sg_error *e);
 /* Reads environment variables, if the body has them: an object of strings, with names that are
  * valid in an environment. */
-int spec_read_envs(const json_t *body, const char *field, const json_t **ret, struct sg_error *e);
+json_t *spec_read_envs(struct fields *in, const char *field);
 /* The specification of a second sandbox of the same kind: a copy of all of it, but with tokens of
  * its own, and without a context. */
 void spec_copy(const struct sandbox_spec *from, struct sandbox_spec *ret);

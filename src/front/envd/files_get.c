@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/channel/wire.h"
 #include "front/envd/entry.h"
 #include "front/envd/envd.h"
@@ -91,7 +92,7 @@ static int64_t size_of(const void *p, size_t len)
     struct wire_reader r = wire_reader_of(p, len);
 
     json_t *entry = entry_read(&r);
-    int64_t size = entry ? json_integer_value(json_object_get(entry, "size")) : -1;
+    int64_t size = entry ? jr_int(entry, "size") : -1;
     json_decref(entry);
     return size;
 }

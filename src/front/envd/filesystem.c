@@ -37,7 +37,7 @@ static void stat_path(struct rpc_call *c, json_t *message)
 
     t->done = reply_entry;
     t->failed = stat_failed;
-    if (task_target(t, rpc_str(message, "path"), &request))
+    if (task_target(t, jr_text(message, "path"), &request))
         task_begin(t, OP_FILE_STAT, &request);
 }
 
@@ -59,7 +59,7 @@ static void make_dir(struct rpc_call *c, json_t *message)
 
     t->done = reply_entry;
     t->failed = make_dir_failed;
-    if (!task_target(t, rpc_str(message, "path"), &request))
+    if (!task_target(t, jr_text(message, "path"), &request))
         return;
     wire_put_u32(&request, 0755);
     wire_put_u32(&request, FILE_PARENTS);
@@ -73,8 +73,8 @@ static void move(struct rpc_call *c, json_t *message)
     char destination[OPS_PATH_MAX];
 
     t->done = reply_entry;
-    if (!task_target(t, rpc_str(message, "source"), &request) ||
-        !service_path(c, t->user, rpc_str(message, "destination"), destination))
+    if (!task_target(t, jr_text(message, "source"), &request) ||
+        !service_path(c, t->user, jr_text(message, "destination"), destination))
         return;
     wire_put_str(&request, destination);
     wire_put_u32(&request, FILE_PARENTS);
@@ -102,7 +102,7 @@ static void remove_path(struct rpc_call *c, json_t *message)
 
     t->done = removed;
     t->failed = remove_failed;
-    if (!task_target(t, rpc_str(message, "path"), &request))
+    if (!task_target(t, jr_text(message, "path"), &request))
         return;
     wire_put_u32(&request, FILE_RECURSIVE);
     task_begin(t, OP_FILE_REMOVE, &request);
@@ -175,7 +175,7 @@ static void list_dir(struct rpc_call *c, json_t *message)
 {
     AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct listing *l = task_new(c, sizeof(*l));
-    uint32_t depth = rpc_u32(message, "depth");
+    uint32_t depth = (uint32_t)jr_int(message, "depth");
 
     strbuf_init(&l->out, RPC_REPLY_MAX);
     rpc_list_begin(&l->list, &list_dir_response, c->codec, &l->out);
@@ -183,7 +183,7 @@ static void list_dir(struct rpc_call *c, json_t *message)
     l->task.done = list_done;
     l->task.failed = list_failed;
     l->task.call.on_event = list_event;
-    if (!task_target(&l->task, rpc_str(message, "path"), &request))
+    if (!task_target(&l->task, jr_text(message, "path"), &request))
         return;
     wire_put_u32(&request, depth > 0 ? depth : 1);
     task_begin(&l->task, OP_FILE_LIST, &request);

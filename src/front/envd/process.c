@@ -11,7 +11,7 @@ bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *reques
 {
     json_t *selector = json_object_get(message, "process");
     json_t *pid = json_object_get(selector, "pid"), *tag = json_object_get(selector, "tag");
-    const char *name = rpc_str(selector, "tag");
+    const char *name = jr_text(selector, "tag");
 
     if (!pid && !tag) {
         rpc_fail(c, RPC_INVALID_ARGUMENT, "name the process: process.pid or process.tag");
@@ -27,7 +27,7 @@ bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *reques
         rpc_fail(c, RPC_NOT_FOUND, "process with tag '%.100s' not found", name);
         return false;
     }
-    wire_put_u32(request, rpc_u32(selector, "pid"));
+    wire_put_u32(request, (uint32_t)jr_int(selector, "pid"));
     wire_put_str(request, name);
     return true;
 }
@@ -42,7 +42,7 @@ static void reply_empty_message(struct task *t, const void *result UNUSED, size_
 static void send_signal(struct rpc_call *c, json_t *message)
 {
     AUTO(strbuf_done) struct strbuf request = strbuf_upto(4096);
-    uint32_t number = rpc_u32(message, "signal");
+    uint32_t number = (uint32_t)jr_int(message, "signal");
 
     if (!process_selector(c, message, &request))
         return;
@@ -76,8 +76,8 @@ static void update(struct rpc_call *c, json_t *message)
         rpc_reply(c, NULL);
         return;
     }
-    wire_put_u32(&request, rpc_u32(size, "rows"));
-    wire_put_u32(&request, rpc_u32(size, "cols"));
+    wire_put_u32(&request, (uint32_t)jr_int(size, "rows"));
+    wire_put_u32(&request, (uint32_t)jr_int(size, "cols"));
     struct task *t = task_new(c, sizeof(*t));
     t->done = reply_empty_message;
     t->failed = resize_failed;

@@ -209,7 +209,7 @@ static void ended(struct stream *s, const struct ending *ending)
 
     if (s->start)
         sandbox_log_add(&s->sandbox->log, LOG_INFO, FAULT_CODE, s->pid,
-                        "Process with pid %u ended: %s%s", s->pid, rpc_str(end, "status"),
+                        "Process with pid %u ended: %s%s", s->pid, jr_text(end, "status"),
                         ending->timed_out ? " (its timeout expired)" : "");
     if (!s->rpc) {
         json_decref(end);
@@ -322,7 +322,7 @@ static char *command_line(json_t *config)
     AUTO(strbuf_done) struct strbuf line = strbuf_upto(COMMAND);
     json_t *args = json_object_get(config, "args");
 
-    strbuf_addstr(&line, rpc_str(config, "cmd"));
+    strbuf_addstr(&line, jr_text(config, "cmd"));
     for (size_t i = 0; i < json_array_size(args); i++)
         strbuf_addf(&line, " %s", json_string_value(json_array_get(args, i)));
     return xstrdup(line.buf);
@@ -333,7 +333,7 @@ static void put_command(json_t *config, struct strbuf *request)
     json_t *args = json_object_get(config, "args");
 
     wire_put_u32(request, (uint32_t)json_array_size(args) + 1);
-    wire_put_str(request, rpc_str(config, "cmd"));
+    wire_put_str(request, jr_text(config, "cmd"));
     for (size_t i = 0; i < json_array_size(args); i++)
         wire_put_str(request, json_string_value(json_array_get(args, i)));
 }
@@ -347,7 +347,7 @@ static bool put_start(struct stream *s, json_t *message, struct strbuf *request)
     char cwd[OPS_PATH_MAX];
 
     if (!service_user(s->rpc, s->user) ||
-        !service_path(s->rpc, s->user, rpc_str(config, "cwd"), cwd))
+        !service_path(s->rpc, s->user, jr_text(config, "cwd"), cwd))
         return false;
     s->cwd = xstrdup(cwd);
     s->command = command_line(config);
@@ -356,10 +356,10 @@ static bool put_start(struct stream *s, json_t *message, struct strbuf *request)
     wire_put_str(request, s->user);
     wire_put_str(request, cwd);
     wire_put_u32(request, PROC_DETACH | (pty ? PROC_PTY : json_is_false(input) ? 0 : PROC_STDIN));
-    wire_put_u32(request, rpc_u32(size, "rows"));
-    wire_put_u32(request, rpc_u32(size, "cols"));
+    wire_put_u32(request, (uint32_t)jr_int(size, "rows"));
+    wire_put_u32(request, (uint32_t)jr_int(size, "cols"));
     wire_put_u64(request, s->rpc->timeout_ms);
-    wire_put_str(request, rpc_str(message, "tag"));
+    wire_put_str(request, jr_text(message, "tag"));
     wire_put_str(request, note.buf);
     put_command(config, request);
     identity_put_envs(s->sandbox, &s->operation.trace, json_object_get(config, "envs"), request);

@@ -10,8 +10,8 @@
 
 uint32_t watch_flags(json_t *message)
 {
-    return (rpc_bool(message, "recursive") ? FILE_RECURSIVE : 0) |
-           (rpc_bool(message, "includeEntry") ? FILE_ENTRIES : 0);
+    return (jr_flag(message, "recursive") ? FILE_RECURSIVE : 0) |
+           (jr_flag(message, "includeEntry") ? FILE_ENTRIES : 0);
 }
 
 json_t *watch_event(const void *p, size_t len, uint32_t flags, bool *ret_lost)
@@ -116,7 +116,7 @@ void watch_dir(struct rpc_call *c, json_t *message)
     w->task.failed = watch_failed;
     w->task.call.on_event = on_event;
     c->on_writable = on_writable;
-    if (!task_target(&w->task, rpc_str(message, "path"), &request))
+    if (!task_target(&w->task, jr_text(message, "path"), &request))
         return;
     wire_put_u32(&request, w->flags);
     task_begin(&w->task, OP_FILE_WATCH, &request);

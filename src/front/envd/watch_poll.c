@@ -185,7 +185,7 @@ void watcher_create(struct rpc_call *c, json_t *message)
     struct watcher *w = watcher_new(all, watch_flags(message));
     w->by = t;
     t->release = creator_gone;
-    if (!task_target(t, rpc_str(message, "path"), &w->request))
+    if (!task_target(t, jr_text(message, "path"), &w->request))
         return;
     wire_put_u32(&w->request, w->flags);
     int r = watcher_begin(w, &e);
@@ -197,7 +197,7 @@ void watcher_create(struct rpc_call *c, json_t *message)
 static struct watcher *find(struct rpc_call *c, json_t *message)
 {
     struct watchers *all = watchers_of(sandbox_of(c));
-    const char *id = rpc_str(message, "watcherId");
+    const char *id = jr_text(message, "watcherId");
     struct watcher *found =
         LIST_FIND(struct watcher, w, &all->list, link, !w->by && strcmp(w->id, id) == 0);
 

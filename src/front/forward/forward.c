@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/channel/wire.h"
 #include "lib/uv/handle.h"
 #include "front/forward/refusal.h"
@@ -371,8 +372,7 @@ bool forward_allows(const struct sandbox *b, const struct http_req *req)
 
 static void choose_host(struct forward *f)
 {
-    const char *mask =
-        json_string_value(json_object_get(f->sandbox->spec.network, "maskRequestHost"));
+    const char *mask = jr_text_or(f->sandbox->spec.network, "maskRequestHost", NULL);
 
     if (mask && mask_host(mask, f->port, f->host, sizeof(f->host)))
         return;

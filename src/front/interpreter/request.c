@@ -5,6 +5,7 @@
 
 #include "lib/base/languages.h"
 #include "front/interpreter/routes.h"
+#include "lib/json/fields.h"
 
 #define VALUES_MAX    (4 * OPS_ARGS_MAX) /* values in a body: far more than a request needs */
 #define TIMEOUT_MAX_S 1e9
@@ -73,25 +74,29 @@ static json_t *take(struct http_req *req, void *made)
     return v;
 }
 
-/* Reads a field that is a string without NUL. *ret is "" if the field is absent. */
-static bool get_string(struct http_req *req, const json_t *body, const char *name, size_t max,
-                       const char **ret)
-{
-    const json_t *v = json_object_get(body, name);
+/* ---- fields ---------------------------------------------------------------------------------- */
 
-    *ret = "";
-    if (!v || json_is_null(v))
-        return true;
-    if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v)) {
-        refuse(req, 422, "%s must be a string", name);
-        return false;
-    }
-    if (json_string_length(v) > max) {
-        refuse(req, 422, "%s is longer than %zu bytes", name, max);
-        return false;
-    }
-    *ret = json_string_value(v);
-    return true;
+static struct fields fields_of(const json_t *body, struct sg_error *e)
+{
+    return (struct fields){.object = body, .prefix = "", .e = e, .bare = true};
+}
+
+/* Whether all fields were right. False: answered. */
+static bool all_right(struct http_req *req, const struct fields *in)
+{
+    if (in->r < 0)
+        refuse(req, in->r == -E2BIG ? 413 : 422, "%s", in->e->message);
+    return in->r == 0;
+}
+
+/* A string without NUL. */
+static const char *get_string(struct fields *in, const char *name)
+{
+    const char *text = field_text(in, name, SIZE_MAX, "");
+
+    if (strlen(text) != json_string_length(field_get(in, name)))
+        field_must(in, name, "a string");
+    return text;
 }
 
 /* Puts a language's name into lower case, and replaces the other names that SDKs use. A name that
@@ -106,30 +111,19 @@ static void normal_language(const char *given, char ret[LANGUAGE_MAX + 1])
         snprintf(ret, LANGUAGE_MAX + 1, "%s", language_full_name(ret));
 }
 
-static bool get_language(struct http_req *req, const json_t *body, char ret[LANGUAGE_MAX + 1])
+static void get_code(struct fields *in, struct execute_request *ret)
 {
-    const char *given;
+    const json_t *code = json_object_get(in->object, "code");
 
-    if (!get_string(req, body, "language", SIZE_MAX, &given))
-        return false;
-    normal_language(given, ret);
-    return true;
-}
-
-static bool get_code(struct http_req *req, const json_t *body, struct execute_request *ret)
-{
-    const json_t *code = json_object_get(body, "code");
-
-    if (!json_is_string(code)) {
-        refuse(req, 422, code ? "code must be a string" : "code is missing");
-        return false;
-    }
     ret->code = json_string_value(code);
     ret->code_len = json_string_length(code);
-    if (ret->code_len <= KERNEL_CODE_MAX)
-        return true;
-    refuse(req, 413, "the code is longer than %u bytes: write it to a file", KERNEL_CODE_MAX);
-    return false;
+    if (!code)
+        field_wrong(in, "code is missing");
+    if (!ret->code)
+        field_must(in, "code", "a string");
+    if (ret->code_len > KERNEL_CODE_MAX)
+        fields_fail(in, SG_ERR_INVALID, -E2BIG,
+                    "the code is longer than %u bytes: write it to a file", KERNEL_CODE_MAX);
 }
 
 static bool env_valid(const char *name, const json_t *value)
@@ -141,56 +135,50 @@ static bool env_valid(const char *name, const json_t *value)
            strlen(name) + strlen(text) + 2 <= OPS_ARG_MAX;
 }
 
-static bool get_envs(struct http_req *req, const json_t *body, struct execute_request *ret)
+static json_t *get_envs(struct fields *in)
 {
-    json_t *envs = json_object_get(body, "env_vars"), *value;
+    json_t *envs = field_get(in, "env_vars"), *value;
     const char *name;
 
-    ret->envs = json_is_null(envs) ? NULL : envs;
-    if (!ret->envs)
-        return true;
-    if (!json_is_object(envs) || json_object_size(envs) > OPS_ARGS_MAX) {
-        refuse(req, 422, "env_vars must be an object of strings, with at most %d of them",
-               OPS_ARGS_MAX);
-        return false;
-    }
+    if (envs && (!json_is_object(envs) || json_object_size(envs) > OPS_ARGS_MAX))
+        field_wrong(in, "env_vars must be an object of strings, with at most %d of them",
+                    OPS_ARGS_MAX);
     json_object_foreach(envs, name, value)
     {
-        if (env_valid(name, value))
-            continue;
-        refuse(req, 422,
-               "env_vars: '%.64s' must be a name without '=', its value a string, and both "
-               "together less than %u bytes",
-               name, OPS_ARG_MAX);
-        return false;
+        if (!env_valid(name, value))
+            field_wrong(
+                in,
+                "env_vars: '%.64s' must be a name without '=', its value a string, and both "
+                "together less than %u bytes",
+                name, OPS_ARG_MAX);
     }
-    return true;
+    return envs;
 }
 
-static bool get_timeout(struct http_req *req, const json_t *body, struct execute_request *ret)
+static uint64_t get_timeout(struct fields *in)
 {
-    const json_t *v = json_object_get(body, "timeout");
+    const json_t *v = field_get(in, "timeout");
     double seconds = json_number_value(v);
 
-    ret->timeout_ms = 0;
-    if (!v || json_is_null(v))
-        return true;
-    if (!json_is_number(v) || !(seconds >= 0 && seconds <= TIMEOUT_MAX_S)) {
-        refuse(req, 422, "timeout must be a number of seconds");
-        return false;
+    if (v && (!json_is_number(v) || !(seconds >= 0 && seconds <= TIMEOUT_MAX_S))) {
+        field_must(in, "timeout", "a number of seconds");
+        return 0;
     }
     /* 0 means no limit, so a timeout below a millisecond must not be rounded to 0. */
-    ret->timeout_ms = seconds > 0 && seconds < 0.001 ? 1 : (uint64_t)(seconds * 1000);
-    return true;
+    return seconds > 0 && seconds < 0.001 ? 1 : (uint64_t)(seconds * 1000);
 }
 
 static bool get_execute(struct http_req *req, struct execute_request *ret)
 {
-    const char *context;
+    struct sg_error e;
+    struct fields in = fields_of(ret->body, &e);
 
-    if (!get_code(req, ret->body, ret) || !get_language(req, ret->body, ret->language) ||
-        !get_string(req, ret->body, "context_id", SIZE_MAX, &context) ||
-        !get_envs(req, ret->body, ret) || !get_timeout(req, ret->body, ret))
+    get_code(&in, ret);
+    normal_language(get_string(&in, "language"), ret->language);
+    const char *context = get_string(&in, "context_id");
+    ret->envs = get_envs(&in);
+    ret->timeout_ms = get_timeout(&in);
+    if (!all_right(req, &in))
         return false;
     if (context[0] && ret->language[0]) {
         refuse(req, 400, "Only one of context_id or language can be provided");
@@ -219,12 +207,16 @@ bool context_request_parse(struct http_req *req, const char *body, size_t len,
                            struct context_request *ret)
 {
     json_t *v = len == 0 ? json_object() : take(req, make(NULL, body, len));
-    const char *cwd = "";
-    bool ok = v && get_language(req, v, ret->language) &&
-              get_string(req, v, "cwd", OPS_PATH_MAX - 1, &cwd);
+    struct sg_error e;
+    struct fields in = fields_of(v, &e);
 
-    if (ok)
-        snprintf(ret->cwd, sizeof(ret->cwd), "%s", cwd);
+    if (!v)
+        return false;
+    normal_language(get_string(&in, "language"), ret->language);
+    const char *cwd = get_string(&in, "cwd");
+    if (strlen(cwd) >= OPS_PATH_MAX)
+        field_wrong(&in, "cwd is longer than %d bytes", OPS_PATH_MAX - 1);
+    snprintf(ret->cwd, sizeof(ret->cwd), "%s", cwd);
     json_decref(v);
-    return ok;
+    return all_right(req, &in);
 }

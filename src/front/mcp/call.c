@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/text/json.h"
 #include "front/contexts/context.h"
-#include "front/e2b/field.h"
 #include "front/mcp/catalogue.h"
 
 #define TELL_MAX 4096
@@ -35,26 +35,20 @@ static const json_t *no_arguments(void)
 
 void mcp_call_begin(struct exchange *x, const struct message *m)
 {
-    const json_t *name = json_object_get(m->params, "name"),
-                 *arguments = json_object_get(m->params, "arguments");
-    const json_t *meta = json_object_get(m->params, "_meta"),
-                 *message = json_object_get(meta, MESSAGE_META);
-    json_t *token = json_object_get(meta, "progressToken");
-    const struct mcp_tool *tool = json_is_string(name) ? tool_find(json_string_value(name)) : NULL;
-    char text[160];
+    struct sg_error e;
+    struct fields params = {
+        .object = m->params, .prefix = "", .e = &e, .bare = true, .strict = true};
+    struct fields meta = fields_within(&params, json_object_get(m->params, "_meta"));
+    json_t *token = json_object_get(meta.object, "progressToken");
+    const char *name = jr_text_or(m->params, "name", NULL);
+    const struct mcp_tool *tool = name ? tool_find(name) : NULL;
 
-    if (!tool) {
-        snprintf(text, sizeof(text), "Unknown tool: %.100s",
-                 json_is_string(name) ? json_string_value(name) : "name must be a string");
-        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, text, NULL);
-        return;
-    }
-    if (arguments && !json_is_object(arguments)) {
-        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, "arguments must be an object", NULL);
-        return;
-    }
-    if (message && !json_is_string(message)) {
-        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, MESSAGE_META " must be a string", NULL);
+    if (!tool)
+        field_wrong(&params, "Unknown tool: %.100s", name ? name : "name must be a string");
+    const json_t *arguments = field_object(&params, "arguments").object;
+    const char *message = field_text(&meta, MESSAGE_META, SIZE_MAX, NULL);
+    if (params.r < 0) {
+        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, e.message, NULL);
         return;
     }
     struct mcp_call *c = xcalloc(1, sizeof(*c));
@@ -65,10 +59,11 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
                            .arguments = arguments ? arguments : no_arguments(),
                            .conversation = x->conversation,
                            .path = x->path ? x->path : "main",
-                           .message = json_string_value(message),
+                           .message = message,
                            .began_ms = uv_now(x->front->loop)};
     if (!c->conversation && x->session[0])
         c->conversation = x->session;
+    c->in = request_fields(c->arguments, &c->wrong);
     list_push(&x->calls, &c->of_exchange);
     list_push(&all, &c->of_all);
     tool->begin(c);
@@ -177,35 +172,31 @@ void calls_end(const char *session)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-bool mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uint64_t max,
-                     uint64_t *ret)
+bool mcp_call_read(struct mcp_call *c)
 {
-    const json_t *v = json_object_get(c->arguments, name);
+    bool right = c->in.r == 0;
 
-    if (!v || json_is_null(v))
-        return true;
-    json_int_t n = json_integer_value(v);
-    if (!json_is_integer(v) || n < 0 || (uint64_t)n < min || (uint64_t)n > max) {
-        mcp_call_fail(c, "%s must be a number between %" PRIu64 " and %" PRIu64, name, min, max);
-        return false;
-    }
-    *ret = (uint64_t)n;
-    return true;
+    if (!right)
+        mcp_call_fail(c, "%s", c->wrong.message);
+    return right;
 }
 
-bool mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path)
+uint64_t mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uint64_t max,
+                         uint64_t fallback)
 {
-    const char *conversation = c->conversation, *path = c->path;
-    struct sg_error e;
+    const json_t *v = field_get(&c->in, name);
+    json_int_t n = json_integer_value(v);
 
-    if (field_string(c->arguments, "conversationId", SIZE_MAX, &conversation, &e) < 0 ||
-        field_string(c->arguments, "pathId", SIZE_MAX, &path, &e) < 0 ||
-        context_name_check("conversationId", conversation, &e) < 0 ||
-        context_name_check("pathId", path, &e) < 0) {
-        mcp_call_fail(c, "%s", e.message);
-        return false;
-    }
-    *ret_conversation = conversation;
-    *ret_path = path;
-    return true;
+    if (v && (!json_is_integer(v) || n < 0 || (uint64_t)n < min || (uint64_t)n > max))
+        fields_invalid(&c->in, "%s must be a number between %" PRIu64 " and %" PRIu64, name, min,
+                       max);
+    return v ? (uint64_t)n : fallback;
+}
+
+void mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path)
+{
+    *ret_conversation = field_text(&c->in, "conversationId", SIZE_MAX, c->conversation);
+    *ret_path = field_text(&c->in, "pathId", SIZE_MAX, c->path);
+    fields_check(&c->in, context_name_check("conversationId", *ret_conversation, &c->wrong));
+    fields_check(&c->in, context_name_check("pathId", *ret_path, &c->wrong));
 }

@@ -9,6 +9,7 @@
  * gone after that. */
 #pragma once
 
+#include "front/e2b/field.h"
 #include "front/mcp/exchange.h"
 #include "front/mcp/result.h"
 #include "front/tools/tools.h"
@@ -36,6 +37,8 @@ struct mcp_call {
     const struct mcp_tool *tool;
     json_t *id, *token;      /* token NULL: the client wants no progress */
     const json_t *arguments; /* an object; only while the tool begins */
+    struct fields in;        /* its fields */
+    struct sg_error wrong;   /* with one of them */
     /* Defaults for arguments that name none; only while the tool begins. `conversation` may be
      * NULL, and so may `message`, which the client says for each call (MESSAGE_META). */
     const char *conversation, *path, *message;
@@ -67,9 +70,10 @@ void calls_end(const char *session);
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* The conversation and path that a call means. False: the call has been answered. */
-bool mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path);
-/* Reads an optional number in a range; *ret stays as it is if it is not given. False: the call has
- * been answered. */
-bool mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uint64_t max,
-                     uint64_t *ret);
+/* Whether all arguments that were read so far are right. False: the call has been answered. */
+bool mcp_call_read(struct mcp_call *c);
+/* The conversation and path that a call means. */
+void mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path);
+/* A number in a range. */
+uint64_t mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uint64_t max,
+                         uint64_t fallback);

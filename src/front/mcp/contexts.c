@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "front/contexts/context.h"
-#include "front/e2b/field.h"
 #include "front/mcp/call.h"
 #include "front/mcp/catalogue.h"
 
@@ -114,19 +113,14 @@ static void on_listed(void *arg, const struct ctx_reply *reply)
 
 static void list(struct mcp_call *c)
 {
-    static const char *const known[] = {"conversationId", "pathId", "allConversations"};
-    const char *conversation, *path, *only_path = NULL;
-    struct sg_error e;
-    bool all = false;
+    const char *conversation, *path;
 
-    if (!mcp_call_place(c, &conversation, &path))
+    mcp_call_place(c, &conversation, &path);
+    fields_known(&c->in, "conversationId", "pathId", "allConversations");
+    bool all = field_flag(&c->in, "allConversations", false);
+    const char *only_path = field_text(&c->in, "pathId", SIZE_MAX, NULL);
+    if (!mcp_call_read(c))
         return;
-    if (fields_known(c->arguments, known, ARRAY_SIZE(known), &e) < 0 ||
-        field_bool(c->arguments, "allConversations", &all, &e) < 0 ||
-        field_string(c->arguments, "pathId", SIZE_MAX, &only_path, &e) < 0) {
-        mcp_call_fail(c, "%s", e.message);
-        return;
-    }
     struct ctx_store *s = contexts_store(c->x->front);
     struct ctx_list q = {.tenant = c->x->tenant.id,
                          .conversation = all ? NULL : conversation,
@@ -208,21 +202,15 @@ static void on_found(void *arg, const struct ctx_reply *reply)
 
 static void end(struct mcp_call *c)
 {
-    static const char *const known[] = {"contextId", "conversationId", "pathId"};
-    const char *conversation, *path, *id = NULL;
-    struct sg_error e;
+    const char *conversation, *path;
 
-    if (!mcp_call_place(c, &conversation, &path))
+    mcp_call_place(c, &conversation, &path);
+    fields_known(&c->in, "contextId", "conversationId", "pathId");
+    const char *id = field_text(&c->in, "contextId", SIZE_MAX, NULL);
+    if (id && !id_valid(id))
+        fields_invalid(&c->in, "contextId is not the id of a context: list_contexts shows them");
+    if (!mcp_call_read(c))
         return;
-    if (fields_known(c->arguments, known, ARRAY_SIZE(known), &e) < 0 ||
-        field_string(c->arguments, "contextId", SIZE_MAX, &id, &e) < 0) {
-        mcp_call_fail(c, "%s", e.message);
-        return;
-    }
-    if (id && !id_valid(id)) {
-        mcp_call_fail(c, "contextId is not the id of a context: list_contexts shows them");
-        return;
-    }
     struct ctx_store *s = contexts_store(c->x->front);
     struct ctx_list q = {.tenant = c->x->tenant.id,
                          .conversation = conversation,

@@ -21,7 +21,6 @@
 static void on_close(struct http_req *req)
 {
     struct exchange *x = req->owner;
-
     struct mcp_call *c;
 
     alarm_drop(&x->timer);

@@ -20,7 +20,7 @@ struct listing {
     bool more;
 };
 
-static const char *const known[] = {"conversationId", "pathId", "path", "depth"};
+static const char *const known[] = {"conversationId", "pathId", "path", "depth", NULL};
 
 static struct listing *listing_of(struct file_work *w)
 {
@@ -119,18 +119,16 @@ static void ask_agent(struct file_work *w)
 
 static void begin(struct mcp_call *c)
 {
-    uint64_t depth = 1;
-
-    if (!mcp_call_number(c, "depth", 1, DEPTH_MAX, &depth))
-        return;
     struct listing *g = xcalloc(1, sizeof(*g));
-    *g = (struct listing){.w = {.begin = ask_agent, .drop = drop}, .depth = depth};
+
+    *g = (struct listing){.w = {.begin = ask_agent, .drop = drop},
+                          .depth = mcp_call_number(c, "depth", 1, DEPTH_MAX, 1)};
     strbuf_init(&g->text, LIST_MAX);
     strbuf_init(&g->data, LIST_MAX);
     jw_init(&g->j, &g->data);
     jw_object_begin(&g->j);
     jw_array_begin(jw_key(&g->j, "entries"));
-    file_begin(c, &g->w, known, ARRAY_SIZE(known), HOME);
+    file_begin(c, &g->w, known, HOME);
 }
 
 static json_t *schema(void)

@@ -17,7 +17,7 @@ struct reading {
     struct strbuf bytes;
 };
 
-static const char *const known[] = {"conversationId", "pathId", "path", "offset", "length"};
+static const char *const known[] = {"conversationId", "pathId", "path", "offset", "length", NULL};
 
 static struct reading *reading_of(struct file_work *w)
 {
@@ -126,16 +126,13 @@ static void ask_agent(struct file_work *w)
 
 static void begin(struct mcp_call *c)
 {
-    uint64_t offset = 0, length = READ_MAX;
-
-    if (!mcp_call_number(c, "offset", 0, INT64_MAX, &offset) ||
-        !mcp_call_number(c, "length", 1, READ_MAX, &length))
-        return;
     struct reading *g = xcalloc(1, sizeof(*g));
-    *g = (struct reading){
-        .w = {.begin = ask_agent, .drop = drop}, .offset = offset, .length = length};
+
+    g->w = (struct file_work){.begin = ask_agent, .drop = drop};
+    g->offset = mcp_call_number(c, "offset", 0, INT64_MAX, 0);
+    g->length = mcp_call_number(c, "length", 1, READ_MAX, READ_MAX);
     strbuf_init(&g->bytes, READ_MAX);
-    file_begin(c, &g->w, known, ARRAY_SIZE(known), NULL);
+    file_begin(c, &g->w, known, NULL);
 }
 
 static json_t *schema(void)

@@ -3,7 +3,6 @@
 
 #include "lib/text/base64.h"
 #include "lib/channel/wire.h"
-#include "front/e2b/field.h"
 #include "front/mcp/catalogue.h"
 #include "front/mcp/files.h"
 
@@ -15,7 +14,8 @@ struct writing {
     struct strbuf bytes;
 };
 
-static const char *const known[] = {"conversationId", "pathId", "path", "content", "encoding"};
+static const char *const known[] = {"conversationId", "pathId",   "path",
+                                    "content",        "encoding", NULL};
 
 static struct writing *writing_of(struct file_work *w)
 {
@@ -68,42 +68,29 @@ static void ask_agent(struct file_work *w)
 }
 
 /* The argument `content`, as bytes. */
-static int read_content(const json_t *arguments, struct strbuf *out, struct sg_error *e)
+static void read_content(struct fields *in, struct strbuf *out)
 {
-    const char *content = NULL, *encoding = "utf-8";
-    int r = field_string(arguments, "content", WRITE_MAX, &content, e);
+    const char *content = field_text(in, "content", WRITE_MAX, NULL);
+    const char *encoding = field_text(in, "encoding", 16, "utf-8");
 
-    if (r == 0)
-        r = field_string(arguments, "encoding", 16, &encoding, e);
-    if (r < 0)
-        return r;
     if (!content)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "content is missing");
-    if (strcmp(encoding, "utf-8") == 0) {
+        fields_invalid(in, "content is missing");
+    else if (strcmp(encoding, "utf-8") == 0)
         strbuf_addstr(out, content);
-        return 0;
-    }
-    if (strcmp(encoding, "base64") != 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "encoding must be utf-8 or base64");
-    return base64_decode(out, content, strlen(content)) < 0
-               ? err_set(e, SG_ERR_INVALID, -EINVAL, "content is not base64")
-               : 0;
+    else if (strcmp(encoding, "base64") != 0)
+        fields_invalid(in, "encoding must be utf-8 or base64");
+    else if (base64_decode(out, content, strlen(content)) < 0)
+        fields_invalid(in, "content is not base64");
 }
 
 static void begin(struct mcp_call *c)
 {
     struct writing *g = xcalloc(1, sizeof(*g));
-    struct sg_error e;
 
     g->w = (struct file_work){.begin = ask_agent, .drop = drop};
     strbuf_init(&g->bytes, WRITE_MAX);
-    if (read_content(c->arguments, &g->bytes, &e) < 0) {
-        strbuf_done(&g->bytes);
-        free(g);
-        mcp_call_fail(c, "%s", e.message);
-        return;
-    }
-    file_begin(c, &g->w, known, ARRAY_SIZE(known), NULL);
+    read_content(&c->in, &g->bytes);
+    file_begin(c, &g->w, known, NULL);
 }
 
 static json_t *schema(void)

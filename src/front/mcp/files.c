@@ -5,7 +5,6 @@
 #include "lib/channel/wire.h"
 #include "front/contexts/context.h"
 #include "front/e2b/create.h"
-#include "front/e2b/field.h"
 
 static void work_free(struct file_work *w)
 {
@@ -83,28 +82,21 @@ static void on_context(void *arg, const struct context_answer *a)
         mcp_call_fail(c, RESULT_ELSEWHERE, a->elsewhere);
 }
 
-void file_begin(struct mcp_call *c, struct file_work *w, const char *const *known, size_t n_known,
+void file_begin(struct mcp_call *c, struct file_work *w, const char *const *known,
                 const char *default_path)
 {
     struct context_ask ask = {.tenant = &w->tenant, .spec = make_spec};
-    const char *path = default_path;
-    struct sg_error e;
 
     w->c = c;
     w->front = c->x->front;
     w->tenant = c->x->tenant;
-    if (!mcp_call_place(c, &ask.conversation, &ask.path)) {
+    mcp_call_place(c, &ask.conversation, &ask.path);
+    fields_only(&c->in, known);
+    const char *path = field_text(&c->in, "path", sizeof(w->path) - 1, default_path);
+    if (!path || !path[0])
+        fields_invalid(&c->in, "path is missing");
+    if (!mcp_call_read(c)) {
         work_free(w);
-        return;
-    }
-    int r = fields_known(c->arguments, known, n_known, &e);
-    if (r == 0)
-        r = field_string(c->arguments, "path", sizeof(w->path) - 1, &path, &e);
-    if (r == 0 && (!path || !path[0]))
-        r = err_set(&e, SG_ERR_INVALID, -EINVAL, "path is missing");
-    if (r < 0) {
-        work_free(w);
-        mcp_call_fail(c, "%s", e.message);
         return;
     }
     snprintf(w->path, sizeof(w->path), "%s", path);

@@ -33,8 +33,8 @@ struct file_entry {
 
 /* Reads the argument `path` and asks for the sandbox. `w` is on the heap, and the first member of
  * the tool's own struct. If an argument is wrong, the call is answered and `w` is freed. `known`:
- * the names of all arguments. */
-void file_begin(struct mcp_call *c, struct file_work *w, const char *const *known, size_t n_known,
+ * the names of all arguments, NULL at the end. */
+void file_begin(struct mcp_call *c, struct file_work *w, const char *const *known,
                 const char *default_path);
 /* The callbacks of w->call must be set. False: the operation failed, the call has been answered,
  * and `w` is gone. */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "lib/json/fields.h"
+#include "lib/json/values.h"
 #include "lib/text/json.h"
 
 bool message_id_valid(const json_t *id)
@@ -9,35 +11,31 @@ bool message_id_valid(const json_t *id)
     return json_is_integer(id) || (json_is_string(id) && json_string_length(id) <= MESSAGE_ID_MAX);
 }
 
-static int no_message(struct sg_error *e, const char *why)
-{
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "Invalid request: %s", why);
-}
-
 int message_read(const json_t *v, struct message *ret, struct sg_error *e)
 {
-    const json_t *version = json_object_get(v, "jsonrpc"), *id = json_object_get(v, "id"),
-                 *method = json_object_get(v, "method"), *params = json_object_get(v, "params");
+    struct fields in = {
+        .object = v, .prefix = "Invalid request: ", .e = e, .bare = true, .strict = true};
+    const json_t *id = json_object_get(v, "id");
 
     if (!json_is_object(v))
-        return no_message(e, "a message is a JSON object");
-    if (!json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0)
-        return no_message(e, "jsonrpc must be \"2.0\"");
-    if (!method && (json_object_get(v, "result") || json_object_get(v, "error"))) {
+        field_wrong(&in, "a message is a JSON object");
+    if (strcmp(jr_text(v, "jsonrpc"), "2.0") != 0)
+        field_must(&in, "jsonrpc", "\"2.0\"");
+    if (in.r == 0 && !json_object_get(v, "method") &&
+        (json_object_get(v, "result") || json_object_get(v, "error"))) {
         *ret = (struct message){.kind = MESSAGE_RESPONSE, .id = id};
         return 0;
     }
-    if (!json_is_string(method))
-        return no_message(e, "method must be a string");
+    const char *method = field_text(&in, "method", SIZE_MAX, NULL);
+    if (!method)
+        field_must(&in, "method", "a string");
     if (id && !message_id_valid(id))
-        return no_message(e, "id must be an integer, or a string of at most 256 bytes");
-    if (params && !json_is_object(params))
-        return no_message(e, "params must be an object");
+        field_must(&in, "id", "an integer, or a string of at most 256 bytes");
     *ret = (struct message){.kind = id ? MESSAGE_REQUEST : MESSAGE_NOTIFICATION,
                             .id = id,
-                            .method = json_string_value(method),
-                            .params = params};
-    return 0;
+                            .method = method,
+                            .params = field_object(&in, "params").object};
+    return in.r;
 }
 
 static void begin(struct json *j, struct strbuf *out, const json_t *id)

@@ -1,6 +1,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/json/values.h"
 #include "lib/text/json.h"
 #include "front/contexts/context.h"
 #include "front/core/auth.h"
@@ -93,9 +94,7 @@ static bool read_version(struct exchange *x)
 
 static bool is_initialize(const json_t *body)
 {
-    const json_t *method = json_object_get(body, "method");
-
-    return json_is_string(method) && strcmp(json_string_value(method), "initialize") == 0;
+    return strcmp(jr_text(body, "method"), "initialize") == 0;
 }
 
 /* Reads the session, in versions that have sessions. `initialize` has none yet. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/text/json_check.h"
 
 #define FORM_MAX   (64u * 1024)  /* bytes of one form of a result, as data */
@@ -70,14 +71,12 @@ void shown_output(struct result *ret, const struct strbuf *out, bool out_cut,
 static void put_error(struct result *r, const char *json, size_t max)
 {
     json_t *error = json ? json_loads(json, 0, NULL) : NULL;
-    const char *traceback = json_string_value(json_object_get(error, "traceback")),
-               *name = json_string_value(json_object_get(error, "name")),
-               *value = json_string_value(json_object_get(error, "value"));
+    const char *traceback = jr_text(error, "traceback");
 
-    if (traceback && traceback[0])
+    if (traceback[0])
         put_text(r, "", traceback, strlen(traceback), false, max);
     else if (error)
-        result_textf(r, "%s: %s", name ? name : "Error", value ? value : "");
+        result_textf(r, "%s: %s", jr_text_or(error, "name", "Error"), jr_text(error, "value"));
     json_decref(error);
 }
 

@@ -14,7 +14,6 @@
 
 #include "wire/agent.h"
 #include "lib/channel/frame.h"
-#include "front/e2b/field.h"
 #include "front/tools/call.h"
 
 #define CUSTOM "custom"
@@ -25,10 +24,6 @@
 #define NAME       "SANDGLASS_PROGRAM_NAME"
 /* Bytes of one variable, so that name and value are less than OPS_ARG_MAX. */
 #define PIECE_MAX (OPS_ARG_MAX - 64)
-
-static const char *const known[] = {"conversationId", "pathId",         "analysisType",
-                                    "parameters",     "code",           "language",
-                                    "outputFormat",   "timeoutSeconds", "template"};
 
 static const char *const formats[] = {"json", "text", "csv"};
 _Static_assert(ARRAY_SIZE(formats) == FORMAT_MAX_, "a name for each format");
@@ -89,22 +84,23 @@ static void put_pieces(json_t *variables, const char *prefix, const char *text, 
     json_object_set_new(variables, prefix, json_string(count));
 }
 
-static int read_parameters(const json_t *arguments, struct tool_call *ret, struct sg_error *e)
+static void read_parameters(struct fields *in, struct tool_call *ret)
 {
-    const json_t *v = json_object_get(arguments, "parameters");
+    const json_t *v = json_object_get(in->object, "parameters");
     AUTO(free_p) char *text = v ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY) : xstrdup("{}");
+    size_t len = text ? strlen(text) : 0;
 
     if (!text)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       FIELD_ERROR "'parameters' cannot be written as JSON");
-    if (strlen(text) > PARAMETERS_MAX)
-        return err_set(e, SG_ERR_INVALID, -E2BIG,
-                       "the parameters have %zu bytes as JSON: the limit is %u; write them to a "
-                       "file and name that",
-                       strlen(text), PARAMETERS_MAX);
+        field_wrong(in, "'parameters' cannot be written as JSON");
+    if (len > PARAMETERS_MAX)
+        fields_fail(in, SG_ERR_INVALID, -E2BIG,
+                    "the parameters have %zu bytes as JSON: the limit is %u; write them to a file "
+                    "and name that",
+                    len, PARAMETERS_MAX);
+    if (!fields_ok(in))
+        return;
     ret->parameters = json_object();
-    put_pieces(ret->parameters, PARAMETERS, text, strlen(text));
-    return 0;
+    put_pieces(ret->parameters, PARAMETERS, text, len);
 }
 
 void call_use_program(struct tool_call *c, json_t *code)
@@ -118,93 +114,71 @@ void call_use_program(struct tool_call *c, json_t *code)
 
 /* ---- type, code and format ------------------------------------------------------------------- */
 
-static int read_type(const json_t *arguments, struct tool_call *ret, struct sg_error *e)
+static void read_type(struct fields *in, struct tool_call *ret)
 {
-    const char *type = NULL;
-    int r = field_string(arguments, "analysisType", PROGRAM_NAME_MAX, &type, e);
+    const char *type = field_text(in, "analysisType", PROGRAM_NAME_MAX, NULL);
 
-    if (r < 0)
-        return r;
     if (!type)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'analysisType' is missing");
-    if (!type[0] || type[strspn(type, "abcdefghijklmnopqrstuvwxyz0123456789_")])
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       FIELD_ERROR
-                       "'analysisType' must be a name of the characters a-z, 0-9 and _");
-    if (strcmp(type, CUSTOM) != 0)
+        field_wrong(in, "'analysisType' is missing");
+    else if (!type[0] || type[strspn(type, "abcdefghijklmnopqrstuvwxyz0123456789_")])
+        field_must(in, "analysisType", "a name of the characters a-z, 0-9 and _");
+    else if (strcmp(type, CUSTOM) != 0)
         snprintf(ret->program, sizeof(ret->program), "%s", type);
-    return 0;
 }
 
-static int read_custom(const json_t *arguments, const struct context_limits *limits,
-                       struct tool_call *ret, struct sg_error *e)
+static void read_custom(struct fields *in, const struct context_limits *limits,
+                        struct tool_call *ret)
 {
-    const char *language = "python";
-    int r = call_read_code(arguments, limits, &ret->code, e);
+    json_t *code = call_read_code(in, limits);
+    const char *language = field_text(in, "language", SIZE_MAX, "python");
 
-    if (r == 0)
-        r = field_string(arguments, "language", SIZE_MAX, &language, e);
-    if (r < 0)
-        return r;
-    if (ret->program[0] && (ret->code || strcmp(language, "python") != 0))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "'code' and 'language' are for the analysisType " CUSTOM
-                       ": %s has its own program",
-                       ret->program);
-    if (!ret->program[0] && !ret->code)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       FIELD_ERROR "'code' is missing, which the analysisType " CUSTOM " needs");
+    if (ret->program[0] && (code || strcmp(language, "python") != 0))
+        fields_invalid(
+            in, "'code' and 'language' are for the analysisType " CUSTOM ": %s has its own program",
+            ret->program);
+    if (!ret->program[0] && !code)
+        field_wrong(in, "'code' is missing, which the analysisType " CUSTOM " needs");
     /* The code must be sent at once, so that no other cell comes between the two cells: see
      * run.c. */
-    if (ret->code && json_string_length(ret->code) > CHAN_WINDOW)
-        return err_set(e, SG_ERR_INVALID, -E2BIG,
-                       "the code has %zu bytes: the limit of an analysis is %u",
-                       json_string_length(ret->code), CHAN_WINDOW);
+    if (json_string_length(code) > CHAN_WINDOW)
+        fields_fail(in, SG_ERR_INVALID, -E2BIG,
+                    "the code has %zu bytes: the limit of an analysis is %u",
+                    json_string_length(code), CHAN_WINDOW);
     ret->kernel = strcmp(language, "javascript") == 0 ? "javascript" : "python";
     if (strcmp(language, ret->kernel) != 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "unknown language '%.64s' of an analysis: use python or javascript",
+        fields_invalid(in, "unknown language '%.64s' of an analysis: use python or javascript",
                        language);
-    return 0;
+    ret->code = json_incref(code);
 }
 
-static int read_format(const json_t *arguments, struct tool_call *ret, struct sg_error *e)
+static enum tool_format read_format(struct fields *in)
 {
-    const char *name = formats[FORMAT_JSON];
-    int r = field_string(arguments, "outputFormat", SIZE_MAX, &name, e);
+    const char *name = field_text(in, "outputFormat", SIZE_MAX, formats[FORMAT_JSON]);
 
-    if (r < 0)
-        return r;
     for (size_t i = 0; i < FORMAT_MAX_; i++)
-        if (strcmp(name, formats[i]) == 0) {
-            ret->format = (enum tool_format)i;
-            return 0;
-        }
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "unknown outputFormat '%.64s': use json, text or csv", name);
+        if (strcmp(name, formats[i]) == 0)
+            return (enum tool_format)i;
+    fields_invalid(in, "unknown outputFormat '%.64s': use json, text or csv", name);
+    return FORMAT_JSON;
 }
 
 int analysis_call_read(const struct context_limits *limits, const json_t *arguments,
                        const struct tool_place *place, struct tool_call *ret, struct sg_error *e)
 {
+    struct fields in = request_fields(arguments, e);
     struct tool_call c = {0};
-    int r = fields_known(arguments, known, ARRAY_SIZE(known), e);
 
-    if (r == 0)
-        r = call_read_place(arguments, place, &c, e);
-    if (r == 0)
-        r = read_type(arguments, &c, e);
-    if (r == 0)
-        r = read_custom(arguments, limits, &c, e);
-    if (r == 0)
-        r = read_format(arguments, &c, e);
-    if (r == 0)
-        r = call_read_timeout(arguments, limits, &c, e);
-    if (r == 0)
-        r = read_parameters(arguments, &c, e);
-    if (r < 0)
-        return r;
-    json_incref(c.code);
-    *ret = c;
-    return 0;
+    fields_known(&in, "conversationId", "pathId", "analysisType", "parameters", "code", "language",
+                 "outputFormat", "timeoutSeconds", "template");
+    call_read_place(&in, place, &c);
+    read_type(&in, &c);
+    read_custom(&in, limits, &c);
+    c.format = read_format(&in);
+    c.timeout_ms = call_read_timeout(&in, limits);
+    read_parameters(&in, &c);
+    if (in.r < 0)
+        tool_call_done(&c);
+    else
+        *ret = c;
+    return in.r;
 }

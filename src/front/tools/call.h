@@ -1,6 +1,7 @@
 /* The arguments of a tool's call, read and checked. */
 #pragma once
 
+#include "front/e2b/field.h"
 #include "front/tools/tools.h"
 
 enum tool_format { FORMAT_JSON, FORMAT_TEXT, FORMAT_CSV, FORMAT_MAX_ };
@@ -32,15 +33,12 @@ void tool_call_done(struct tool_call *c);
 
 /* Finds the kernel for a language that a call names. */
 int tool_language(const char *name, const char **ret_kernel, struct sg_error *e);
-/* code.c, for analysis.c: the fields that both tools have. */
-int call_read_place(const json_t *arguments, const struct tool_place *place, struct tool_call *ret,
-                    struct sg_error *e);
-int call_read_timeout(const json_t *arguments, const struct context_limits *limits,
-                      struct tool_call *ret, struct sg_error *e);
+/* code.c, for the other tools: the fields that several have. */
+void call_read_place(struct fields *in, const struct tool_place *place, struct tool_call *ret);
+uint64_t call_read_timeout(struct fields *in, const struct context_limits *limits);
 /* Reads a string that is not empty and not over the limit. NULL: there is none. */
-int call_read_code(const json_t *arguments, const struct context_limits *limits, json_t **ret,
-                   struct sg_error *e);
-int call_read_envs(const json_t *arguments, json_t **ret, struct sg_error *e);
+json_t *call_read_code(struct fields *in, const struct context_limits *limits);
+json_t *call_read_envs(struct fields *in);
 
 /* analysis.c: the call runs this code, the code of `program`. Takes it over. */
 void call_use_program(struct tool_call *c, json_t *code);

@@ -2,105 +2,74 @@
 #include <string.h>
 
 #include "wire/agent.h"
-#include "front/e2b/field.h"
 #include "front/tools/call.h"
 
 #define ENVS_MAX (512u * 1024)
 
-static const char *const known[] = {"conversationId", "pathId",         "messageId", "code",
-                                    "language",       "timeoutSeconds", "envs",      "template"};
-
 /* ---- fields of both tools -------------------------------------------------------------------- */
 
-static int read_name(const json_t *arguments, const char *field, const char *fallback,
-                     char ret[CTX_NAME_MAX + 1], struct sg_error *e)
+static void read_name(struct fields *in, const char *field, const char *fallback,
+                      char ret[CTX_NAME_MAX + 1])
 {
-    const char *name = fallback;
-    int r = field_string(arguments, field, SIZE_MAX, &name, e);
+    const char *name = field_text(in, field, SIZE_MAX, fallback);
 
-    if (r == 0 && !name)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'%s' is missing", field);
-    if (r == 0)
-        r = context_name_check(field, name, e);
-    if (r == 0)
-        snprintf(ret, CTX_NAME_MAX + 1, "%s", name);
-    return r;
+    if (!name)
+        field_wrong(in, "'%s' is missing", field);
+    fields_check(in, context_name_check(field, name, in->e));
+    snprintf(ret, CTX_NAME_MAX + 1, "%s", name ? name : "");
 }
 
-int call_read_place(const json_t *arguments, const struct tool_place *place, struct tool_call *ret,
-                    struct sg_error *e)
+void call_read_place(struct fields *in, const struct tool_place *place, struct tool_call *ret)
 {
-    const char *template_name = "";
-    int r = read_name(arguments, "conversationId", place->conversation, ret->conversation, e);
-
-    if (r == 0)
-        r = read_name(arguments, "pathId", place->path, ret->path, e);
-    if (r == 0)
-        r = field_string(arguments, "template", CTX_TEMPLATE_MAX, &template_name, e);
-    if (r == 0)
-        snprintf(ret->template_name, sizeof(ret->template_name), "%s", template_name);
-    return r;
+    read_name(in, "conversationId", place->conversation, ret->conversation);
+    read_name(in, "pathId", place->path, ret->path);
+    snprintf(ret->template_name, sizeof(ret->template_name), "%s",
+             field_text(in, "template", CTX_TEMPLATE_MAX, ""));
 }
 
-int call_read_timeout(const json_t *arguments, const struct context_limits *limits,
-                      struct tool_call *ret, struct sg_error *e)
+uint64_t call_read_timeout(struct fields *in, const struct context_limits *limits)
 {
-    const json_t *v = field_get(arguments, "timeoutSeconds");
+    const json_t *v = field_get(in, "timeoutSeconds");
     double seconds = json_number_value(v);
 
-    ret->timeout_ms = limits->execution_ms;
     if (!v)
-        return 0;
+        return limits->execution_ms;
     if (!json_is_number(v) || !(seconds > 0))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       FIELD_ERROR "'timeoutSeconds' must be a number greater than 0");
+        field_must(in, "timeoutSeconds", "a number greater than 0");
     if (seconds * 1000 > (double)limits->execution_max_ms)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "timeoutSeconds is %g: the limit is %g s (execution_timeout_max)", seconds,
-                       (double)limits->execution_max_ms / 1000);
-    ret->timeout_ms = seconds < 0.001 ? 1 : (uint64_t)(seconds * 1000);
-    return 0;
+        fields_invalid(in, "timeoutSeconds is %g: the limit is %g s (execution_timeout_max)",
+                       seconds, (double)limits->execution_max_ms / 1000);
+    return !fields_ok(in) ? 0 : seconds < 0.001 ? 1 : (uint64_t)(seconds * 1000);
 }
 
-int call_read_code(const json_t *arguments, const struct context_limits *limits, json_t **ret,
-                   struct sg_error *e)
+json_t *call_read_code(struct fields *in, const struct context_limits *limits)
 {
-    json_t *v = json_object_get(arguments, "code");
+    json_t *v = field_get(in, "code");
+    size_t len = json_string_length(v);
 
-    if (!v || json_is_null(v))
-        return 0;
-    if (!json_is_string(v) || json_string_length(v) == 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       FIELD_ERROR "'code' must be a string that is not empty");
-    if (json_string_length(v) > limits->code_max)
-        return err_set(e, SG_ERR_INVALID, -E2BIG,
-                       "the code has %zu bytes: the limit is %zu (code_max)", json_string_length(v),
-                       limits->code_max);
-    *ret = v;
-    return 0;
+    if (v && len == 0)
+        field_must(in, "code", "a string that is not empty");
+    if (len > limits->code_max)
+        fields_fail(in, SG_ERR_INVALID, -E2BIG,
+                    "the code has %zu bytes: the limit is %zu (code_max)", len, limits->code_max);
+    return v;
 }
 
-int call_read_envs(const json_t *arguments, json_t **ret, struct sg_error *e)
+json_t *call_read_envs(struct fields *in)
 {
-    const json_t *envs = NULL;
+    json_t *envs = field_texts(in, "envs", ENVS_MAX), *value;
     const char *name;
-    json_t *value;
-    int r = field_strings(arguments, "envs", ENVS_MAX, &envs, e);
 
-    if (r < 0 || !envs)
-        return r;
-    json_t *walk = json_object_get(arguments, "envs");
-    json_object_foreach(walk, name, value)
+    json_object_foreach(envs, name, value)
     {
         if (!name[0] || strchr(name, '=') ||
             strlen(name) + json_string_length(value) + 2 > OPS_ARG_MAX)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           FIELD_ERROR "'envs': \"%.64s\" must be a name without '=', and with its "
-                                       "value less than %u bytes",
-                           name, OPS_ARG_MAX);
+            field_wrong(in,
+                        "'envs': \"%.64s\" must be a name without '=', and with its value less "
+                        "than %u bytes",
+                        name, OPS_ARG_MAX);
     }
-    *ret = walk;
-    return 0;
+    return envs;
 }
 
 void tool_call_done(struct tool_call *c)
@@ -125,38 +94,27 @@ int tool_language(const char *name, const char **ret_kernel, struct sg_error *e)
     return 0;
 }
 
-static int read_language(const json_t *arguments, struct tool_call *ret, struct sg_error *e)
-{
-    const char *name = languages[0].name;
-    int r = field_string(arguments, "language", SIZE_MAX, &name, e);
-
-    return r < 0 ? r : tool_language(name, &ret->kernel, e);
-}
-
 int code_call_read(const struct context_limits *limits, const json_t *arguments,
                    const struct tool_place *place, struct tool_call *ret, struct sg_error *e)
 {
+    struct fields in = request_fields(arguments, e);
     struct tool_call c = {0};
-    int r = fields_known(arguments, known, ARRAY_SIZE(known), e);
 
-    if (r == 0)
-        r = call_read_place(arguments, place, &c, e);
-    if (r == 0 && (place->message || field_get(arguments, "messageId")))
-        r = read_name(arguments, "messageId", place->message, c.message, e);
-    if (r == 0)
-        r = read_language(arguments, &c, e);
-    if (r == 0)
-        r = call_read_code(arguments, limits, &c.code, e);
-    if (r == 0 && !c.code)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'code' is missing");
-    if (r == 0)
-        r = call_read_timeout(arguments, limits, &c, e);
-    if (r == 0)
-        r = call_read_envs(arguments, &c.envs, e);
-    if (r < 0)
-        return r;
-    json_incref(c.code);
-    json_incref(c.envs);
-    *ret = c;
-    return 0;
+    fields_known(&in, "conversationId", "pathId", "messageId", "code", "language", "timeoutSeconds",
+                 "envs", "template");
+    call_read_place(&in, place, &c);
+    if (place->message || field_get(&in, "messageId"))
+        read_name(&in, "messageId", place->message, c.message);
+    const char *language = field_text(&in, "language", SIZE_MAX, languages[0].name);
+    fields_check(&in, tool_language(language, &c.kernel, e));
+    c.code = json_incref(call_read_code(&in, limits));
+    if (!c.code)
+        field_wrong(&in, "'code' is missing");
+    c.timeout_ms = call_read_timeout(&in, limits);
+    c.envs = json_incref(call_read_envs(&in));
+    if (in.r < 0)
+        tool_call_done(&c);
+    else
+        *ret = c;
+    return in.r;
 }

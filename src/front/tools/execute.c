@@ -150,14 +150,11 @@ static void on_done(void *arg, const struct once_result *r)
 static void begin(struct e2b_req *q)
 {
     struct http_req *req = q->http;
-    struct sanitise_level sanitise;
+    struct sanitise_level sanitise = take_own_fields(q, NULL);
     struct once_http *h;
-    struct sg_error e;
 
-    if (take_own_fields(q, NULL, &sanitise, &e) < 0) {
-        reply_sg_error(req, &e);
+    if (!e2b_read(q))
         return;
-    }
     h = xcalloc(1, sizeof(*h));
     *h = (struct once_http){.req = req, .q = q, .close = req->on_close};
     outlet_init(&h->outlet, req, ANSWER_MAX);

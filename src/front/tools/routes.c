@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "lib/uv/handle.h"
-#include "front/e2b/field.h"
 #include "front/e2b/request.h"
 #include "front/core/output_filter.h"
 #include "front/tools/call.h"
@@ -148,43 +147,36 @@ static void on_done(void *arg, const struct tool_result *r)
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-static int take_sanitise(struct e2b_req *q, struct sanitise_level *ret, struct sg_error *e)
+static struct sanitise_level take_sanitise(struct e2b_req *q)
 {
-    const char *name = NULL;
+    const char *name = field_text(&q->in, "sanitise", SIZE_MAX, NULL);
+    struct sanitise_level level = {.set = name != NULL};
     bool refused = false;
-    int r = field_string(q->body, "sanitise", SIZE_MAX, &name, e);
 
-    *ret = (struct sanitise_level){.set = name != NULL};
-    if (r == 0 && name && sanitise_mode_parse(name, &ret->mode) < 0)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL,
-                    FIELD_ERROR "'sanitise' must be enforce, report-only or off");
+    if (name && sanitise_mode_parse(name, &level.mode) < 0)
+        field_must(&q->in, "sanitise", "enforce, report-only or off");
     json_object_del(q->body, "sanitise");
-    if (r < 0 || !name)
-        return r;
-    output_filter_mode(q->front, &q->tenant, true, ret, &refused);
+    if (!fields_ok(&q->in) || !level.set)
+        return level;
+    output_filter_mode(q->front, &q->tenant, true, &level, &refused);
     if (refused)
-        return err_set(e, SG_ERR_DENIED, -EACCES,
-                       "sanitise: off is not allowed here: the server or the tenant forbids it");
-    return 0;
+        fields_fail(&q->in, SG_ERR_DENIED, -EACCES,
+                    "sanitise: off is not allowed here: the server or the tenant forbids it");
+    return level;
 }
 
-int take_own_fields(struct e2b_req *q, bool *stream, struct sanitise_level *sanitise,
-                    struct sg_error *e)
+struct sanitise_level take_own_fields(struct e2b_req *q, bool *stream)
 {
-    const char *accept = http_header_get(q->http, "accept"), *tenant = q->tenant.id;
-    int r = 0;
+    const char *accept = http_header_get(q->http, "accept");
 
     if (stream) {
-        *stream = accept && strstr(accept, "text/event-stream");
-        r = field_bool(q->body, "stream", stream, e);
+        *stream = field_flag(&q->in, "stream", accept && strstr(accept, "text/event-stream"));
         json_object_del(q->body, "stream");
     }
-    if (r == 0)
-        r = field_string(q->body, "tenantId", SIZE_MAX, &tenant, e);
-    if (r == 0 && strcmp(tenant, q->tenant.id) != 0)
-        r = err_set(e, SG_ERR_DENIED, -EACCES, "tenantId is not that of the key");
+    if (strcmp(field_text(&q->in, "tenantId", SIZE_MAX, q->tenant.id), q->tenant.id) != 0)
+        fields_fail(&q->in, SG_ERR_DENIED, -EACCES, "tenantId is not that of the key");
     json_object_del(q->body, "tenantId");
-    return r < 0 ? r : take_sanitise(q, sanitise, e);
+    return take_sanitise(q);
 }
 
 static void begin(struct e2b_req *q, enum tool tool)
@@ -192,13 +184,11 @@ static void begin(struct e2b_req *q, enum tool tool)
     struct tool_listener listener = {.forced = true, .on_done = on_done};
     struct http_req *req = q->http;
     struct tool_http *h;
-    struct sg_error e;
     bool stream;
 
-    if (take_own_fields(q, &stream, &listener.sanitise, &e) < 0) {
-        reply_sg_error(req, &e);
+    listener.sanitise = take_own_fields(q, &stream);
+    if (!e2b_read(q))
         return;
-    }
     h = xcalloc(1, sizeof(*h));
     *h = (struct tool_http){
         .req = req, .q = q, .close = req->on_close, .tool = tool, .stream = stream};

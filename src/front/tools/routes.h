@@ -6,6 +6,5 @@
 
 /* Takes out of a body the fields that the application sets and not the model. `tenantId` must be
  * the tenant of the key. `stream`: whether the client wants events; NULL: this route has no stream.
- * `sanitise` is a mode; to ask for off where that is forbidden is an error. */
-int take_own_fields(struct e2b_req *q, bool *stream, struct sanitise_level *sanitise,
-                    struct sg_error *e);
+ * Returns the field `sanitise`, a mode; to ask for off where that is forbidden is an error. */
+struct sanitise_level take_own_fields(struct e2b_req *q, bool *stream);

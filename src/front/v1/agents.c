@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "wire/agent.h"
-#include "front/e2b/field.h"
 #include "front/e2b/spec.h"
 #include "front/core/request_log.h"
 #include "front/core/operation.h"
@@ -21,149 +20,109 @@
 
 /* ---- body ------------------------------------------------------------------------------------ */
 
-static int bad(struct sg_error *e, const char *what)
+static json_t *read_command(struct fields *in)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "%s", what);
-}
+    json_t *command = field_array(in, "command", OPS_ARGS_MAX), *v;
+    size_t i;
 
-static int read_command(const json_t *body, struct agent_ask *ask, struct sg_error *e)
-{
-    const json_t *command = NULL;
-    int r = field_array(body, "command", OPS_ARGS_MAX, &command, e);
-
-    if (r < 0)
-        return r;
-    if (!command || json_array_size(command) == 0)
-        return bad(e, "'command' is required: the agent's program and its arguments");
-    for (size_t i = 0; i < json_array_size(command); i++)
-        if (!json_is_string(json_array_get(command, i)))
-            return bad(e, "'command' must be an array of strings");
+    if (json_array_size(command) == 0)
+        field_wrong(in, "'command' is required: the agent's program and its arguments");
+    json_array_foreach(command, i, v)
+    {
+        if (!json_is_string(v))
+            field_must(in, "command", "an array of strings");
+    }
     if (json_string_length(json_array_get(command, 0)) == 0)
-        return bad(e, "'command' begins with an empty string");
-    ask->command = (json_t *)(uintptr_t)command;
-    return 0;
+        field_wrong(in, "'command' begins with an empty string");
+    return command;
 }
 
 /* "~/x" means "x": relative paths are below the home. */
-static int read_path(const json_t *object, const char *name, const char **ret, struct sg_error *e)
+static const char *read_path(struct fields *in, const char *name)
 {
-    const char *path = NULL;
-    int r = field_string(object, name, OPS_PATH_MAX - 1, &path, e);
+    const char *path = field_text(in, name, OPS_PATH_MAX - 1, NULL);
 
-    if (r < 0 || !path)
-        return r;
-    if (strcmp(path, "~") == 0)
-        path = "";
-    else if (strncmp(path, "~/", 2) == 0)
-        path += 2;
-    *ret = path;
-    return 0;
+    if (path && strcmp(path, "~") == 0)
+        return "";
+    return path && strncmp(path, "~/", 2) == 0 ? path + 2 : path;
 }
 
-static int read_source(const json_t *body, struct agent_ask *ask, struct sg_error *e)
+static void read_source(struct fields *in, struct agent_ask *ask)
 {
-    static const char *const known[] = {"type", "data", "path", "into"};
-    const json_t *source = NULL;
-    const char *type = NULL;
-    int r = field_object(body, "source", &source, e);
+    struct fields source = field_object(in, "source");
 
-    if (r < 0 || !source)
-        return r;
-    r = fields_known(source, known, ARRAY_SIZE(known), e);
-    if (r == 0)
-        r = field_string(source, "type", 16, &type, e);
-    if (r == 0)
-        r = field_string(source, "data", AGENT_BODY_MAX, &ask->source_data, e);
-    if (r == 0)
-        r = read_path(source, "path", &ask->source_path, e);
-    if (r == 0)
-        r = field_string(source, "into", OPS_PATH_MAX - 1, &ask->into, e);
-    if (r < 0)
-        return r;
-    if (!type || (strcmp(type, "tar") != 0 && strcmp(type, "bundle") != 0))
-        return bad(e, "'source.type' must be \"tar\" or \"bundle\"");
+    fields_known(&source, "type", "data", "path", "into");
+    const char *type = field_text(&source, "type", 16, "");
+    ask->source_data = field_text(&source, "data", AGENT_BODY_MAX, NULL);
+    ask->source_path = read_path(&source, "path");
+    ask->into = field_text(&source, "into", OPS_PATH_MAX - 1, INTO);
+    if (!source.object)
+        return;
+    if (strcmp(type, "tar") != 0 && strcmp(type, "bundle") != 0)
+        field_wrong(in, "'source.type' must be \"tar\" or \"bundle\"");
     if (!ask->source_data == !ask->source_path)
-        return bad(e, "'source' has either 'data', in base64, or 'path', a file in the sandbox");
+        field_wrong(in, "'source' has either 'data', in base64, or 'path', a file in the sandbox");
     if (ask->into[0] == '\0')
-        return bad(e, "'source.into' is empty");
+        field_wrong(in, "'source.into' is empty");
     ask->source = type[0] == 't' ? SOURCE_TAR : SOURCE_BUNDLE;
-    return 0;
 }
 
-static int read_user(const json_t *body, struct agent_ask *ask, struct sg_error *e)
+static const char *read_user(struct fields *in)
 {
-    int r = field_string(body, "user", OPS_NAME_MAX, &ask->user, e);
+    static const char *const users[] = {"user", "root"};
 
-    if (r == 0 && strcmp(ask->user, "user") != 0 && strcmp(ask->user, "root") != 0)
-        r = bad(e, "'user' must be \"user\" or \"root\"");
-    return r;
+    return users[field_word(in, "user", users, ARRAY_SIZE(users), 0, "\"user\" or \"root\"")];
 }
 
-static int read_timeout(const struct e2b_req *q, uint64_t *ret_ms, struct sg_error *e)
+static uint64_t read_timeout(struct e2b_req *q)
 {
     const struct settings *s = &q->front->settings;
     uint64_t ms = s->agent_timeout_ms < s->max_timeout_ms ? s->agent_timeout_ms : s->max_timeout_ms;
 
-    return field_timeout(q->body, 1, (uint32_t)(ms / 1000), s->max_timeout_ms, ret_ms, e);
+    return field_timeout(&q->in, 1, (uint32_t)(ms / 1000), s->max_timeout_ms);
 }
 
 /* Variables that refer to secrets need a sandbox of the agent's own: it is made with them. */
-static int read_env(const struct e2b_req *q, bool own, struct agent_ask *ask, struct sg_error *e)
+static json_t *read_env(struct e2b_req *q, bool own)
 {
-    const json_t *env = NULL;
+    json_t *env = spec_read_envs(&q->in, "env"), *value;
     struct secret_mention mention;
     const char *name;
-    json_t *value;
-    int r = spec_read_envs(q->body, "env", &env, e);
 
-    if (r < 0 || !env)
-        return r;
+    if (own && env)
+        json_object_set(q->body, "envs", env);
     if (own)
-        return json_object_set(q->body, "envs", (json_t *)(uintptr_t)env);
-    json_object_foreach((json_t *)(uintptr_t)env, name, value)
+        return NULL;
+    json_object_foreach(env, name, value)
     {
         if (secret_mentioned(json_string_value(value), &mention))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           FIELD_ERROR "'env.%.64s' names a secret: only an agent with a sandbox "
-                                       "of its own can have one",
-                           name);
+            field_wrong(&q->in,
+                        "'env.%.64s' names a secret: only an agent with a sandbox of its own can "
+                        "have one",
+                        name);
     }
-    ask->env = (json_t *)(uintptr_t)env;
-    return 0;
+    return env;
 }
 
-static int read_ask(struct e2b_req *q, bool own, struct agent_ask *ret, struct sg_error *e)
+static struct agent_ask read_ask(struct e2b_req *q, bool own)
 {
-    static const char *const known[] = {"command",  "env",      "cwd",       "user",
-                                        "template", "timeout",  "sandboxId", "conversationId",
-                                        "pathId",   "source",   "serveFs",   "network",
-                                        "metadata", "tenantId", "ttlSeconds"};
-    struct agent_ask ask = {
-        .tenant = q->tenant.id, .body = q->body, .user = "user", .into = INTO, .cwd = NULL};
-    int r = check_body(q, known, ARRAY_SIZE(known), e);
+    struct agent_ask ask = {.tenant = q->tenant.id, .body = q->body};
 
-    if (r == 0)
-        r = read_command(q->body, &ask, e);
-    if (r == 0)
-        r = read_env(q, own, &ask, e);
-    if (r == 0)
-        r = read_path(q->body, "cwd", &ask.cwd, e);
-    if (r == 0)
-        r = read_user(q->body, &ask, e);
-    if (r == 0)
-        r = read_timeout(q, &ask.timeout_ms, e);
-    if (r == 0)
-        r = field_bool(q->body, "serveFs", &ask.serve_fs, e);
-    if (r == 0)
-        r = read_source(q->body, &ask, e);
-    if (r < 0)
-        return r;
+    check_body(q, "command", "env", "cwd", "user", "template", "timeout", "sandboxId",
+               "conversationId", "pathId", "source", "serveFs", "network", "metadata",
+               "ttlSeconds");
+    ask.command = read_command(&q->in);
+    ask.env = read_env(q, own);
+    ask.cwd = read_path(&q->in, "cwd");
+    ask.user = read_user(&q->in);
+    ask.timeout_ms = read_timeout(q);
+    ask.serve_fs = field_flag(&q->in, "serveFs", false);
+    read_source(&q->in, &ask);
     if (!ask.cwd && ask.source != SOURCE_NONE)
         ask.cwd = strncmp(ask.into, "~/", 2) == 0 ? ask.into + 2 : ask.into;
     if (!ask.cwd)
         ask.cwd = "";
-    *ret = ask;
-    return 0;
+    return ask;
 }
 
 /* ---- POST ------------------------------------------------------------------------------------ */
@@ -294,7 +253,7 @@ static struct sandbox *named_sandbox(struct e2b_req *q, const char *id)
     struct sandbox *b = sandbox_get(q->front, q->tenant.id, id);
 
     for (size_t i = 0; i < ARRAY_SIZE(made); i++)
-        if (field_get(q->body, made[i])) {
+        if (field_get(&q->in, made[i])) {
             reply_error(q->http, 400,
                         FIELD_ERROR "'%s' is for a new sandbox, and excludes 'sandboxId'", made[i]);
             return NULL;
@@ -311,27 +270,20 @@ static struct sandbox *named_sandbox(struct e2b_req *q, const char *id)
 
 static void post(struct e2b_req *q)
 {
-    bool on_path = field_get(q->body, "conversationId") || field_get(q->body, "pathId");
+    bool on_path = field_get(&q->in, "conversationId") || field_get(&q->in, "pathId");
+    const char *id = field_text(&q->in, "sandboxId", ID_MAX, NULL);
+    struct agent_ask ask = read_ask(q, !id && !on_path);
     struct context_ask context = {0};
-    struct agent_ask ask;
-    const char *id = NULL;
     struct sandbox *sandbox = NULL;
     struct hosted *h = NULL;
-    struct sg_error e = {0};
-    int r = field_string(q->body, "sandboxId", ID_MAX, &id, &e);
 
-    if (r == 0)
-        r = read_ask(q, !id && !on_path, &ask, &e);
-    if (r == 0 && id && !(sandbox = named_sandbox(q, id)))
+    if (fields_ok(&q->in) && id && !(sandbox = named_sandbox(q, id)))
         return;
-    if (r == 0 && on_path)
-        r = check_ask(q, "pathId", &context, &e);
-    if (r == 0)
-        r = agent_new(q->front, &ask, &h, &e);
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
+    if (on_path)
+        context = check_ask(q, "pathId");
+    fields_check(&q->in, agent_new(q->front, &ask, &h, &q->wrong));
+    if (!e2b_read(q))
         return;
-    }
     struct starting *s = xcalloc(1, sizeof(*s));
     *s = (struct starting){.q = q, .agent = h};
     e2b_wait(q);
@@ -447,21 +399,11 @@ void v1_agent_end(struct http_req *req)
 
 static void set_timeout(struct e2b_req *q)
 {
-    static const char *const known[] = {"timeout", "tenantId"};
-    struct hosted *h;
-    uint64_t ms = 0;
-    struct sg_error e = {0};
-    int r = check_body(q, known, ARRAY_SIZE(known), &e);
-
-    if (r == 0 && !field_get(q->body, "timeout"))
-        r = bad(&e, "'timeout' is required: seconds from now");
-    if (r == 0)
-        r = read_timeout(q, &ms, &e);
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
-        return;
-    }
-    h = named_agent(q);
+    check_body(q, "timeout");
+    if (!field_get(&q->in, "timeout"))
+        field_wrong(&q->in, "'timeout' is required: seconds from now");
+    uint64_t ms = read_timeout(q);
+    struct hosted *h = e2b_read(q) ? named_agent(q) : NULL;
     if (!h)
         return;
     if (agent_ended(h)) {

@@ -24,108 +24,64 @@ static const char *const verdicts[] = {"allow", "deny", "report", NULL};
 
 /* ---- the query ------------------------------------------------------------------------------- */
 
-static int invalid(const char *field, const char *what, struct sg_error *e)
+static void add_word(struct e2b_req *q, struct json *j, const char *field, const char *const *words)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "Invalid %s: %s", field, what);
-}
+    const char *value = check_query(q, field);
 
-static int add_word(struct e2b_req *q, struct json *j, const char *field, const char *const *words,
-                    struct sg_error *e)
-{
-    const char *value = http_query_get(q->http, field);
-
-    if (!http_query_has(q->http, field))
-        return 0;
     while (value && *words && strcmp(*words, value) != 0)
         words++;
-    if (!value || !*words)
-        return invalid(field, "docs/openapi.yaml lists the values", e);
-    shape_text_key(j, field, value);
-    return 0;
+    if (value && !*words)
+        fields_invalid(&q->in, "Invalid %s: docs/openapi.yaml lists the values", field);
+    if (value)
+        shape_text_key(j, field, value);
 }
 
-static int add_sandbox(struct e2b_req *q, struct json *j, struct sg_error *e)
-{
-    const char *id = http_query_get(q->http, "sandboxId");
-
-    if (!http_query_has(q->http, "sandboxId"))
-        return 0;
-    if (!id || !id_valid(id))
-        return invalid("sandboxId", "it has 20 characters of a-z and 0-9", e);
-    shape_text_key(j, "sandbox", id);
-    return 0;
-}
-
-static int add_name(struct e2b_req *q, struct json *j, struct sg_error *e)
+static void add_name(struct e2b_req *q, struct json *j)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_*";
-    const char *name = http_query_get(q->http, "name");
+    const char *name = check_query(q, "name");
 
-    if (!http_query_has(q->http, "name"))
-        return 0;
-    if (!name || !name[0] || strlen(name) > NAME_MAX_ || name[strspn(name, letters)])
-        return invalid("name", "give a domain, or *.domain for those below it", e);
-    shape_text_key(j, "name", name);
-    return 0;
+    if (name && (!name[0] || strlen(name) > NAME_MAX_ || name[strspn(name, letters)]))
+        fields_invalid(&q->in, "Invalid name: give a domain, or *.domain for those below it");
+    if (name)
+        shape_text_key(j, "name", name);
 }
 
-static int add_time(struct e2b_req *q, struct json *j, const char *field, struct sg_error *e)
+static void add_time(struct e2b_req *q, struct json *j, const char *field)
 {
-    const char *value = http_query_get(q->http, field);
+    const char *value = check_query(q, field);
     int64_t us = 0;
 
-    if (!http_query_has(q->http, field))
-        return 0;
-    if (!value || filter_time(value, &us, NULL) < 0 || us < 1000)
-        return invalid(field, "not a time such as 2026-01-31T12:00:00Z", e);
+    if (!value)
+        return;
+    if (filter_time(value, &us, NULL) < 0 || us < 1000)
+        fields_invalid(&q->in, "Invalid %s: not a time such as 2026-01-31T12:00:00Z", field);
     jw_i64(jw_key(j, field), us / 1000);
-    return 0;
 }
 
-static int add_numbers(struct e2b_req *q, struct json *j, struct sg_error *e)
+static void make_question(struct e2b_req *q, struct strbuf *out)
 {
-    const char *limit = http_query_get(q->http, "limit");
-    const char *cursor = http_query_get(q->http, "cursor");
-    uint64_t n = LIMIT_DEFAULT, before;
-    int r = 0;
-
-    if (http_query_has(q->http, "limit"))
-        r = parse_u64("limit", limit ? limit : "", 1, LIMIT_MAX, &n, e);
-    if (r < 0)
-        return r;
-    jw_u64(jw_key(j, "limit"), n);
-    if (!http_query_has(q->http, "cursor"))
-        return 0;
-    if (!cursor || parse_u64("cursor", cursor, 1, INT64_MAX, &before, NULL) < 0)
-        return invalid("cursor", "give the nextCursor of the page before", e);
-    jw_u64(jw_key(j, "before"), before);
-    return 0;
-}
-
-static int make_question(struct e2b_req *q, struct strbuf *out, struct sg_error *e)
-{
+    const char *id = check_query_sandbox(q), *cursor = check_query(q, "cursor");
+    uint64_t before = 0;
     struct json j;
-    int r;
 
     strbuf_init(out, ASK_MAX);
     jw_init(&j, out);
     jw_object_begin(&j);
-    r = add_sandbox(q, &j, e);
-    if (r == 0)
-        r = add_word(q, &j, "kind", kinds, e);
-    if (r == 0)
-        r = add_word(q, &j, "verdict", verdicts, e);
-    if (r == 0)
-        r = add_name(q, &j, e);
-    if (r == 0)
-        r = add_time(q, &j, "from", e);
-    if (r == 0)
-        r = add_time(q, &j, "to", e);
-    if (r == 0)
-        r = add_numbers(q, &j, e);
+    if (id)
+        shape_text_key(&j, "sandbox", id);
+    add_word(q, &j, "kind", kinds);
+    add_word(q, &j, "verdict", verdicts);
+    add_name(q, &j);
+    add_time(q, &j, "from");
+    add_time(q, &j, "to");
+    jw_u64(jw_key(&j, "limit"), check_query_number(q, "limit", 1, LIMIT_MAX, LIMIT_DEFAULT));
+    if (cursor && parse_u64("cursor", cursor, 1, INT64_MAX, &before, NULL) < 0)
+        fields_invalid(&q->in, "Invalid cursor: give the nextCursor of the page before");
+    if (cursor)
+        jw_u64(jw_key(&j, "before"), before);
     jw_object_end(&j);
-    return r;
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -203,12 +159,10 @@ void v1_audit(struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf question = {0};
     struct e2b_req *q = e2b_of(req);
-    struct sg_error e;
 
-    if (make_question(q, &question, &e) < 0) {
-        reply_sg_error(req, &e);
+    make_question(q, &question);
+    if (!e2b_read(q))
         return;
-    }
     e2b_wait(q);
     guard_ask(q->front, ASK_AUDIT, q->tenant.id, NULL, question.buf, question.len, on_answer, q);
 }

@@ -1,13 +1,12 @@
 /* Paths of a conversation: branch, merge, cleanup, and the list of paths. */
+#include "lib/json/values.h"
 #include "front/e2b/checkpoints.h"
-#include "front/e2b/field.h"
 #include "front/v1/check.h"
 #include "front/v1/handlers.h"
 #include "front/v1/reply.h"
 #include "front/v1/shape.h"
 
-#define INHERIT_MAX 64
-#define ANSWER_MAX  (1024u * 1024) /* CTX_LIST_MAX paths */
+#define ANSWER_MAX (1024u * 1024) /* CTX_LIST_MAX paths */
 
 /* ---- branch ---------------------------------------------------------------------------------- */
 
@@ -16,68 +15,40 @@ static const char *const inherits[] = {[INHERIT_NONE] = "none",
                                        [INHERIT_STATE] = "state",
                                        [INHERIT_REPLAY] = "replay"};
 
-static int parse_inherit(const struct e2b_req *q, enum context_inherit *ret, struct sg_error *e)
-{
-    const char *inherit = inherits[INHERIT_NONE];
-    int r = field_string(q->body, "inherit", INHERIT_MAX, &inherit, e);
-
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(inherits); i++)
-        if (strcmp(inherit, inherits[i]) == 0) {
-            *ret = (enum context_inherit)i;
-            return 0;
-        }
-    return r < 0 ? r
-                 : err_set(e, SG_ERR_INVALID, -EINVAL,
-                           FIELD_ERROR
-                           "'inherit' must be \"none\", \"files\", \"state\" or \"replay\"");
-}
-
 /* Refuses fields that would be forgotten. If nothing is inherited, no sandbox is made now: the
  * first use of the path says how its sandbox is to be. */
-static int refuse_wishes(const struct e2b_req *q, enum context_inherit inherit, struct sg_error *e)
+static void refuse_wishes(struct fields *in, enum context_inherit inherit)
 {
     static const char *const wishes[] = {"ttlSeconds", "metadata", "envs", "network", "waitMs"};
     static const char *const checkpoints[] = {"atMessageId", "checkpointId", "accept"};
 
     for (size_t i = 0; inherit == INHERIT_NONE && i < ARRAY_SIZE(wishes); i++)
-        if (field_get(q->body, wishes[i]))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           FIELD_ERROR "'%s' goes with \"inherit\": \"files\", \"state\" or "
-                                       "\"replay\" only: without, the path gets its sandbox when "
-                                       "it is first used",
-                           wishes[i]);
+        if (field_get(in, wishes[i]))
+            field_wrong(in,
+                        "'%s' goes with \"inherit\": \"files\", \"state\" or \"replay\" only: "
+                        "without, the path gets its sandbox when it is first used",
+                        wishes[i]);
     for (size_t i = 0; inherit < INHERIT_STATE && i < ARRAY_SIZE(checkpoints); i++)
-        if (field_get(q->body, checkpoints[i]))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           FIELD_ERROR "'%s' goes with \"inherit\": \"state\" or \"replay\" only",
-                           checkpoints[i]);
-    return 0;
+        if (field_get(in, checkpoints[i]))
+            field_wrong(in, "'%s' goes with \"inherit\": \"state\" or \"replay\" only",
+                        checkpoints[i]);
 }
 
-static int parse_from(const struct e2b_req *q, struct context_from *ret, struct sg_error *e)
+static struct context_from parse_from(struct e2b_req *q)
 {
-    int r = parse_inherit(q, &ret->inherit, e);
+    struct context_from from = {0};
 
-    if (r == 0)
-        r = refuse_wishes(q, ret->inherit, e);
-    if (r == 0)
-        r = check_name(q->body, "atMessageId", false, &ret->message, e);
-    if (r == 0)
-        r = check_checkpoint(q, &ret->checkpoint, e);
-    if (r == 0)
-        r = check_wait(q, &ret->wait_ms, e);
-    if (r == 0)
-        r = checkpoint_accept_field(q->body, &ret->files_do, e);
-    if (r == 0 && ret->message && ret->checkpoint)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL,
-                    FIELD_ERROR
-                    "'atMessageId' and 'checkpointId' both name a checkpoint: give one");
-    return r;
-}
-
-static const char *body_text(const struct e2b_req *q, const char *field)
-{
-    return json_string_value(json_object_get(q->body, field));
+    from.inherit = (enum context_inherit)field_word(&q->in, "inherit", inherits,
+                                                    ARRAY_SIZE(inherits), INHERIT_NONE,
+                                                    "\"none\", \"files\", \"state\" or \"replay\"");
+    refuse_wishes(&q->in, from.inherit);
+    from.message = check_name(q, "atMessageId", false);
+    from.checkpoint = check_checkpoint(q);
+    from.wait_ms = checkpoint_wait_field(&q->in);
+    from.files_do = checkpoint_accept_field(&q->in);
+    if (from.message && from.checkpoint)
+        field_wrong(&q->in, "'atMessageId' and 'checkpointId' both name a checkpoint: give one");
+    return from;
 }
 
 static void on_branched(void *arg, const struct context_answer *a)
@@ -90,47 +61,26 @@ static void on_branched(void *arg, const struct context_answer *a)
         return;
     struct json *j = reply_begin(&r, REPLY_LONG_MAX);
     if (a->row)
-        inherit = body_text(q, "inherit");
-    shape_text_key(j, "conversationId", body_text(q, "conversationId"));
-    shape_text_key(j, "pathId", body_text(q, "toPathId"));
-    shape_text_key(j, "parentPathId", body_text(q, "fromPathId"));
+        inherit = jr_text_or(q->body, "inherit", NULL);
+    shape_text_key(j, "conversationId", jr_text_or(q->body, "conversationId", NULL));
+    shape_text_key(j, "pathId", jr_text_or(q->body, "toPathId", NULL));
+    shape_text_key(j, "parentPathId", jr_text_or(q->body, "fromPathId", NULL));
     shape_text_key(j, "inherited", inherit);
     shape_obtained(j, a);
     report_put(j, a->report);
     reply_send(q, 201, &r);
 }
 
-static int parse_branch(struct e2b_req *q, struct context_ask *ask, struct context_from *from,
-                        struct sg_error *e)
-{
-    static const char *const known[] = {"conversationId", "fromPathId",   "toPathId", "inherit",
-                                        "ttlSeconds",     "metadata",     "envs",     "network",
-                                        "atMessageId",    "checkpointId", "waitMs",   "tenantId",
-                                        "accept"};
-    struct check_two two;
-    int r = check_body(q, known, ARRAY_SIZE(known), e);
-
-    if (r == 0)
-        r = check_two_paths(q, "fromPathId", "toPathId", &two, e);
-    if (r == 0)
-        r = parse_from(q, from, e);
-    if (r == 0)
-        r = check_ask(q, "toPathId", ask, e);
-    if (r == 0)
-        from->path = two.one;
-    return r;
-}
-
 static void branch(struct e2b_req *q)
 {
-    struct context_from from = {0};
-    struct context_ask ask;
-    struct sg_error e;
-
-    if (parse_branch(q, &ask, &from, &e) < 0) {
-        reply_sg_error(q->http, &e);
+    check_body(q, "conversationId", "fromPathId", "toPathId", "inherit", "ttlSeconds", "metadata",
+               "envs", "network", "atMessageId", "checkpointId", "waitMs", "accept");
+    struct check_two two = check_two_paths(q, "fromPathId", "toPathId");
+    struct context_from from = parse_from(q);
+    struct context_ask ask = check_ask(q, "toPathId");
+    if (!e2b_read(q))
         return;
-    }
+    from.path = two.one;
     e2b_wait(q);
     context_branch(q->front, &ask, &from, on_branched, q);
 }
@@ -152,7 +102,7 @@ static void on_merged(void *arg, const struct context_answer *a)
         return;
     struct json *j = reply_begin(&r, REPLY_MAX);
     for (size_t i = 0; i < ARRAY_SIZE(echoed); i++)
-        shape_text_key(j, echoed[i], body_text(q, echoed[i]));
+        shape_text_key(j, echoed[i], jr_text_or(q->body, echoed[i], NULL));
     jw_key(j, "terminated");
     shape_context(j, a->row);
     reply_send(q, 200, &r);
@@ -160,16 +110,10 @@ static void on_merged(void *arg, const struct context_answer *a)
 
 static void merge(struct e2b_req *q)
 {
-    static const char *const known[] = {"conversationId", "sourcePathId", "targetPathId",
-                                        "tenantId"};
-    struct check_two two;
-    struct sg_error e;
-
-    if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 ||
-        check_two_paths(q, "sourcePathId", "targetPathId", &two, &e) < 0) {
-        reply_sg_error(q->http, &e);
+    check_body(q, "conversationId", "sourcePathId", "targetPathId");
+    struct check_two two = check_two_paths(q, "sourcePathId", "targetPathId");
+    if (!e2b_read(q))
         return;
-    }
     e2b_wait(q);
     context_merge(q->front, q->tenant.id, two.conversation, two.one, two.other, on_merged, q);
 }
@@ -197,15 +141,10 @@ static void on_cleaned(void *arg, int res, const struct sg_error *e, size_t n)
 
 static void cleanup(struct e2b_req *q)
 {
-    static const char *const known[] = {"conversationId", "tenantId"};
-    const char *conversation;
-    struct sg_error e;
-
-    if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 ||
-        check_name(q->body, "conversationId", false, &conversation, &e) < 0) {
-        reply_sg_error(q->http, &e);
+    check_body(q, "conversationId");
+    const char *conversation = check_name(q, "conversationId", false);
+    if (!e2b_read(q))
         return;
-    }
     e2b_wait(q);
     context_cleanup(q->front, q->tenant.id, conversation, on_cleaned, q);
 }
@@ -236,13 +175,10 @@ void v1_paths(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
     struct ctx_store *store = contexts_store(q->front);
-    const char *conversation;
-    struct sg_error e;
+    const char *conversation = check_query_name(q, "conversationId", true);
 
-    if (check_query_name(req, "conversationId", true, &conversation, &e) < 0) {
-        reply_sg_error(req, &e);
+    if (!e2b_read(q))
         return;
-    }
     e2b_wait(q);
     store->ops->paths(store, q->tenant.id, conversation, on_paths, q);
 }

@@ -1,6 +1,6 @@
 #include "front/v1/check.h"
 
-#include "front/e2b/field.h"
+#include "lib/text/parse.h"
 #include "front/v1/reply.h"
 #include "front/v1/spec.h"
 
@@ -11,16 +11,11 @@ static int wrong_tenant(struct sg_error *e)
                    "tenant's key");
 }
 
-int check_body(const struct e2b_req *q, const char *const *names, size_t n, struct sg_error *e)
+void check_known(struct e2b_req *q, const char *const *names)
 {
-    const char *tenant = q->tenant.id;
-    int r = fields_known(q->body, names, n, e);
-
-    if (r == 0)
-        r = field_string(q->body, "tenantId", CTX_NAME_MAX, &tenant, e);
-    if (r == 0 && strcmp(tenant, q->tenant.id) != 0)
-        r = wrong_tenant(e);
-    return r;
+    fields_only(&q->in, names);
+    if (strcmp(field_text(&q->in, "tenantId", CTX_NAME_MAX, q->tenant.id), q->tenant.id) != 0)
+        fields_check(&q->in, wrong_tenant(&q->wrong));
 }
 
 int check_query_tenant(struct http_req *req, const struct store_tenant *tenant, struct sg_error *e)
@@ -32,122 +27,88 @@ int check_query_tenant(struct http_req *req, const struct store_tenant *tenant, 
     return wrong_tenant(e);
 }
 
-static int missing(const char *field, struct sg_error *e)
+static const char *name_or_missing(struct e2b_req *q, const char *field, const char *value,
+                                   bool required)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'%s' is required", field);
-}
-
-int check_name(const json_t *body, const char *field, bool required, const char **ret,
-               struct sg_error *e)
-{
-    const char *value = NULL;
-    int r = field_string(body, field, CTX_NAME_MAX, &value, e);
-
-    if (r == 0 && value)
-        r = context_name_check(field, value, e);
-    else if (r == 0 && required)
-        r = missing(field, e);
-    if (r == 0)
-        *ret = value;
-    return r;
-}
-
-int check_query_name(struct http_req *req, const char *field, bool required, const char **ret,
-                     struct sg_error *e)
-{
-    const char *value = http_query_get(req, field);
-    int r = 0;
-
-    /* A value with a NUL in it is present, but http_query_get returns NULL for it. */
-    if (http_query_has(req, field))
-        r = context_name_check(field, value ? value : "", e);
+    if (value)
+        fields_check(&q->in, context_name_check(field, value, &q->wrong));
     else if (required)
-        r = missing(field, e);
-    if (r == 0)
-        *ret = value;
-    return r;
+        field_wrong(&q->in, "'%s' is required", field);
+    return value;
 }
 
-int check_ttl(const struct e2b_req *q, uint64_t *ret_ms, struct sg_error *e)
+const char *check_name(struct e2b_req *q, const char *field, bool required)
 {
-    uint64_t max_s = q->front->settings.max_timeout_ms / 1000;
-    int32_t seconds = 0;
-    bool given;
-    int r = field_int(q->body, "ttlSeconds", &given, &seconds, e);
-
-    if (r < 0)
-        return r;
-    if (given && (seconds < 1 || (uint64_t)seconds > max_s))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       FIELD_ERROR "'ttlSeconds' must be from 1 to %llu",
-                       (unsigned long long)max_s);
-    *ret_ms = (uint64_t)seconds * 1000;
-    return 0;
+    return name_or_missing(q, field, field_text(&q->in, field, CTX_NAME_MAX, NULL), required);
 }
 
-int check_wait(const struct e2b_req *q, uint64_t *ret_ms, struct sg_error *e)
+const char *check_query(const struct e2b_req *q, const char *field)
 {
-    int32_t ms = 0;
-    bool given;
-    int r = field_int(q->body, "waitMs", &given, &ms, e);
+    const char *value = http_query_get(q->http, field);
 
-    if (r < 0)
-        return r;
-    if (ms < 0 || ms > CHECKPOINT_WAIT_MAX_MS)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'waitMs' must be from 0 to %d",
-                       CHECKPOINT_WAIT_MAX_MS);
-    *ret_ms = (uint64_t)ms;
-    return 0;
+    return value || !http_query_has(q->http, field) ? value : "";
 }
 
-int check_checkpoint(const struct e2b_req *q, const char **ret, struct sg_error *e)
+const char *check_query_name(struct e2b_req *q, const char *field, bool required)
 {
-    const char *id = NULL;
-    int r = field_string(q->body, "checkpointId", CTX_NAME_MAX, &id, e);
-
-    if (r == 0 && id && !id_valid(id))
-        r = err_set(e, SG_ERR_INVALID, -EINVAL,
-                    FIELD_ERROR "'checkpointId' has %d characters of a-z and 0-9", ID_LEN);
-    if (r == 0)
-        *ret = id;
-    return r;
+    return name_or_missing(q, field, check_query(q, field), required);
 }
 
-int check_ask(struct e2b_req *q, const char *path_field, struct context_ask *ret,
-              struct sg_error *e)
+const char *check_query_sandbox(struct e2b_req *q)
+{
+    const char *id = check_query(q, "sandboxId");
+
+    if (id && !id_valid(id))
+        fields_invalid(&q->in, "Invalid sandboxId: it has %d characters of a-z and 0-9", ID_LEN);
+    return id;
+}
+
+uint64_t check_query_number(struct e2b_req *q, const char *field, uint64_t min, uint64_t max,
+                            uint64_t fallback)
+{
+    const char *text = check_query(q, field);
+
+    if (text)
+        fields_check(&q->in, parse_u64(field, text, min, max, &fallback, &q->wrong));
+    return fallback;
+}
+
+uint64_t check_ttl(struct e2b_req *q)
+{
+    return 1000 * field_count(&q->in, "ttlSeconds", 1, q->front->settings.max_timeout_ms / 1000, 0);
+}
+
+const char *check_checkpoint(struct e2b_req *q)
+{
+    const char *id = field_text(&q->in, "checkpointId", CTX_NAME_MAX, NULL);
+
+    if (id && !id_valid(id))
+        field_wrong(&q->in, "'checkpointId' has %d characters of a-z and 0-9", ID_LEN);
+    return id;
+}
+
+struct context_ask check_ask(struct e2b_req *q, const char *path_field)
 {
     struct context_ask ask = {.tenant = &q->tenant, .spec = spec_of_body};
-    int r = check_name(q->body, "conversationId", true, &ask.conversation, e);
 
-    if (r == 0)
-        r = check_name(q->body, path_field, true, &ask.path, e);
-    if (r == 0)
-        r = check_ttl(q, &ask.ttl_ms, e);
-    if (r == 0)
-        r = field_string(q->body, "template", CTX_TEMPLATE_MAX, &ask.template_id, e);
-    if (r == 0)
-        r = spec_check(q, e);
-    if (r == 0)
-        *ret = ask;
-    return r;
+    ask.conversation = check_name(q, "conversationId", true);
+    ask.path = check_name(q, path_field, true);
+    ask.ttl_ms = check_ttl(q);
+    ask.template_id = field_text(&q->in, "template", CTX_TEMPLATE_MAX, NULL);
+    spec_check(q);
+    return ask;
 }
 
-int check_two_paths(const struct e2b_req *q, const char *one_field, const char *other_field,
-                    struct check_two *ret, struct sg_error *e)
+struct check_two check_two_paths(struct e2b_req *q, const char *one_field, const char *other_field)
 {
-    struct check_two two = {0};
-    int r = check_name(q->body, "conversationId", true, &two.conversation, e);
+    struct check_two two;
 
-    if (r == 0)
-        r = check_name(q->body, one_field, true, &two.one, e);
-    if (r == 0)
-        r = check_name(q->body, other_field, true, &two.other, e);
-    if (r == 0 && strcmp(two.one, two.other) == 0)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'%s' and '%s' are the same path",
-                    one_field, other_field);
-    if (r == 0)
-        *ret = two;
-    return r;
+    two.conversation = check_name(q, "conversationId", true);
+    two.one = check_name(q, one_field, true);
+    two.other = check_name(q, other_field, true);
+    if (fields_ok(&q->in) && strcmp(two.one, two.other) == 0)
+        field_wrong(&q->in, "'%s' and '%s' are the same path", one_field, other_field);
+    return two;
 }
 
 bool check_id(struct e2b_req *q)

@@ -1,6 +1,5 @@
 /* The checkpoints of a context, and the rewind to one of them. */
 #include "front/e2b/checkpoints.h"
-#include "front/e2b/field.h"
 #include "front/v1/check.h"
 #include "front/v1/handlers.h"
 #include "front/v1/reply.h"
@@ -49,25 +48,15 @@ static void on_rewound(void *arg, const struct context_answer *a)
 
 static void rewind_context(struct e2b_req *q)
 {
-    static const char *const known[] = {"accept", "checkpointId", "messageId", "tenantId"};
     struct context_from to = {0};
-    struct sg_error e;
-    int r = check_body(q, known, ARRAY_SIZE(known), &e);
 
-    if (r == 0)
-        r = check_name(q->body, "messageId", false, &to.message, &e);
-    if (r == 0)
-        r = check_checkpoint(q, &to.checkpoint, &e);
-    if (r == 0)
-        r = checkpoint_accept_field(q->body, &to.files_do, &e);
-    if (r == 0 && !to.message == !to.checkpoint)
-        r = err_set(&e, SG_ERR_INVALID, -EINVAL,
-                    FIELD_ERROR "give one of 'checkpointId' and 'messageId'");
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
-        return;
-    }
-    if (!check_id(q))
+    check_body(q, "accept", "checkpointId", "messageId");
+    to.message = check_name(q, "messageId", false);
+    to.checkpoint = check_checkpoint(q);
+    to.files_do = checkpoint_accept_field(&q->in);
+    if (!to.message == !to.checkpoint)
+        field_wrong(&q->in, "give one of 'checkpointId' and 'messageId'");
+    if (!e2b_read(q) || !check_id(q))
         return;
     e2b_wait(q);
     context_rewind(q->front, q->tenant.id, q->id, &to, on_rewound, q);

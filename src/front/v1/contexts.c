@@ -23,15 +23,11 @@ static void on_obtained(void *arg, const struct context_answer *a)
 
 static void put(struct e2b_req *q)
 {
-    static const char *const known[] = {"conversationId", "pathId", "template", "ttlSeconds",
-                                        "metadata",       "envs",   "network",  "tenantId"};
-    struct context_ask ask;
-    struct sg_error e;
-
-    if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 || check_ask(q, "pathId", &ask, &e) < 0) {
-        reply_sg_error(q->http, &e);
+    check_body(q, "conversationId", "pathId", "template", "ttlSeconds", "metadata", "envs",
+               "network");
+    struct context_ask ask = check_ask(q, "pathId");
+    if (!e2b_read(q))
         return;
-    }
     e2b_wait(q);
     context_obtain(q->front, &ask, on_obtained, q);
 }
@@ -89,13 +85,9 @@ static void on_touched(void *arg, const struct context_answer *a)
 
 static void touch(struct e2b_req *q)
 {
-    static const char *const known[] = {"ttlSeconds", "tenantId"};
-    uint64_t ttl_ms;
-    struct sg_error e;
-
-    if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 || check_ttl(q, &ttl_ms, &e) < 0)
-        reply_sg_error(q->http, &e);
-    else if (begin(q))
+    check_body(q, "ttlSeconds");
+    uint64_t ttl_ms = check_ttl(q);
+    if (e2b_read(q) && begin(q))
         context_touch(q->front, q->tenant.id, q->id, ttl_ms, on_touched, q);
 }
 

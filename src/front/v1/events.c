@@ -79,28 +79,20 @@ static bool is_wanted(const struct wanted *w, const struct event *e)
            (!w->conversation || strstr(e->json, w->conversation));
 }
 
-static int parse_wanted(struct http_req *req, struct wanted *ret, struct sg_error *e)
+static struct wanted parse_wanted(struct e2b_req *q)
 {
-    const char *types = http_query_get(req, "types"), *sandbox_id = NULL, *conversation = NULL;
-    uint32_t kinds = UINT32_MAX;
-    int r = 0;
+    const char *types = check_query(q, "types");
+    struct wanted wanted = {.kinds = UINT32_MAX};
 
-    if (http_query_has(req, "types"))
-        r = event_types_parse("types", types ? types : "", &kinds, e);
-    if (r == 0)
-        r = check_query_name(req, "conversationId", false, &conversation, e);
-    if (r == 0 && http_query_has(req, "sandboxId")) {
-        sandbox_id = http_query_get(req, "sandboxId");
-        if (!sandbox_id || !id_valid(sandbox_id))
-            r = err_set(e, SG_ERR_INVALID, -EINVAL,
-                        "Invalid sandboxId: it has %d characters of a-z and 0-9", ID_LEN);
+    if (types)
+        fields_check(&q->in, event_types_parse("types", types, &wanted.kinds, &q->wrong));
+    const char *conversation = check_query_name(q, "conversationId", false);
+    const char *sandbox_id = check_query_sandbox(q);
+    if (fields_ok(&q->in)) {
+        wanted.conversation = needle("conversationId", conversation);
+        wanted.sandbox_id = needle("sandboxId", sandbox_id);
     }
-    if (r < 0)
-        return r;
-    *ret = (struct wanted){.kinds = kinds,
-                           .sandbox_id = needle("sandboxId", sandbox_id),
-                           .conversation = needle("conversationId", conversation)};
-    return 0;
+    return wanted;
 }
 
 /* Returns 1 if the request says where to begin. Clients that come back send the header. */
@@ -314,19 +306,14 @@ static bool wants_page(struct http_req *req)
 void v1_events(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
-    const char *limit = http_query_get(req, "limit");
-    uint64_t after = 0, n = LIMIT_DEFAULT;
-    struct wanted wanted = {0};
-    struct sg_error e;
-    int given = parse_after(req, &after, &e);
+    uint64_t after = 0, n;
+    int given = parse_after(req, &after, &q->wrong);
 
-    if (given < 0 ||
-        (http_query_has(req, "limit") &&
-         parse_u64("limit", limit ? limit : "", 1, LIMIT_MAX, &n, &e) < 0) ||
-        parse_wanted(req, &wanted, &e) < 0) {
-        reply_sg_error(req, &e);
+    q->in.r = given < 0 ? given : 0;
+    n = check_query_number(q, "limit", 1, LIMIT_MAX, LIMIT_DEFAULT);
+    struct wanted wanted = parse_wanted(q);
+    if (!e2b_read(q))
         return;
-    }
     if (wants_page(req)) {
         reply_page(q, &wanted, given ? after : events_gone(q->front, q->tenant.id), n);
         wanted_done(&wanted);

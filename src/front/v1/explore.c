@@ -9,7 +9,7 @@
  * The results of all runs are gathered in full before the answer, so all of them together have the
  * limit of one run's answer. */
 #include "lib/base/clock.h"
-#include "front/e2b/field.h"
+#include "front/e2b/checkpoints.h"
 #include "front/e2b/shape.h"
 #include "front/e2b/spec.h"
 #include "front/tools/call.h"
@@ -214,91 +214,63 @@ static void on_candidates(void *arg, const struct context_answer *a, struct expl
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-/* Reads a whole number from `min` to `max`. *ret stays as it is if there is none. */
-static int read_number(const struct e2b_req *q, const char *name, uint64_t min, uint64_t max,
-                       uint64_t *ret, struct sg_error *e)
-{
-    int32_t n = 0;
-    bool given;
-    int r = field_int(q->body, name, &given, &n, e);
-
-    if (r < 0 || !given)
-        return r;
-    if (n < 0 || (uint64_t)n < min || (uint64_t)n > max)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'%s' must be from %llu to %llu",
-                       name, (unsigned long long)min, (unsigned long long)max);
-    *ret = (uint64_t)n;
-    return 0;
-}
-
 /* Reads the codes. Each is checked as run_code checks it. */
-static int read_codes(struct explore *g, const struct context_limits *limits, struct sg_error *e)
+static void read_codes(struct explore *g, const struct context_limits *limits)
 {
     static const struct tool_place anywhere = {.conversation = "c", .path = "p"};
-    const json_t *codes = NULL;
+    struct fields *in = &g->q->in;
+    json_t *codes = field_array(in, "codes", EXPLORE_MAX), *code;
     struct tool_call call;
-    size_t bytes = 0;
-    int r = field_array(g->q->body, "codes", EXPLORE_MAX, &codes, e);
+    size_t bytes = 0, i;
 
-    if (r == 0 && json_array_size(codes) == 0)
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'codes' must have 1 to %d entries",
-                    EXPLORE_MAX);
-    for (size_t i = 0; r == 0 && i < json_array_size(codes); i++) {
-        g->arguments[g->n++] = json_pack("{s:O, s:O*, s:f}", "code", json_array_get(codes, i),
-                                         "language", json_object_get(g->q->body, "language"),
-                                         "timeoutSeconds", (double)g->timeout_ms / 1000);
-        bytes += json_string_length(json_array_get(codes, i));
-        r = code_call_read(limits, g->arguments[i], &anywhere, &call, e);
-        if (r == 0)
+    if (json_array_size(codes) == 0)
+        field_wrong(in, "'codes' must have 1 to %d entries", EXPLORE_MAX);
+    json_array_foreach(codes, i, code)
+    {
+        g->arguments[g->n++] = json_pack("{s:O, s:O*, s:f}", "code", code, "language",
+                                         json_object_get(g->q->body, "language"), "timeoutSeconds",
+                                         (double)g->timeout_ms / 1000);
+        bytes += json_string_length(code);
+        if (code_call_read(limits, g->arguments[i], &anywhere, &call, in->e) == 0)
             tool_call_done(&call);
         else
-            err_wrap(e, r, "codes[%zu]", i);
+            fields_check(in, err_wrap(in->e, in->e->code, "codes[%zu]", i));
+        if (!fields_ok(in))
+            return;
     }
-    if (r == 0 && bytes > CODES_BYTES_MAX)
-        r = err_set(e, SG_ERR_INVALID, -E2BIG, "the codes have %zu bytes together: the limit is %u",
-                    bytes, CODES_BYTES_MAX);
-    return r;
+    if (bytes > CODES_BYTES_MAX)
+        fields_fail(in, SG_ERR_INVALID, -E2BIG,
+                    "the codes have %zu bytes together: the limit is %u", bytes, CODES_BYTES_MAX);
 }
 
-static int read_request(struct explore *g, struct sg_error *e)
+static void read_request(struct explore *g)
 {
-    static const char *const known[] = {"codes", "language", "timeoutMs", "waitMs", "keepSeconds"};
-    uint64_t keep_s = KEEP_S;
     struct context_limits limits;
     struct e2b_req *q = g->q;
-    int r = fields_known(q->body, known, ARRAY_SIZE(known), e);
 
     context_limits(q->front, &q->tenant, &limits);
-    g->timeout_ms = limits.execution_ms;
-    if (r == 0)
-        r = read_number(q, "timeoutMs", 1, limits.execution_max_ms, &g->timeout_ms, e);
-    if (r == 0)
-        r = read_number(q, "keepSeconds", 0, q->front->settings.max_timeout_ms / 1000, &keep_s, e);
-    if (r == 0)
-        r = check_wait(q, &g->wait_ms, e);
-    if (r == 0)
-        r = read_codes(g, &limits, e);
-    g->keep_ms = keep_s * 1000;
-    return r;
+    fields_known(&q->in, "codes", "language", "timeoutMs", "waitMs", "keepSeconds");
+    g->timeout_ms =
+        field_count(&q->in, "timeoutMs", 1, limits.execution_max_ms, limits.execution_ms);
+    g->keep_ms = 1000 * field_count(&q->in, "keepSeconds", 0,
+                                    q->front->settings.max_timeout_ms / 1000, KEEP_S);
+    g->wait_ms = checkpoint_wait_field(&q->in);
+    read_codes(g, &limits);
 }
 
 static void explore(struct e2b_req *q)
 {
     struct http_req *req = q->http;
     struct explore *g = xcalloc(1, sizeof(*g));
-    struct sg_error e;
 
     *g = (struct explore){.req = req, .q = q, .close = req->on_close, .tenant = q->tenant};
     outlet_init(&g->outlet, req, TOOL_ANSWER_MAX + REPLY_LONG_MAX);
-    if (take_own_fields(q, NULL, &g->sanitise, &e) < 0 || read_request(g, &e) < 0) {
-        explore_free(g);
-        if (e.code == -E2BIG)
-            reply_error(req, 413, "%s", e.message);
-        else
-            reply_sg_error(req, &e);
-        return;
-    }
-    if (!check_id(q)) {
+    g->sanitise = take_own_fields(q, NULL);
+    read_request(g);
+    bool large = q->in.r == -E2BIG;
+    if (large)
+        reply_error(req, 413, "%s", q->wrong.message);
+    if (large || !e2b_read(q) || !check_id(q)) {
         explore_free(g);
         return;
     }
@@ -341,21 +313,11 @@ static void on_adopted(void *arg, const struct context_answer *a)
 
 static void adopt(struct e2b_req *q)
 {
-    static const char *const known[] = {"candidateId", "tenantId"};
-    const char *candidate = NULL;
-    struct sg_error e;
-    int r = check_body(q, known, ARRAY_SIZE(known), &e);
-
-    if (r == 0)
-        r = field_string(q->body, "candidateId", CTX_NAME_MAX, &candidate, &e);
-    if (r == 0 && (!candidate || !id_valid(candidate)))
-        r = err_set(&e, SG_ERR_INVALID, -EINVAL,
-                    FIELD_ERROR "'candidateId' is required: one from the answer of explore");
-    if (r < 0) {
-        reply_sg_error(q->http, &e);
-        return;
-    }
-    if (!check_id(q))
+    check_body(q, "candidateId");
+    const char *candidate = field_text(&q->in, "candidateId", CTX_NAME_MAX, "");
+    if (!id_valid(candidate))
+        field_wrong(&q->in, "'candidateId' is required: one from the answer of explore");
+    if (!e2b_read(q) || !check_id(q))
         return;
     e2b_wait(q);
     context_adopt(q->front, &q->tenant, q->id, candidate, on_adopted, q);

@@ -1,5 +1,4 @@
 /* The list of contexts: filtered, newest first, page by page. */
-#include "lib/text/parse.h"
 #include "front/v1/check.h"
 #include "front/v1/cursor.h"
 #include "front/v1/handlers.h"
@@ -9,94 +8,45 @@
 #define LIMIT_DEFAULT 50
 #define ANSWER_MAX    (4u * 1024 * 1024) /* CTX_LIST_MAX contexts */
 
-static int parse_status(const char *text, size_t len, unsigned *ret, struct sg_error *e)
+static unsigned parse_status(struct fields *in, const char *text, size_t len)
 {
-    if (len == strlen("all") && strncmp(text, "all", len) == 0) {
-        *ret |= CTX_ALL;
-        return 0;
-    }
+    if (len == strlen("all") && strncmp(text, "all", len) == 0)
+        return CTX_ALL;
     for (enum ctx_status s = 0; s < CTX_STATUS_MAX_; s++) {
         const char *name = ctx_status_text(s);
 
-        if (strlen(name) == len && strncmp(text, name, len) == 0) {
-            *ret |= 1u << s;
-            return 0;
-        }
+        if (strlen(name) == len && strncmp(text, name, len) == 0)
+            return 1u << s;
     }
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "Invalid status \"%.*s\": use creating, ready, terminated and error, or all",
+    fields_invalid(in, "Invalid status \"%.*s\": use creating, ready, terminated and error, or all",
                    (int)(len < 40 ? len : 40), text);
+    return 0;
 }
 
-static int parse_statuses(const char *text, unsigned *ret, struct sg_error *e)
+static unsigned parse_statuses(struct fields *in, const char *text)
 {
     unsigned statuses = 0;
-    int r;
 
-    if (!text) {
-        *ret = CTX_ACTIVE;
-        return 0;
-    }
+    if (!text)
+        return CTX_ACTIVE;
     for (;; text++) {
         size_t len = strcspn(text, ",");
 
-        r = parse_status(text, len, &statuses, e);
+        statuses |= parse_status(in, text, len);
         text += len;
-        if (r < 0 || !*text)
-            break;
+        if (!*text)
+            return statuses;
     }
-    if (r == 0)
-        *ret = statuses;
-    return r;
 }
 
-static int parse_sandbox(struct http_req *req, const char **ret, struct sg_error *e)
+static struct cursor parse_cursor(struct e2b_req *q)
 {
-    const char *id = http_query_get(req, "sandboxId");
+    const char *text = check_query(q, "cursor");
+    struct cursor cursor = {0};
 
-    if (!http_query_has(req, "sandboxId"))
-        return 0;
-    if (!id || !id_valid(id))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "Invalid sandboxId: it has %d characters of a-z and 0-9", ID_LEN);
-    *ret = id;
-    return 0;
-}
-
-static int parse_cursor(struct http_req *req, struct cursor *ret, struct sg_error *e)
-{
-    const char *text = http_query_get(req, "cursor");
-
-    if (!http_query_has(req, "cursor"))
-        return 0;
-    if (!text || cursor_read(text, ret) < 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "Invalid cursor: give the nextCursor of the page before");
-    return 0;
-}
-
-static int parse_query(struct e2b_req *q, struct ctx_list *ret, struct cursor *cursor,
-                       struct sg_error *e)
-{
-    const char *limit = http_query_get(q->http, "limit");
-    uint64_t n = LIMIT_DEFAULT;
-    int r = check_query_name(q->http, "conversationId", false, &ret->conversation, e);
-
-    if (r == 0)
-        r = check_query_name(q->http, "pathId", false, &ret->path, e);
-    if (r == 0)
-        r = parse_sandbox(q->http, &ret->sandbox_id, e);
-    if (r == 0)
-        r = parse_statuses(http_query_get(q->http, "status"), &ret->statuses, e);
-    if (r == 0 && limit)
-        r = parse_u64("limit", limit, 1, CTX_LIST_MAX, &n, e);
-    if (r == 0)
-        r = parse_cursor(q->http, cursor, e);
-    ret->tenant = q->tenant.id;
-    ret->limit = n;
-    ret->before_ms = cursor->at_ms;
-    ret->before_id = cursor->id;
-    return r;
+    if (text && cursor_read(text, &cursor) < 0)
+        fields_invalid(&q->in, "Invalid cursor: give the nextCursor of the page before");
+    return cursor;
 }
 
 static void on_listed(void *arg, const struct ctx_reply *reply)
@@ -122,14 +72,18 @@ void v1_contexts_list(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
     struct ctx_store *store = contexts_store(q->front);
-    struct cursor cursor = {0};
-    struct ctx_list list = {0};
-    struct sg_error e;
+    struct ctx_list list = {.tenant = q->tenant.id};
 
-    if (parse_query(q, &list, &cursor, &e) < 0) {
-        reply_sg_error(req, &e);
+    list.conversation = check_query_name(q, "conversationId", false);
+    list.path = check_query_name(q, "pathId", false);
+    list.sandbox_id = check_query_sandbox(q);
+    list.statuses = parse_statuses(&q->in, http_query_get(req, "status"));
+    list.limit = check_query_number(q, "limit", 1, CTX_LIST_MAX, LIMIT_DEFAULT);
+    struct cursor cursor = parse_cursor(q);
+    if (!e2b_read(q))
         return;
-    }
+    list.before_ms = cursor.at_ms;
+    list.before_id = cursor.id;
     e2b_wait(q);
     store->ops->list(store, &list, on_listed, q);
 }

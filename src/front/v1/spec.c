@@ -3,14 +3,13 @@
 #include <string.h>
 
 #include "front/e2b/create.h"
-#include "front/e2b/field.h"
 
 int spec_of_body(void *arg, const char *template_id, struct sandbox_spec *ret,
                  char snapshot[ID_LEN + 1], struct sg_error *e)
 {
     struct e2b_req *q = arg;
     const struct settings *settings = &q->front->settings;
-    const json_t *given = field_get(q->body, "template");
+    const json_t *given = field_get(&q->in, "template");
     const json_t *network = json_object_get(q->body, "network");
     const char *word = json_string_value(network);
     /* The same fields under the names that E2B's create has for them. */
@@ -39,24 +38,21 @@ int spec_of_body(void *arg, const char *template_id, struct sandbox_spec *ret,
     return 0;
 }
 
-int spec_check(struct e2b_req *q, struct sg_error *e)
+void spec_check(struct e2b_req *q)
 {
     static const char *const fields[] = {"template", "metadata", "envs", "network"};
-    const json_t *envs = NULL;
     char snapshot[ID_LEN + 1];
     struct sandbox_spec spec;
     bool any = false;
 
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-        any = any || field_get(q->body, fields[i]);
+        any = any || field_get(&q->in, fields[i]);
     if (!any)
-        return 0;
+        return;
     /* E2B's create calls this field `envVars`, and an error must name it as the client did. So it
      * is checked here first. */
-    int r = spec_read_envs(q->body, "envs", &envs, e);
-    if (r == 0)
-        r = spec_of_body(q, NULL, &spec, snapshot, e);
-    if (r == 0)
+    spec_read_envs(&q->in, "envs");
+    fields_check(&q->in, spec_of_body(q, NULL, &spec, snapshot, &q->wrong));
+    if (fields_ok(&q->in))
         sandbox_spec_done(&spec);
-    return r;
 }

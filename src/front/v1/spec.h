@@ -9,4 +9,4 @@ int spec_of_body(void *arg, const char *template_id, struct sandbox_spec *ret,
                  char snapshot[ID_LEN + 1], struct sg_error *e);
 /* Checks that a sandbox could be made from the body. Also for a path that has its sandbox already,
  * which must not hide a mistake. */
-int spec_check(struct e2b_req *q, struct sg_error *e);
+void spec_check(struct e2b_req *q);

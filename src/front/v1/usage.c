@@ -242,51 +242,39 @@ static void count_from(struct usage_ask *u, const struct ctx_row *before)
     store->ops->list(store, &list, on_counted, u);
 }
 
-static int parse_by(struct http_req *req, enum by *ret, struct sg_error *e)
+static enum by parse_by(struct e2b_req *q)
 {
-    const char *text = http_query_get(req, "by");
+    const char *text = check_query(q, "by");
 
-    if (!http_query_has(req, "by"))
-        return 0;
     for (enum by by = 0; text && by < BY_MAX_; by++)
-        if (strcmp(text, by_names[by]) == 0) {
-            *ret = by;
-            return 0;
-        }
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "Invalid by \"%.20s\": use day, conversation or tenant", text ? text : "");
+        if (strcmp(text, by_names[by]) == 0)
+            return by;
+    if (text)
+        fields_invalid(&q->in, "Invalid by \"%.20s\": use day, conversation or tenant", text);
+    return 0;
 }
 
-static int parse_query(struct http_req *req, struct usage_ask *ret, struct sg_error *e)
+static void parse_query(struct e2b_req *q, struct usage_ask *ret)
 {
-    const char *conversation = NULL, *after = NULL;
-    int r = days_parse(http_query_get(req, "from"), http_query_get(req, "to"), clock_wall_ms(),
-                       &ret->days, e);
-
-    if (r == 0)
-        r = parse_by(req, &ret->by, e);
-    if (r == 0)
-        r = check_query_name(req, "conversationId", false, &conversation, e);
-    if (r == 0)
-        r = check_query_name(req, "cursor", false, &after, e);
-    if (r < 0)
-        return r;
+    fields_check(&q->in, days_parse(http_query_get(q->http, "from"), http_query_get(q->http, "to"),
+                                    clock_wall_ms(), &ret->days, &q->wrong));
+    ret->by = parse_by(q);
+    const char *conversation = check_query_name(q, "conversationId", false);
+    const char *after = check_query_name(q, "cursor", false);
     ret->of_one = conversation != NULL;
     ret->paged = after != NULL;
     snprintf(ret->conversation, sizeof(ret->conversation), "%s", conversation ? conversation : "");
     snprintf(ret->after, sizeof(ret->after), "%s", after ? after : "");
-    return 0;
 }
 
 void v1_usage(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
     struct usage_ask *u = xcalloc(1, sizeof(*u));
-    struct sg_error e = {0};
 
     u->q = q;
-    if (parse_query(req, u, &e) < 0) {
-        reply_sg_error(req, &e);
+    parse_query(q, u);
+    if (!e2b_read(q)) {
         free(u);
         return;
     }

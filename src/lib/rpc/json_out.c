@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/json/values.h"
 #include "lib/text/json.h"
 #include "lib/text/base64.h"
 #include "lib/rpc/codec.h"
@@ -53,8 +54,7 @@ static void put_message(const struct rpc_message *m, json_t *value, struct strbu
         json_encode(m, value, out);
         return;
     }
-    timestamp_format(json_integer_value(json_object_get(value, "seconds")),
-                     (int32_t)json_integer_value(json_object_get(value, "nanos")), text);
+    timestamp_format(jr_int(value, "seconds"), (int32_t)jr_int(value, "nanos"), text);
     strbuf_addf(out, "\"%s\"", text);
 }
 

@@ -134,23 +134,6 @@ json_t *rpc_text(const char *s)
     return text ? text : json_stringn("", 0);
 }
 
-const char *rpc_str(const json_t *obj, const char *name)
-{
-    const char *s = json_string_value(json_object_get(obj, name));
-
-    return s ? s : "";
-}
-
-uint32_t rpc_u32(const json_t *obj, const char *name)
-{
-    return (uint32_t)json_integer_value(json_object_get(obj, name));
-}
-
-bool rpc_bool(const json_t *obj, const char *name)
-{
-    return json_is_true(json_object_get(obj, name));
-}
-
 /* ---- encoding -------------------------------------------------------------------------------- */
 
 void rpc_encode(const struct rpc_message *m, enum rpc_codec codec, json_t *value,

@@ -21,6 +21,7 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
+#include "lib/json/values.h"
 #include "lib/text/strbuf.h"
 
 #define RPC_DEPTH_MAX  16
@@ -106,7 +107,3 @@ void rpc_list_end(struct rpc_list *l);
 
 /* A string from outside that may be no UTF-8: invalid bytes become U+FFFD. */
 json_t *rpc_text(const char *s);
-/* Fields of a canonical object, their defaults if absent. obj may be NULL. */
-const char *rpc_str(const json_t *obj, const char *name);
-uint32_t rpc_u32(const json_t *obj, const char *name);
-bool rpc_bool(const json_t *obj, const char *name);
