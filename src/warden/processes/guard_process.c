@@ -17,16 +17,10 @@ void guard_tell(struct server *s, struct guard_message *m, const int *fds, size_
 void guard_tell_settings(struct server *s)
 {
     struct guard_message m = {.what = GUARD_SETTINGS};
-    struct settings told = s->settings;
-    AUTO(strbuf_done) struct strbuf text = {0};
     AUTO(close_p) int settings = -1, roots = -1, patterns = -1;
     struct sg_error e;
 
-    strbuf_init(&text, SETTINGS_TEXT_MAX);
-    /* The guard reads bytes of the internet, so it gets no passwords and tokens. */
-    settings_forget_secrets(&told);
-    settings_print(&told, &text);
-    settings = text_memfd(text.buf, text.len, &e);
+    settings = text_memfd(s->told->guard.text, s->told->guard.len, &e);
     roots = text_memfd(s->extra.roots, s->extra.roots_len, &e);
     patterns = text_memfd(s->extra.patterns, s->extra.patterns_len, &e);
     if (settings >= 0 && roots >= 0 && patterns >= 0)

@@ -124,7 +124,7 @@ int workers_init(struct server *s, struct sg_error *e)
     child_program_init(exporter, s, &exporter_kind);
     exporter->program = s->front.program;
     exporter->dir = s->front.dir;
-    if (settings_store(&s->settings) == STORE_POSTGRES) {
+    if (s->told->store == STORE_POSTGRES) {
         child_program_init(dbworker, s, &dbworker_kind);
         dbworker->program = s->front.program;
         dbworker->dir = s->front.dir;
