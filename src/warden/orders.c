@@ -9,7 +9,7 @@
 #include "wire/text_fd.h"
 #include "lib/log/log.h"
 #include "wire/process_figures.h"
-#include "engine/sandbox.h"
+#include "warden/host/limits.h"
 #include "warden/descriptors.h"
 #include "warden/processes/guard_process.h"
 #include "warden/sandboxes/sandbox.h"

@@ -5,7 +5,7 @@
 #include "lib/base/clock.h"
 #include "wire/ends.h"
 #include "lib/log/log.h"
-#include "engine/sandbox.h"
+#include "warden/host/limits.h"
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/sandbox_impl.h"
 #include "warden/server.h"

@@ -6,7 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fds.h"
 #include "lib/log/log.h"
-#include "engine/sandbox.h"
+#include "warden/host/limits.h"
 #include "warden/processes/task.h"
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/kernels.h"
