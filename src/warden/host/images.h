@@ -8,7 +8,8 @@ extern const uint8_t sg_sudo_image[], sg_sudo_image_end[];
 
 /* The default template, with the kernels, as tools/pack-template packs it: a hash of the rest, then
  * for each file a header, its path below the root directory, and its content, which is the target
- * of a symbolic link. Mode 0: the path is a pattern for files of the host. Numbers are
+ * of a symbolic link. Mode 0: the path is a pattern for files of the host; these entries are
+ * together, before the kernels, so that nobody need go through all to find them. Numbers are
  * little-endian, and not aligned. */
 #define TEMPLATE_HASH_LEN 32
 struct template_entry {

@@ -33,7 +33,7 @@ struct packed {
     const char *data;
 };
 
-/* Moves *at to the next entry, which begins with NULL; false at the end. The pack is our own. */
+/* Moves *at to the next entry, from NULL to the first; false at the end. The pack is our own. */
 static bool next_packed(const uint8_t **at, struct packed *ret)
 {
     const uint8_t *p = *at ? *at : sg_template_image + TEMPLATE_HASH_LEN;
@@ -229,13 +229,16 @@ static uint64_t content_hash(void)
     size_t sudo_len = (size_t)(sg_sudo_image_end - sg_sudo_image);
     uint64_t h = hash_stable(0, sg_sudo_image, sudo_len < 4096 ? sudo_len : 4096);
     const uint8_t *place = NULL;
+    bool in_host = false;
     struct packed p;
 
     h = hash_stable(h, &sudo_len, sizeof(sudo_len));
     h = hash_stable(h, sg_template_image, TEMPLATE_HASH_LEN);
-    while (next_packed(&place, &p))
-        if (p.entry.mode == 0)
+    while (next_packed(&place, &p) && !(in_host && p.entry.mode != 0)) {
+        in_host = p.entry.mode == 0;
+        if (in_host)
             h = hash_time(h, p.path);
+    }
     for (size_t i = 0; i < template_n_fonts_inputs; i++)
         h = hash_time(h, template_fonts_inputs[i]);
     return h;
