@@ -8,6 +8,7 @@
 #include "lib/base/clock.h"
 #include "engine/control.h"
 #include "engine/egress.h"
+#include "warden/host/limits.h"
 
 #define ENGINE_DEFAULT 1024u
 #define ENGINE_MAX     16384u

@@ -37,9 +37,6 @@ struct instance *sandbox_leave(struct sg_sandbox *s);
 /* Like sg_engine_close, but reports what could not be ended. */
 int engine_close(struct sg_engine *engine, struct sg_error *e);
 
-/* limits.c: fills in the defaults and refuses limits that make no sense. */
-int limits_complete(const struct sg_limits *given, struct sg_limits *ret, struct sg_error *e);
-
 /* policy.c: checks the options against the policy. Returns 0, or an error that names the rule that
  * refuses. */
 int policy_check(const struct sg_options *o, struct sg_error *e);

@@ -1,14 +1,17 @@
-/* Reads a server's settings, and opens the files and sockets that they name. */
+/* Has a server's settings read, and opens the files and sockets that they name. */
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "lib/base/fd.h"
-#include "lib/settings/address.h"
 #include "lib/log/log.h"
+#include "warden/processes/task.h"
 #include "warden/server.h"
+
+#define SETTINGS_ID 0x0fff0003u /* belongs to nobody: below all ids of sandboxes */
 
 #define PEM_MAX      (1024u * 1024)
 #define PATTERNS_MAX (256u * 1024)
@@ -33,52 +36,102 @@ static int check_config_file(int fd, const char *path, struct sg_error *e)
     return 0;
 }
 
-static int read_config(const char *path, struct settings *s, struct sg_error *e)
+int serve_open_config(const char *path, int *ret, struct sg_error *e)
 {
     AUTO(close_p) int fd = open(path ? path : SERVE_CONFIG, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    AUTO(free_p) char *text = NULL;
-    size_t len;
     int r;
 
-    if (fd < 0 && !path && errno == ENOENT)
-        return 0;
-    path = path ? path : SERVE_CONFIG;
-    if (fd < 0)
-        return err_errno(e, "cannot open configuration '%.128s'", path);
-    r = check_config_file(fd, path, e);
-    if (r < 0)
-        return r;
-    r = fd_read_all(fd, SETTINGS_TEXT_MAX, &text, &len);
-    if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "cannot read configuration '%.128s': %s", path,
-                       strerror(-r));
-    if (strlen(text) != len)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "configuration '%.128s' has a NUL byte", path);
-    return settings_parse_text(s, path, text, e);
-}
-
-int serve_settings(const struct serve_call *call, struct settings *ret, struct sg_error *e)
-{
-    struct settings s;
-    int r;
-
-    settings_init(&s);
-    r = read_config(call->config, &s, e);
+    if (fd < 0 && (path || errno != ENOENT))
+        return err_errno(e, "cannot open configuration '%.128s'", path ? path : SERVE_CONFIG);
+    r = fd < 0 ? 0 : check_config_file(fd, path ? path : SERVE_CONFIG, e);
     if (r == 0)
-        r = settings_parse_env(&s, e);
-    for (enum setting k = 0; k < SETTING_MAX_ && r == 0; k++) {
-        char flag[SETTINGS_ENV_MAX], what[SETTINGS_ENV_MAX + 2];
-        setting_flag(k, flag);
-        snprintf(what, sizeof(what), "--%s", flag);
-        if (call->flags[k])
-            r = settings_set(&s, k, what, call->flags[k], e);
-    }
-    if (r == 0)
-        r = settings_check(&s, e);
-    if (r == 0)
-        *ret = s;
+        *ret = steal_fd(&fd);
     return r;
 }
+
+/* ---- settings, read by a child --------------------------------------------------------------- */
+
+/* In memory that the child and the warden share. */
+struct reading_result {
+    struct settings_answer answer;
+    struct seccomp_prog filter; /* at the start: the warden's own */
+};
+
+struct reading {
+    struct server *server;
+    struct settings_source from;
+    const struct settings *now;
+    settings_done done;
+    struct reading_result *result;
+};
+
+/* Runs in the child. */
+static int read_settings(const int *fds, void *arg)
+{
+    struct reading *rd = arg;
+    struct settings_answer *a = &rd->result->answer;
+
+    if (geteuid() == 0 &&
+        (setgroups(0, NULL) < 0 || setresgid(SETTINGS_ID, SETTINGS_ID, SETTINGS_ID) < 0 ||
+         setresuid(SETTINGS_ID, SETTINGS_ID, SETTINGS_ID) < 0))
+        return -errno;
+    settings_answer(&rd->from, fds[0], rd->now, a);
+    if (a->r == 0 && !rd->now)
+        a->r = privileges_compile(&rd->result->filter, &a->error);
+    return 0;
+}
+
+/* Whether a reader of the answer stays inside of its arrays. */
+static bool is_sound(struct settings_answer *a, const struct seccomp_prog *filter)
+{
+    a->error.message[sizeof(a->error.message) - 1] = '\0';
+    for (size_t i = 0; i < SETTING_MAX_; i++)
+        a->changed[i][SETTINGS_ENV_MAX - 1] = '\0';
+    return a->n_changed <= SETTING_MAX_ && a->n_addresses <= SETTINGS_ADDRESSES_MAX &&
+           a->n_plain <= a->n_addresses && a->front.len <= SETTINGS_TEXT_MAX &&
+           a->guard.len <= SETTINGS_TEXT_MAX && filter->len <= SECCOMP_PROG_MAX;
+}
+
+static void on_read(void *arg, int status)
+{
+    struct reading *rd = arg;
+    struct settings_answer *a = xcalloc(1, sizeof(*a));
+
+    if (status == 0)
+        memcpy(a, &rd->result->answer, sizeof(*a));
+    if (status != 0 || !is_sound(a, &rd->result->filter))
+        a->r = err_set(&a->error, SG_ERR_INTERNAL, -ECHILD,
+                       "the settings cannot be read: the child that reads them has failed");
+    else if (!rd->now)
+        rd->server->filter = rd->result->filter;
+    if (rd->result != MAP_FAILED)
+        munmap(rd->result, sizeof(*rd->result));
+    rd->done(rd->server, a);
+    free(rd);
+}
+
+void serve_read_settings(struct server *s, const struct serve_call *call,
+                         const struct settings *now, settings_done done)
+{
+    struct reading *rd = xcalloc(1, sizeof(*rd));
+    AUTO(close_p) int fd = -1;
+    int r = -ENOMEM;
+
+    *rd = (struct reading){.server = s, .from = call->settings, .now = now, .done = done};
+    rd->result =
+        mmap(NULL, sizeof(*rd->result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (rd->result != MAP_FAILED)
+        rd->result->answer.r = r =
+            serve_open_config(rd->from.config, &fd, &rd->result->answer.error);
+    if (!rd->from.config)
+        rd->from.config = SERVE_CONFIG;
+    if (r < 0)
+        on_read(rd, rd->result == MAP_FAILED);
+    else
+        task_start(s, &fd, 1, read_settings, on_read, rd);
+}
+
+/* ---- files that the settings name ------------------------------------------------------------ */
 
 void tls_text_done(struct tls_text *t)
 {
@@ -190,55 +243,31 @@ static int listen_on(const struct address *a, const char *flag, struct sg_error 
     return steal_fd(&fd);
 }
 
-/* what: the setting's name; with - in place of _ it is the flag's. */
-static int listen_on_all(struct server *s, const char *what, const char *flag, const char *list,
-                         const char *how, struct sg_error *e)
+int serve_listen(struct server *s, struct sg_error *e)
 {
-    struct address a;
-    int r;
-
-    while ((r = address_next(what, &list, &a, e)) > 0) {
+    s->n_plain_listeners = s->told->n_plain;
+    for (size_t i = 0; i < s->told->n_addresses; i++) {
+        struct address a = s->told->addresses[i];
+        bool metrics = i >= s->n_plain_listeners;
         char text[ADDRESS_TEXT_MAX];
-        if (s->n_listeners == LISTENERS_MAX)
-            return err_set(e, SG_ERR_INVALID, -E2BIG, "more than %d addresses to listen on",
-                           LISTENERS_MAX);
-        int fd = listen_on(&a, flag, e);
+
+        address_format(&a, text);
+        if (metrics && !a.loopback) /* they contain no secrets, but tell how busy a server is */
+            log_line(LEVEL_WARN,
+                     "metrics_listen: everybody who reaches %s can read this server's metrics: "
+                     "restrict it with a firewall, or use metrics_token",
+                     text);
+        int fd = listen_on(&a, metrics ? "metrics-listen" : "listen", e);
         if (fd < 0)
             return fd;
         s->listeners[s->n_listeners++] = fd;
         a.len = sizeof(a.addr);
         getsockname(fd, (struct sockaddr *)&a.addr, &a.len); /* the kernel has replaced port 0 */
         address_format(&a, text);
-        log_line(LEVEL_INFO, "listening on %s%s", text, how);
+        log_line(LEVEL_INFO, "listening on %s%s", text,
+                 metrics       ? " for metrics alone"
+                 : s->tls.cert ? " with TLS"
+                               : "");
     }
-    return r;
-}
-
-/* Metrics contain no secrets, but they tell how busy a server is. */
-static void warn_of_metrics(const char *list)
-{
-    struct address a;
-
-    while (address_next("metrics_listen", &list, &a, NULL) > 0) {
-        char text[ADDRESS_TEXT_MAX];
-        address_format(&a, text);
-        if (!a.loopback)
-            log_line(LEVEL_WARN,
-                     "metrics_listen: everybody who reaches %s can read this server's metrics: "
-                     "restrict it with a firewall, or use metrics_token",
-                     text);
-    }
-}
-
-int serve_listen(struct server *s, struct sg_error *e)
-{
-    const struct settings *t = &s->settings;
-    int r = listen_on_all(s, "listen", "listen", t->listen, s->tls.cert ? " with TLS" : "", e);
-
-    s->n_plain_listeners = s->n_listeners;
-    if (r < 0 || !t->metrics_listen[0])
-        return r;
-    warn_of_metrics(t->metrics_listen);
-    return listen_on_all(s, "metrics_listen", "metrics-listen", t->metrics_listen,
-                         " for metrics alone", e);
+    return 0;
 }

@@ -9,7 +9,7 @@
 #include "wire/text_fd.h"
 #include "lib/log/log.h"
 #include "wire/process_figures.h"
-#include "engine/sandbox.h"
+#include "warden/host/limits.h"
 #include "warden/descriptors.h"
 #include "warden/processes/guard_process.h"
 #include "warden/sandboxes/sandbox.h"
@@ -358,13 +358,10 @@ static void tell_tls(struct server *s)
 void orders_tell_settings(struct server *s)
 {
     struct order_answer a = {.tell = TELL_SETTINGS};
-    AUTO(strbuf_done) struct strbuf text = {0};
     AUTO(close_p) int fd = -1, patterns = -1;
     struct sg_error e;
 
-    strbuf_init(&text, SETTINGS_TEXT_MAX);
-    settings_print(&s->settings, &text);
-    fd = text_memfd(text.buf, text.len, &e);
+    fd = text_memfd(s->told->front.text, s->told->front.len, &e);
     patterns = text_memfd(s->extra.patterns, s->extra.patterns_len, &e);
     if (fd >= 0 && patterns >= 0)
         front_tell(s, &a, (int[]){fd, patterns}, 2);

@@ -20,12 +20,6 @@ void readiness_failed(struct server *s, const struct sg_error *e)
     snprintf(s->readiness.why, sizeof(s->readiness.why), "%.255s", e->message);
 }
 
-static void on_gone(void *arg, int r, const struct sg_error *e)
-{
-    (void)r, (void)e;
-    tenant_pool_return(arg);
-}
-
 static void on_made(void *arg, struct instance *i, const struct sg_error *e)
 {
     struct server *s = arg;
@@ -33,7 +27,7 @@ static void on_made(void *arg, struct instance *i, const struct sg_error *e)
 
     p->probing = false;
     if (i)
-        teardown_begin(p->tenant_pool, i, on_gone, p->tenant_pool);
+        teardown_begin(p->tenant_pool, i, NULL, NULL);
     else
         readiness_failed(s, e);
     if (!i)

@@ -37,6 +37,7 @@ struct run {
     struct loop_source signals;
     struct loop_timer patience; /* draining: when it is given up */
     bool draining, over;
+    bool reading, read_again; /* the settings; again: a signal came meanwhile */
 };
 
 /* ---- the budget ------------------------------------------------------------------------------ */
@@ -57,20 +58,12 @@ static void set_budget(struct server *s)
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-static void report_fixed(const struct settings *now, const struct settings *new)
+static void take_settings(struct server *s, struct settings_answer *a)
 {
-    for (enum setting k = 0; k < SETTING_MAX_; k++)
-        if (setting_info(k)->fixed && !settings_same(now, new, k))
-            log_line(LEVEL_WARN, "the setting %s has changed: restart the server to apply it",
-                     setting_info(k)->key);
-}
-
-/* Settings that cannot change at run time keep their values. */
-static void keep_fixed(const struct settings *now, struct settings *new)
-{
-    for (enum setting k = 0; k < SETTING_MAX_; k++)
-        if (setting_info(k)->fixed)
-            settings_copy(new, now, k);
+    free(s->told);
+    s->told = a;
+    s->settings = a->settings;
+    log_set(&s->settings);
 }
 
 /* The caller frees the old texts, which are in tls and extra afterwards. */
@@ -85,39 +78,57 @@ static void swap_texts(struct server *s, struct tls_text *tls, struct extra_text
     *extra = old_extra;
 }
 
-static void reload(struct run *run)
+static int load_files(const struct server *s, const struct settings *new, struct tls_text *tls,
+                      struct extra_text *extra, struct sg_error *e)
 {
-    struct server *s = &run->server;
+    int r =
+        !new->tls_cert[0] != !s->tls.cert
+            ? err_set(e, SG_ERR_INVALID, -EINVAL, "TLS can only be switched on or off by a restart")
+            : serve_tls(new, tls, e);
+
+    return r < 0 ? r : serve_extra(new, extra, e);
+}
+
+static void reload(struct run *run);
+
+static void on_settings(struct server *s, struct settings_answer *a)
+{
+    struct run *run = CONTAINER_OF(s, struct run, server);
     AUTO(extra_text_done) struct extra_text extra = {0};
     AUTO(tls_text_done) struct tls_text tls = {0};
-    struct settings new;
-    struct sg_error e = {0};
-    int r = serve_settings(run->call, &new, &e);
+    int r = a->r;
 
-    if (r == 0) {
-        report_fixed(&s->settings, &new);
-        keep_fixed(&s->settings, &new);
-        if (!new.tls_cert[0] != !s->tls.cert)
-            r = err_set(&e, SG_ERR_INVALID, -EINVAL,
-                        "TLS can only be switched on or off by a restart");
-    }
+    run->reading = false;
+    for (size_t i = 0; r == 0 && i < a->n_changed; i++)
+        log_line(LEVEL_WARN, "the setting %s has changed: restart the server to apply it",
+                 a->changed[i]);
     if (r == 0)
-        r = serve_tls(&new, &tls, &e);
-    if (r == 0)
-        r = serve_extra(&new, &extra, &e);
+        r = load_files(s, &a->settings, &tls, &extra, &a->error);
     if (r < 0) {
         log_line(LEVEL_ERROR, "the settings were not reloaded, the old ones stay in force: %s",
-                 e.message);
-        return;
+                 a->error.message);
+        free(a);
+    } else {
+        swap_texts(s, &tls, &extra);
+        take_settings(s, a);
+        set_budget(s);
+        tenant_pools_renew(s);
+        guard_tell_settings(s);
+        orders_tell_settings(s);
+        log_line(LEVEL_INFO, "the settings were reloaded");
     }
-    swap_texts(s, &tls, &extra);
-    s->settings = new;
-    log_set(&new);
-    set_budget(s);
-    tenant_pools_renew(s);
-    guard_tell_settings(s);
-    orders_tell_settings(s);
-    log_line(LEVEL_INFO, "the settings were reloaded");
+    if (run->read_again)
+        reload(run);
+}
+
+/* One child at a time, so that the last signal's settings are the last that are applied. */
+static void reload(struct run *run)
+{
+    run->read_again = run->reading;
+    if (run->reading)
+        return;
+    run->reading = true;
+    serve_read_settings(&run->server, run->call, &run->server.settings, on_settings);
 }
 
 static void on_patience(struct loop_timer *timer)
@@ -308,13 +319,11 @@ static int start(struct run *run, struct sg_error *e)
     struct server *s = &run->server;
     const struct serve_call *call = run->call;
     const char *front = s->settings.front_program, *guard = s->settings.guard_program;
-    int r = loop_init(&s->loop, 1) < 0 ? err_errno(e, "make an epoll") : 0;
+    int r = watch_signals(run, e);
 
     s->loop.idle = on_idle;
     s->loop.no_room = on_no_room;
     s->provider = providers[0];
-    if (r == 0)
-        r = watch_signals(run, e);
     if (r == 0)
         r = serve_tls(&s->settings, &s->tls, e);
     if (r == 0)
@@ -343,7 +352,7 @@ static int start(struct run *run, struct sg_error *e)
     if (r == 0)
         r = serve_listen(s, e);
     if (r == 0)
-        r = privileges_drop(e);
+        r = privileges_drop(&s->filter, e);
     if (r == 0)
         heartbeats_start(s);
     if (r == 0)
@@ -393,8 +402,35 @@ static void finish(struct run *run)
     state_close(&s->state);
     tls_text_done(&s->tls);
     extra_text_done(&s->extra);
+    free(s->told);
     close_p(&run->signals.fd);
     loop_done(&s->loop);
+}
+
+static void on_first_settings(struct server *s, struct settings_answer *a)
+{
+    if (a->r == 0)
+        take_settings(s, a);
+    else
+        s->told = a;
+}
+
+/* There is nothing else to do yet, so it waits. */
+static int read_settings(struct run *run, struct sg_error *e)
+{
+    struct server *s = &run->server;
+    int r = 0;
+
+    if (loop_init(&s->loop, 1) < 0)
+        return err_errno(e, "make an epoll");
+    serve_read_settings(s, run->call, NULL, on_first_settings);
+    while (!s->told && r == 0)
+        r = loop_turn(&s->loop);
+    if (!s->told)
+        return err_set(e, SG_ERR_INTERNAL, r, "wait for the settings: %s", strerror(-r));
+    if (s->told->r < 0)
+        *e = s->told->error;
+    return s->told->r;
 }
 
 int serve_run(const struct serve_call *call, struct sg_error *e)
@@ -411,13 +447,15 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
                                    .exporter = CHILD_PROGRAM_NONE},
                         .call = call,
                         .signals.fd = -1};
-    r = serve_settings(call, &run->server.settings, e);
-    if (r < 0)
+    r = read_settings(run, e);
+    if (r == 0 && geteuid() != 0)
+        r = err_set(e, SG_ERR_DENIED, -EPERM,
+                    "a server needs root: run it with sudo, or as a root service");
+    if (r < 0) {
+        free(run->server.told);
+        loop_done(&run->server.loop);
         return r;
-    if (geteuid() != 0)
-        return err_set(e, SG_ERR_DENIED, -EPERM,
-                       "a server needs root: run it with sudo, or as a root service");
-    log_set(&run->server.settings);
+    }
     set_limits();
     notify_open();
     survive_oom();

@@ -40,7 +40,7 @@
 #include "wire/guard.h"
 #include "wire/warden.h"
 #include "lib/base/map.h"
-#include "lib/settings/settings.h"
+#include "lib/settings/settings_answer.h"
 #include "warden/processes/front_process.h"
 #include "warden/sandboxes/sandbox.h"
 #include "warden/processes/heartbeat.h"
@@ -49,9 +49,8 @@
 #include "warden/memory/pressure.h"
 #include "warden/readiness.h"
 #include "lib/loop/loop.h"
+#include "warden/host/privileges.h"
 #include "warden/state.h"
-
-#define LISTENERS_MAX 16
 
 struct sandbox;
 struct tenant_pool;
@@ -80,6 +79,8 @@ struct server {
     struct loop loop;
     const struct provider_ops *provider; /* of its sandboxes */
     struct settings settings;
+    struct settings_answer *told; /* the last answer of the child that reads them */
+    struct seccomp_prog filter;   /* see privileges.h */
     struct state state;
     struct cgroup_place *place; /* control groups of all sandboxes of this server */
     struct budget budget;
@@ -106,7 +107,7 @@ struct server {
     bool squashing;     /* layers are being merged */
     bool closing;       /* the server ends; nothing new is begun */
     size_t n_teardowns; /* sandboxes that are being ended */
-    int listeners[LISTENERS_MAX];
+    int listeners[SETTINGS_ADDRESSES_MAX];
     size_t n_listeners;
     size_t n_plain_listeners;     /* those after them serve metrics only */
     uint64_t made, pooled, ended; /* sandboxes, so far */
@@ -119,19 +120,23 @@ struct server {
 
 /* How `sandglass serve` was called. SIGHUP reads the settings again from it. */
 struct serve_call {
-    const char *config;                        /* NULL: SERVE_CONFIG if that exists */
-    const char *flags[SETTING_MAX_];           /* as given; NULL: not given */
+    struct settings_source settings;           /* config NULL: SERVE_CONFIG if that exists */
     bool anew;                                 /* make a new database if it is gone */
     const char *front_program, *guard_program; /* unless the settings name others */
 };
 
 #define SERVE_CONFIG "/etc/sandglass.conf"
 
-/* In config.c. Reads the settings: file, then environment, then flags. */
-int serve_settings(const struct serve_call *call, struct settings *ret, struct sg_error *e);
+/* In config.c. Opens the configuration; path NULL: SERVE_CONFIG, and *ret is -1 if there is none. */
+int serve_open_config(const char *path, int *ret, struct sg_error *e);
+/* Has a child read the settings. now: those in force, or NULL at the start. The answer is the
+ * callback's to free; it may be called before this returns. */
+typedef void (*settings_done)(struct server *s, struct settings_answer *a);
+void serve_read_settings(struct server *s, const struct serve_call *call,
+                         const struct settings *now, settings_done done);
 int serve_tls(const struct settings *settings, struct tls_text *ret, struct sg_error *e);
 int serve_extra(const struct settings *settings, struct extra_text *ret, struct sg_error *e);
-/* Opens the sockets of s->settings.listen and of metrics_listen. */
+/* Opens the sockets of the first answer. */
 int serve_listen(struct server *s, struct sg_error *e);
 /* Serves until a signal ends it. Returns the exit status. */
 int serve_run(const struct serve_call *call, struct sg_error *e);

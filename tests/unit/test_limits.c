@@ -1,6 +1,6 @@
 #include "tap.h"
 
-#include "engine/sandbox.h"
+#include "warden/host/limits.h"
 
 TAP_MAIN
 

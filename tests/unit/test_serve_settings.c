@@ -3,7 +3,9 @@
 #include "tap.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "lib/base/fd.h"
 #include "cli/local/serve_options.h"
@@ -168,10 +170,18 @@ static void write_file(const char *path, const char *text)
     EXPECT(f && fputs(text, f) >= 0 && fclose(f) == 0 && chmod(path, 0644) == 0);
 }
 
+static int read_all(const struct settings_source *from, struct settings *ret, struct sg_error *e)
+{
+    AUTO(close_p) int fd = -1;
+    int r = serve_open_config(from->config, &fd, e);
+
+    return r < 0 ? r : settings_read(from, fd, ret, e);
+}
+
 TEST(flags_are_stronger_than_the_environment_and_that_than_the_file)
 {
     char path[] = "/tmp/sandglass-settings.XXXXXX";
-    struct serve_call call = {.config = path};
+    struct settings_source from = {.config = path};
     struct settings s;
     struct sg_error e = {0};
     int fd = mkstemp(path);
@@ -181,22 +191,77 @@ TEST(flags_are_stronger_than_the_environment_and_that_than_the_file)
     write_file(path, "pool_min = 1\npool_max = 11\nsandbox_pids = 21\n");
     setenv("SANDGLASS_POOL_MAX", "12", 1);
     setenv("SANDGLASS_SANDBOX_PIDS", "22", 1);
-    call.flags[SETTING_sandbox_pids] = "23";
-    EXPECT(serve_settings(&call, &s, &e) == 0);
+    from.flags[SETTING_sandbox_pids] = "23";
+    EXPECT(read_all(&from, &s, &e) == 0);
     EXPECT(s.pool_min == 1 && s.pool_max == 12 && s.sandbox_pids == 23);
 
     setenv("SANDGLASS_POOL_MAX", "many", 1);
-    EXPECT(serve_settings(&call, &s, &e) < 0 && strstr(e.message, "SANDGLASS_POOL_MAX 'many'"));
+    EXPECT(read_all(&from, &s, &e) < 0 && strstr(e.message, "SANDGLASS_POOL_MAX 'many'"));
     unsetenv("SANDGLASS_POOL_MAX");
     unsetenv("SANDGLASS_SANDBOX_PIDS");
-    call.flags[SETTING_sandbox_pids] = "x";
-    EXPECT(serve_settings(&call, &s, &e) < 0 && strstr(e.message, "--sandbox-pids 'x'"));
-    call.flags[SETTING_sandbox_pids] = NULL;
+    from.flags[SETTING_sandbox_pids] = "x";
+    EXPECT(read_all(&from, &s, &e) < 0 && strstr(e.message, "--sandbox-pids 'x'"));
+    from.flags[SETTING_sandbox_pids] = NULL;
 
     EXPECT(chmod(path, 0666) == 0);
-    EXPECT(serve_settings(&call, &s, &e) < 0 && strstr(e.message, "chmod go-w"));
+    EXPECT(read_all(&from, &s, &e) < 0 && strstr(e.message, "chmod go-w"));
     unlink(path);
-    EXPECT(serve_settings(&call, &s, &e) == -ENOENT);
+    EXPECT(read_all(&from, &s, &e) == -ENOENT);
+}
+
+/* ---- the answer to the warden ---------------------------------------------------------------- */
+
+/* As the warden's child makes it. The exit status is 0 if that child may start no program. */
+static int ask(const struct settings_source *from, const struct settings *now,
+               struct settings_answer *ret)
+{
+    char *const argv[] = {"true", NULL};
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        settings_answer(from, -1, now, ret);
+        _exit(execv("/bin/true", argv) != -1 || errno != EPERM);
+    }
+    EXPECT(waitpid(pid, &status, 0) == pid);
+    return status;
+}
+
+static struct settings_answer *share(void)
+{
+    void *p = mmap(NULL, sizeof(struct settings_answer), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    EXPECT(p != MAP_FAILED);
+    return p;
+}
+
+TEST(a_child_without_rights_makes_the_answer)
+{
+    struct settings_source from = {.config = "file"};
+    struct settings_answer *first = share(), *next = share(), *bad = share();
+
+    from.flags[SETTING_listen] = "127.0.0.1:1,[::1]:2";
+    from.flags[SETTING_metrics_listen] = "127.0.0.1:3";
+    from.flags[SETTING_store] = "postgresql://me:word@db";
+    from.flags[SETTING_metrics_token] = "hush";
+    EXPECT(ask(&from, NULL, first) == 0 && first->r == 0);
+    EXPECT(first->n_addresses == 3 && first->n_plain == 2 && first->store == STORE_POSTGRES);
+    EXPECT(strstr(first->front.text, "metrics_token = hush\n"));
+    EXPECT(first->guard.len > 0 && !strstr(first->guard.text, "hush") &&
+           !strstr(first->guard.text, "word"));
+
+    /* What is fixed keeps its value, and is told. */
+    from.flags[SETTING_listen] = "127.0.0.1:9";
+    from.flags[SETTING_pool_max] = "7";
+    EXPECT(ask(&from, &first->settings, next) == 0 && next->r == 0);
+    EXPECT(next->n_changed == 1 && strcmp(next->changed[0], "listen") == 0);
+    EXPECT_STR(next->settings.listen, "127.0.0.1:1,[::1]:2");
+    EXPECT(next->settings.pool_max == 7 && strstr(next->front.text, "pool_max = 7\n"));
+
+    from.flags[SETTING_pool_max] = "many";
+    EXPECT(ask(&from, NULL, bad) == 0 && bad->r < 0 && bad->error.kind == SG_ERR_INVALID);
+    EXPECT(strstr(bad->error.message, "--pool-max 'many'"));
 }
 
 /* ---- every place that names them ------------------------------------------------------------- */

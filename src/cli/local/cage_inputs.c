@@ -1,5 +1,6 @@
 #include "cli/local/cage_inputs.h"
 
+#include "cli/local/server_settings.h"
 #include "cli/shared/text_file.h"
 #include "warden/server.h"
 
@@ -16,7 +17,7 @@ static int load_guard(const struct cage_options *o, struct cage_inputs *in, stru
 
     if (o->network.mode == SG_NETWORK_BLOCK)
         return 0;
-    r = serve_settings(&(struct serve_call){0}, &given, e);
+    r = server_settings(&given, e);
     if (r < 0)
         return r;
     given.sanitise_patterns[0] = '\0'; /* for servers only */

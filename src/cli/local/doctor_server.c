@@ -5,6 +5,7 @@
 
 #include "lib/base/fd.h"
 #include "cli/local/doctor.h"
+#include "cli/local/server_settings.h"
 #include "warden/server.h"
 #include "warden/processes/trouble.h"
 
@@ -13,14 +14,13 @@
  * --state has another one, and is not seen. */
 static void probe_server(struct check_result *r)
 {
-    static const struct serve_call call = {0};
     AUTO(free_p) struct settings *s = xcalloc(1, sizeof(*s));
     AUTO(free_p) char *text = NULL;
     struct sg_error e = {0};
     char path[SETTINGS_PATH_MAX + sizeof(TROUBLE_NAME) + 1];
     int got;
 
-    if (serve_settings(&call, s, &e) < 0) {
+    if (server_settings(s, &e) < 0) {
         check_warn(r, "a server cannot start: %.120s", e.message);
         check_fix(r, "correct " SERVE_CONFIG " or the environment: see sandglass.conf(5)");
         return;

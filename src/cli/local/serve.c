@@ -38,13 +38,13 @@ static int set_flag(struct serve_flags *f, enum setting k, const char *value, st
             return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG, "the path '%.64s' is too long", value);
         value = path;
     }
-    f->call.flags[k] = value ? value : "yes";
+    f->call.settings.flags[k] = value ? value : "yes";
     return 0;
 }
 
 static struct cli_option options[OTHER_OPTIONS + SETTING_MAX_] = {
     {"config", 'c', "FILE", "settings of the server (default: " SERVE_CONFIG ")",
-     CLI_TEXT(serve_flags, call.config)},
+     CLI_TEXT(serve_flags, call.settings.config)},
     {"new", 0, NULL, "start afresh if the database is missing; other files are moved aside",
      CLI_FLAG(serve_flags, call.anew)},
     {"help", 'h', NULL, "show this text", CLI_FLAG(serve_flags, help)},

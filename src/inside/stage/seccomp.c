@@ -243,17 +243,6 @@ int seccomp_compile(enum seccomp_role role, struct seccomp_prog *ret, struct sg_
     return seccomp_compile_policy(&seccomp_policy, role, ret, e);
 }
 
-int seccomp_load(const struct seccomp_prog *p)
-{
-    struct sock_fprog prog = {
-        .len = p->len,
-        .filter =
-            (struct sock_filter *)(uintptr_t)p->insns, /* read only; the type says otherwise */
-    };
-
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
-}
-
 int seccomp_confine(enum seccomp_role role, struct sg_error *e)
 {
     struct seccomp_prog prog;

@@ -24,7 +24,8 @@
  * programs do not pay for them.
  *
  * seccomp_rules.c has the rules, with reasons where they are not obvious. The compiler in seccomp.c
- * knows nothing about particular calls. */
+ * knows nothing about particular calls. seccomp_load.c is apart: the warden loads a filter that a
+ * child without rights has compiled. */
 #pragma once
 
 #include <linux/filter.h>

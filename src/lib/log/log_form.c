@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/text/json.h"
 #include "lib/text/utf8.h"
 
 _Static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line is one write that does not mix with others");
@@ -68,20 +67,19 @@ static void clean(const char *text, size_t max, struct strbuf *out)
 
 struct form {
     struct strbuf *out;
-    struct json *json; /* NULL: logfmt */
+    bool json; /* else logfmt */
+    bool begun;
 };
 
 static void put_key(struct form *f, const char *key)
 {
-    if (f->json) {
-        jw_key(f->json, key);
-        return;
-    }
-    if (f->out->len > 0)
-        strbuf_addch(f->out, ' ');
-    strbuf_addf(f->out, "%s=", key);
+    const char *between = !f->begun ? "" : f->json ? "," : " ";
+
+    strbuf_addf(f->out, f->json ? "%s\"%s\":" : "%s%s=", between, key);
+    f->begun = true;
 }
 
+/* The text is clean, so this is enough for JSON too. */
 static void put_quoted(struct strbuf *out, const char *text)
 {
     strbuf_addch(out, '"');
@@ -101,9 +99,7 @@ static void put_text(struct form *f, const char *key, const char *value, size_t 
         return;
     clean(value, max, &text);
     put_key(f, key);
-    if (f->json)
-        jw_bytes(f->json, text.buf, text.len);
-    else if (text.buf[strcspn(text.buf, " =\"\\")])
+    if (f->json || text.buf[strcspn(text.buf, " =\"\\")])
         put_quoted(f->out, text.buf);
     else
         strbuf_add(f->out, text.buf, text.len);
@@ -112,10 +108,7 @@ static void put_text(struct form *f, const char *key, const char *value, size_t 
 static void put_number(struct form *f, const char *key, const char *digits)
 {
     put_key(f, key);
-    if (f->json)
-        jw_raw(f->json, digits, strlen(digits));
-    else
-        strbuf_addstr(f->out, digits);
+    strbuf_addstr(f->out, digits);
 }
 
 static void put_fields(struct form *f, const struct log_record *r)
@@ -154,10 +147,7 @@ void log_form_text(const struct log_record *r, struct strbuf *out)
 
 void log_form_json(const struct log_record *r, struct strbuf *out)
 {
-    struct json j = {.out = out};
-
-    jw_object_begin(&j);
-    put_fields(&(struct form){out, &j}, r);
-    jw_object_end(&j);
-    strbuf_addch(out, '\n');
+    strbuf_addch(out, '{');
+    put_fields(&(struct form){.out = out, .json = true}, r);
+    strbuf_addstr(out, "}\n");
 }

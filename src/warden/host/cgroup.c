@@ -95,16 +95,6 @@ int cgroup_doors_add(struct cgroup_doors *d, int dirfd, const char *file, struct
     return 0;
 }
 
-int cgroup_open_procs(int dirfd, int *ret, struct sg_error *e)
-{
-    int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_errno(e, "open 'cgroup.procs' of a control group");
-    *ret = fd;
-    return 0;
-}
-
 void cgroup_doors_close(struct cgroup_doors *d)
 {
     for (size_t i = 0; i < d->n; i++)
@@ -114,15 +104,10 @@ void cgroup_doors_close(struct cgroup_doors *d)
 
 uint64_t cgroup_read_key(int dirfd, const char *file, const char *key)
 {
-    AUTO(free_p) char *text = NULL;
-    size_t n = strlen(key);
+    uint64_t value;
 
-    if (file_read(dirfd, file, 64u << 10, &text, NULL) < 0)
-        return 0;
-    for (const char *p = text; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
-        if (strncmp(p, key, n) == 0 && p[n] == ' ')
-            return strtoull(p + n + 1, NULL, 10);
-    return 0;
+    cgroup_read_keys(dirfd, file, 1, &key, &value);
+    return value;
 }
 
 void cgroup_read_keys(int dirfd, const char *file, size_t n, const char *const keys[],
@@ -148,6 +133,14 @@ uint64_t cgroup_read_u64(int dirfd, const char *file)
     if (file_read(dirfd, file, 256, &text, NULL) < 0)
         return 0;
     return strtoull(text, NULL, 10);
+}
+
+int cgroup_put_u64(int dirfd, const char *file, uint64_t v)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+    return file_write(dirfd, file, text);
 }
 
 int cgroup_open_top(const char *controller, bool make, struct sg_error *e)
@@ -235,17 +228,111 @@ const struct cgroup_ops *cgroup_host(struct sg_error *e)
     return found;
 }
 
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static void cgroup_free(struct cgroup *c)
+{
+    for (int k = 0; k < CGROUP_TOPS_MAX; k++)
+        close_p(&c->dir[k]);
+    free(c);
+}
+
+int cgroup_open_group(struct cgroup *c, int top, int hierarchy, struct sg_error *e)
+{
+    int r = cgroup_mkdir(top, c->path);
+
+    if (r == 0)
+        c->dir[hierarchy] = openat(top, c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r == 0 && c->dir[hierarchy] < 0)
+        r = -errno;
+    return r < 0 ? err_set(e, err_kind_of(-r), r, "make control group %s/sandglass/%s: %s",
+                           c->ops->hierarchies[hierarchy], c->path, strerror(-r))
+                 : 0;
+}
+
 int cgroup_create(struct cgroup_place *place, uint32_t slot, struct cgroup **ret,
                   struct sg_error *e)
 {
     const struct cgroup_ops *ops = cgroup_host(e);
+    int tops[CGROUP_TOPS_MAX], r = ops ? ops->tops(true, tops, e) : -ENOSYS;
+    struct cgroup *c;
 
-    return ops ? ops->create(cgroup_place_path(place), slot, ret, e) : -ENOSYS;
+    if (r < 0)
+        return r;
+    c = xcalloc(1, sizeof(*c));
+    *c = (struct cgroup){.ops = ops, .dir = {-1, -1, -1, -1, -1, -1}};
+    snprintf(c->path, sizeof(c->path), "%s/%u", cgroup_place_path(place), slot);
+    for (int k = 0; k < ops->n_groups && r == 0; k++)
+        r = cgroup_open_group(c, tops[k], k, e);
+    if (r == 0 && ops->prepare)
+        r = ops->prepare(c, e);
+    if (r < 0)
+        cgroup_free(c);
+    else
+        *ret = c;
+    return r;
+}
+
+int cgroup_destroy(struct cgroup *c, struct sg_error *e)
+{
+    int tops[CGROUP_TOPS_MAX], known = c->ops->tops(true, tops, e), r = known;
+
+    for (int k = 0; known == 0 && k < CGROUP_TOPS_MAX; k++) {
+        int one = tops[k] < 0 ? 0 : cgroup_rmdir(tops[k], c->path);
+        if (one < 0)
+            r = err_set(e, SG_ERR_INTERNAL, one, "remove control group %s/sandglass/%s: %s",
+                        c->ops->hierarchies[k], c->path, strerror(-one));
+    }
+    cgroup_free(c);
+    return r;
+}
+
+int cgroup_open_members(struct cgroup *c, int *ret, struct sg_error *e)
+{
+    int fd = openat(c->dir[c->ops->pids], "cgroup.procs", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_errno(e, "open 'cgroup.procs' of a control group");
+    *ret = fd;
+    return 0;
+}
+
+int cgroup_not_limited(const struct cgroup *c, int r, struct sg_error *e)
+{
+    return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %s: %s", c->path,
+                   strerror(-r));
+}
+
+void cgroup_stats(struct cgroup *c, struct cgroup_stats *ret)
+{
+    ret->memory_peak = cgroup_read_u64(c->dir[0], c->ops->peak_file);
+    ret->oom_kills = cgroup_read_key(c->dir[0], c->ops->oom_file, "oom_kill");
+    ret->pids_hits = cgroup_read_key(c->dir[c->ops->pids], "pids.events", "max");
+}
+
+void cgroup_memory(const struct cgroup_ops *ops, int dir, struct cgroup_usage *ret)
+{
+    uint64_t values[3];
+
+    cgroup_read_keys(dir, "memory.stat", ARRAY_SIZE(values), ops->stat_keys, values);
+    *ret = (struct cgroup_usage){.memory_bytes = cgroup_read_u64(dir, ops->usage_file),
+                                 .memory_cache = values[0],
+                                 .memory_reclaimable = values[1] + values[2]};
+}
+
+int cgroup_ask_freeze(struct cgroup *c, bool on, struct sg_error *e)
+{
+    int r = file_write(c->dir[c->ops->freezer], c->ops->freeze_file,
+                       on ? c->ops->frozen_text : c->ops->thawed_text);
+
+    return r < 0 ? err_set(e, err_kind_of(-r), r, "freeze control group %s: %s", c->path,
+                           strerror(-r))
+                 : 0;
 }
 
 int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e)
 {
-    int r = c->ops->freeze(c, on, e);
+    int r = cgroup_ask_freeze(c, on, e);
 
     for (int tries = 0; r == 0 && on && !c->ops->frozen(c); tries++) {
         if (tries == FREEZE_MS * 5)

@@ -43,11 +43,19 @@ struct cgroup_doors {
 };
 void cgroup_doors_close(struct cgroup_doors *d);
 
+/* What v1 and v2 name, or do, differently. A group has a directory in each hierarchy. v2 has one
+ * hierarchy, which is number 0, as memory's is in v1. */
 struct cgroup_ops {
     const char *name; /* "v1", "v2" */
     bool reusable;    /* a group can serve one sandbox after the other */
-    /* Makes the groups, with device rules in place. set_limits sets the limits later. */
-    int (*create)(const char *place, uint32_t slot, struct cgroup **ret, struct sg_error *e);
+    const char *const *hierarchies;
+    int n_groups;      /* hierarchies in which every group has a directory */
+    int pids, freezer; /* their hierarchies */
+    const char *limit_file, *usage_file, *peak_file, *oom_file;
+    const char *freeze_file, *frozen_text, *thawed_text;
+    const char *const *stat_keys; /* cache, inactive and active files */
+    /* Puts the device rules in place, if each group has its own; else NULL. */
+    int (*prepare)(struct cgroup *c, struct sg_error *e);
     /* Opens one descriptor per hierarchy; whoever writes "0" to it moves itself into the group. */
     int (*open_doors)(struct cgroup *c, struct cgroup_doors *ret, struct sg_error *e);
     /* Opens the list of the group's processes, one pid a line, in the pid namespace of the
@@ -85,29 +93,41 @@ struct cgroup_ops {
     /* For a place; dir is its directory in the hierarchy of memory. */
     int (*hand_down)(int dir, const char *where, struct sg_error *e);
     int (*limit_memory)(int dir, uint64_t bytes);
-    void (*memory)(int dir, struct cgroup_usage *ret);
     /* How often the kernel killed because of the limit of this group and no other. *watch is -1 at
      * first; the caller closes it. */
     uint64_t (*ooms)(int dir, int *watch, uint64_t so_far);
-    const char *limit_file;
     /* Removes all `sandglass` groups, if they are empty, under the lock of memory's. */
     void (*remove_tops)(void);
 };
 
 extern const struct cgroup_ops cgroup_v1, cgroup_v2;
 
-/* The common head of both implementations. */
 struct cgroup {
     const struct cgroup_ops *ops;
+    char path[CGROUP_PATH_MAX]; /* below `sandglass` */
+    int dir[CGROUP_TOPS_MAX];   /* in each hierarchy; -1: it has none of its own there */
+    bool hurried;               /* v1 */
+    uint64_t ooms;              /* v2: kills that was_full knows of */
 };
 
 /* The hierarchy of this host: v1 if memory is a v1 controller, else v2. Found once. */
 const struct cgroup_ops *cgroup_host(struct sg_error *e);
+/* Makes the groups, with device rules in place. set_limits sets the limits later. */
 int cgroup_create(struct cgroup_place *place, uint32_t slot, struct cgroup **ret,
                   struct sg_error *e);
 /* Freezes or thaws the group, and waits until that is done. */
 int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e);
-/* Shared by the implementations. */
+/* Memory of a group; dir is its directory in the hierarchy of memory. */
+void cgroup_memory(const struct cgroup_ops *ops, int dir, struct cgroup_usage *ret);
+
+/* ---- shared by the implementations ----------------------------------------------------------- */
+
+int cgroup_open_group(struct cgroup *c, int top, int hierarchy, struct sg_error *e);
+int cgroup_open_members(struct cgroup *c, int *ret, struct sg_error *e);
+int cgroup_ask_freeze(struct cgroup *c, bool on, struct sg_error *e);
+void cgroup_stats(struct cgroup *c, struct cgroup_stats *ret);
+int cgroup_destroy(struct cgroup *c, struct sg_error *e);
+int cgroup_not_limited(const struct cgroup *c, int r, struct sg_error *e);
 struct cgroup_mount {
     char path[256];
 };
@@ -116,13 +136,12 @@ struct cgroup_mount {
 int cgroup_find_mount(const char *controller, struct cgroup_mount *ret);
 /* Signals every process listed in the file; returns how many there were. */
 int cgroup_kill_listed(int dirfd, const char *procs_file);
-/* The list of processes of a group, opened for reading. */
-int cgroup_open_procs(int dirfd, int *ret, struct sg_error *e);
 /* Opens one file of a group for writing, and adds it to the doors. */
 int cgroup_doors_add(struct cgroup_doors *d, int dirfd, const char *file, struct sg_error *e);
 /* The number after `key ` in a flat-keyed file, or 0. */
 uint64_t cgroup_read_key(int dirfd, const char *file, const char *key);
 uint64_t cgroup_read_u64(int dirfd, const char *file);
+int cgroup_put_u64(int dirfd, const char *file, uint64_t v);
 /* The same for several keys: reads the file once. */
 void cgroup_read_keys(int dirfd, const char *file, size_t n, const char *const keys[],
                       uint64_t ret[]);

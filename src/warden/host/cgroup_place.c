@@ -130,7 +130,7 @@ uint64_t cgroup_place_uses(const struct cgroup_place *p)
 {
     struct cgroup_usage u;
 
-    p->ops->memory(p->dir, &u);
+    cgroup_memory(p->ops, p->dir, &u);
     return u.memory_bytes > u.memory_reclaimable ? u.memory_bytes - u.memory_reclaimable : 0;
 }
 

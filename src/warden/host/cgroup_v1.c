@@ -21,13 +21,6 @@ static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw"
 
 #define SHARES 1024 /* the kernel's default; it caps values that are too large */
 
-struct v1 {
-    struct cgroup base;
-    char path[CGROUP_PATH_MAX]; /* below `sandglass` */
-    int dir[N_OWN];             /* the groups; -1: has none of its own there */
-    bool hurried;
-};
-
 /* <mount>/sandglass of each controller; opened once per process, never closed. CPUACCT's is -1 if
  * there is none, or if it is the same as CPU's. */
 static int parents[N_CONTROLLERS];
@@ -87,29 +80,8 @@ static int open_parents(struct sg_error *e)
     return r;
 }
 
-static void v1_free(struct v1 *c)
+static int v1_open_doors(struct cgroup *c, struct cgroup_doors *ret, struct sg_error *e)
 {
-    for (int k = 0; k < N_OWN; k++)
-        close_p(&c->dir[k]);
-    free(c);
-}
-
-static int open_group(struct v1 *c, int k, struct sg_error *e)
-{
-    int r = cgroup_mkdir(parents[k], c->path);
-
-    if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "make control group %s/sandglass/%s: %s",
-                       controllers[k], c->path, strerror(-r));
-    c->dir[k] = openat(parents[k], c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c->dir[k] < 0)
-        return err_errno(e, "open control group %s/sandglass/%s", controllers[k], c->path);
-    return 0;
-}
-
-static int v1_open_doors(struct cgroup *base, struct cgroup_doors *ret, struct sg_error *e)
-{
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
     int r = 0;
 
     ret->n = 0;
@@ -123,50 +95,15 @@ static int v1_open_doors(struct cgroup *base, struct cgroup_doors *ret, struct s
     return r;
 }
 
-static int v1_open_members(struct cgroup *base, int *ret, struct sg_error *e)
+static int v1_account(struct cgroup *c, struct sg_error *e)
 {
-    return cgroup_open_procs(CONTAINER_OF(base, struct v1, base)->dir[PIDS], ret, e);
-}
-
-static int v1_create(const char *place, uint32_t slot, struct cgroup **ret, struct sg_error *e)
-{
-    struct v1 *c;
-    int r = open_parents(e);
-
-    if (r < 0)
-        return r;
-    c = xcalloc(1, sizeof(*c));
-    *c = (struct v1){.base.ops = &cgroup_v1, .dir = {-1, -1, -1, -1, -1}};
-    snprintf(c->path, sizeof(c->path), "%s/%u", place, slot);
-    for (int k = 0; k < CPUACCT && r == 0; k++)
-        r = open_group(c, k, e);
-    if (r < 0) {
-        v1_free(c);
-        return r;
-    }
-    *ret = &c->base;
-    return 0;
-}
-
-static int v1_account(struct cgroup *base, struct sg_error *e)
-{
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
-
-    return parents[CPUACCT] < 0 ? 0 : open_group(c, CPUACCT, e);
+    return parents[CPUACCT] < 0 ? 0 : cgroup_open_group(c, parents[CPUACCT], CPUACCT, e);
 }
 
 /* The directory where processor time is counted; -1: it is not. */
-static int cpuacct_dir(const struct v1 *c)
+static int cpuacct_dir(const struct cgroup *c)
 {
     return parents[CPUACCT] < 0 ? c->dir[CPU] : c->dir[CPUACCT];
-}
-
-static int put_u64(int dirfd, const char *file, uint64_t v)
-{
-    char text[24];
-
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-    return file_write(dirfd, file, text);
 }
 
 /* memsw >= memory must hold at every moment, so the order of the two writes depends on the
@@ -176,93 +113,57 @@ static int set_memory(int dirfd, uint64_t bytes)
 {
     int r;
 
-    put_u64(dirfd, "memory.max_usage_in_bytes", 0);
-    r = put_u64(dirfd, "memory.limit_in_bytes", bytes);
+    cgroup_put_u64(dirfd, "memory.max_usage_in_bytes", 0);
+    r = cgroup_put_u64(dirfd, "memory.limit_in_bytes", bytes);
     if (r == -EINVAL) {
-        r = put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
-        return r < 0 ? r : put_u64(dirfd, "memory.limit_in_bytes", bytes);
+        r = cgroup_put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
+        return r < 0 ? r : cgroup_put_u64(dirfd, "memory.limit_in_bytes", bytes);
     }
     if (r == 0)
-        r = put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
+        r = cgroup_put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
     return r == -ENOENT ? 0 : r;
 }
 
-static int v1_set_limits(struct cgroup *base, const struct sg_limits *l, struct sg_error *e)
+static int v1_set_limits(struct cgroup *c, const struct sg_limits *l, struct sg_error *e)
 {
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
     int r = set_memory(c->dir[MEMORY], l->memory_bytes);
 
     if (r == 0)
-        r = put_u64(c->dir[PIDS], "pids.max", l->pids + 1); /* the agent is one */
+        r = cgroup_put_u64(c->dir[PIDS], "pids.max", l->pids + 1); /* the agent is one */
     if (r == 0)
-        r = put_u64(c->dir[CPU], "cpu.cfs_quota_us", (uint64_t)l->cpus_milli * 100);
+        r = cgroup_put_u64(c->dir[CPU], "cpu.cfs_quota_us", (uint64_t)l->cpus_milli * 100);
     if (r == 0 && c->hurried)
-        r = put_u64(c->dir[CPU], "cpu.shares", SHARES);
+        r = cgroup_put_u64(c->dir[CPU], "cpu.shares", SHARES);
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %s: %s", c->path,
-                       strerror(-r));
+        return cgroup_not_limited(c, r, e);
     c->hurried = false;
     if (cpuacct_dir(c) >= 0)
-        put_u64(cpuacct_dir(c), "cpuacct.usage", 0);
+        cgroup_put_u64(cpuacct_dir(c), "cpuacct.usage", 0);
     return 0;
 }
 
-static void v1_hurry(struct cgroup *base, uint32_t siblings)
+static void v1_hurry(struct cgroup *c, uint32_t siblings)
 {
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
-
     if (siblings < CGROUP_CROWD)
         return;
     c->hurried = true;
-    put_u64(c->dir[CPU], "cpu.shares", (uint64_t)SHARES * siblings);
+    cgroup_put_u64(c->dir[CPU], "cpu.shares", (uint64_t)SHARES * siblings);
 }
 
-static int v1_freeze(struct cgroup *base, bool on, struct sg_error *e)
+static bool v1_frozen(struct cgroup *c)
 {
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
-    int r = file_write(c->dir[FREEZER], "freezer.state", on ? "FROZEN" : "THAWED");
-
-    if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "freezer of group %s: %s", c->path, strerror(-r));
-    return 0;
-}
-
-static bool v1_frozen(struct cgroup *base)
-{
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
     AUTO(free_p) char *state = NULL;
 
     return file_read(c->dir[FREEZER], "freezer.state", 64, &state, NULL) == 0 &&
            strncmp(state, "FROZEN", 6) == 0;
 }
 
-static void v1_stats(struct cgroup *base, struct cgroup_stats *ret)
+static bool v1_was_full(struct cgroup *c)
 {
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
-
-    ret->memory_peak = cgroup_read_u64(c->dir[MEMORY], "memory.max_usage_in_bytes");
-    ret->oom_kills = cgroup_read_key(c->dir[MEMORY], "memory.oom_control", "oom_kill");
-    ret->pids_hits = cgroup_read_key(c->dir[PIDS], "pids.events", "max");
-}
-
-static bool v1_was_full(struct cgroup *base)
-{
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
     uint64_t peak = cgroup_read_u64(c->dir[MEMORY], "memory.max_usage_in_bytes");
 
-    put_u64(c->dir[MEMORY], "memory.max_usage_in_bytes", 0);
+    cgroup_put_u64(c->dir[MEMORY], "memory.max_usage_in_bytes", 0);
     return peak + NEAR_BYTES >= cgroup_read_u64(c->dir[MEMORY], "memory.limit_in_bytes");
-}
-
-static void v1_memory(int dir, struct cgroup_usage *ret)
-{
-    static const char *const keys[] = {"total_cache", "total_inactive_file", "total_active_file"};
-    uint64_t values[ARRAY_SIZE(keys)];
-
-    cgroup_read_keys(dir, "memory.stat", ARRAY_SIZE(keys), keys, values);
-    *ret = (struct cgroup_usage){.memory_bytes = cgroup_read_u64(dir, "memory.usage_in_bytes"),
-                                 .memory_cache = values[0],
-                                 .memory_reclaimable = values[1] + values[2]};
 }
 
 /* v1 tells of a kill by an event only. An event of a group above counts for this group as well. */
@@ -281,45 +182,26 @@ static uint64_t v1_ooms(int dir, int *watch, uint64_t so_far)
     return so_far + (read(*watch, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0);
 }
 
-static void v1_usage(struct cgroup *base, struct cgroup_usage *ret)
+static void v1_usage(struct cgroup *c, struct cgroup_usage *ret)
 {
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
     int cpuacct = cpuacct_dir(c);
 
-    v1_memory(c->dir[MEMORY], ret);
+    cgroup_memory(&cgroup_v1, c->dir[MEMORY], ret);
     ret->cpu_usec = cpuacct < 0 ? 0 : cgroup_read_u64(cpuacct, "cpuacct.usage") / 1000;
 }
 
-static void v1_kill(struct cgroup *base)
+static void v1_kill(struct cgroup *c)
 {
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
-
     cgroup_kill_listed(c->dir[PIDS], "cgroup.procs");
     file_write(c->dir[FREEZER], "freezer.state", "THAWED"); /* a frozen task does not die */
 }
 
-static bool v1_empty(struct cgroup *base)
+static bool v1_empty(struct cgroup *c)
 {
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
     AUTO(free_p) char *text = NULL;
     size_t len = 0;
 
     return file_read(c->dir[PIDS], "cgroup.procs", 4u << 20, &text, &len) == 0 && len == 0;
-}
-
-static int v1_destroy(struct cgroup *base, struct sg_error *e)
-{
-    struct v1 *c = CONTAINER_OF(base, struct v1, base);
-    int r = 0;
-
-    for (int k = 0; k < N_OWN; k++) {
-        int one = parents[k] < 0 ? 0 : cgroup_rmdir(parents[k], c->path);
-        if (one < 0)
-            r = err_set(e, SG_ERR_INTERNAL, one, "remove control group %s/sandglass/%s: %s",
-                        controllers[k], c->path, strerror(-one));
-    }
-    v1_free(c);
-    return r;
 }
 
 static int v1_tops(bool make, int ret[CGROUP_TOPS_MAX], struct sg_error *e)
@@ -371,29 +253,40 @@ static void v1_remove_tops(void)
     }
 }
 
+static const char *const stat_keys[] = {"total_cache", "total_inactive_file", "total_active_file"};
+
 const struct cgroup_ops cgroup_v1 = {
     .name = "v1",
     .reusable = true,
-    .create = v1_create,
+    .hierarchies = controllers,
+    .n_groups = CPUACCT,
+    .pids = PIDS,
+    .freezer = FREEZER,
+    .limit_file = "memory.limit_in_bytes",
+    .usage_file = "memory.usage_in_bytes",
+    .peak_file = "memory.max_usage_in_bytes",
+    .oom_file = "memory.oom_control",
+    .freeze_file = "freezer.state",
+    .frozen_text = "FROZEN",
+    .thawed_text = "THAWED",
+    .stat_keys = stat_keys,
     .open_doors = v1_open_doors,
-    .open_members = v1_open_members,
+    .open_members = cgroup_open_members,
     .set_limits = v1_set_limits,
     .account = v1_account,
-    .freeze = v1_freeze,
+    .freeze = cgroup_ask_freeze,
     .frozen = v1_frozen,
-    .stats = v1_stats,
+    .stats = cgroup_stats,
     .was_full = v1_was_full,
     .usage = v1_usage,
     .hurry = v1_hurry,
     .kill = v1_kill,
     .empty = v1_empty,
-    .destroy = v1_destroy,
+    .destroy = cgroup_destroy,
     .tops = v1_tops,
     .strike = v1_strike,
     .hand_down = v1_hand_down,
     .limit_memory = v1_limit_memory,
-    .memory = v1_memory,
     .ooms = v1_ooms,
-    .limit_file = "memory.limit_in_bytes",
     .remove_tops = v1_remove_tops,
 };

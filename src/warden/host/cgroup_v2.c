@@ -2,18 +2,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "lib/base/fd.h"
 #include "warden/host/cgroup.h"
 #include "warden/host/devices_bpf.h"
-
-struct v2 {
-    struct cgroup base;
-    char path[CGROUP_PATH_MAX]; /* below `sandglass` */
-    int dir;
-    uint64_t ooms; /* kills that was_full knows of */
-};
 
 static int parent = -1; /* <mount>/sandglass; opened once per process, never closed */
 
@@ -62,137 +54,54 @@ static int open_parent(struct sg_error *e)
     return 0;
 }
 
-static void v2_free(struct v2 *c)
-{
-    close_p(&c->dir);
-    free(c);
-}
-
-static int v2_fill(struct v2 *c, struct sg_error *e)
-{
-    if (mkdirat(parent, c->path, 0755) < 0 && errno != EEXIST)
-        return err_errno(e, "make control group sandglass/%s", c->path);
-    c->dir = openat(parent, c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c->dir < 0)
-        return err_errno(e, "open control group sandglass/%s", c->path);
-    return devices_bpf_attach(c->dir, e);
-}
-
-static int v2_open_doors(struct cgroup *base, struct cgroup_doors *ret, struct sg_error *e)
+static int v2_open_doors(struct cgroup *c, struct cgroup_doors *ret, struct sg_error *e)
 {
     ret->n = 0;
-    return cgroup_doors_add(ret, CONTAINER_OF(base, struct v2, base)->dir, "cgroup.procs", e);
+    return cgroup_doors_add(ret, c->dir[0], "cgroup.procs", e);
 }
 
-static int v2_open_members(struct cgroup *base, int *ret, struct sg_error *e)
+static int v2_set_limits(struct cgroup *c, const struct sg_limits *l, struct sg_error *e)
 {
-    return cgroup_open_procs(CONTAINER_OF(base, struct v2, base)->dir, ret, e);
-}
+    int r = cgroup_put_u64(c->dir[0], "memory.max", l->memory_bytes);
+    char cpu[48];
 
-static int v2_create(const char *place, uint32_t slot, struct cgroup **ret, struct sg_error *e)
-{
-    struct v2 *c;
-    int r = open_parent(e);
-
+    snprintf(cpu, sizeof(cpu), "%llu 100000", (unsigned long long)l->cpus_milli * 100);
+    if (r == 0)
+        r = cgroup_put_u64(c->dir[0], "pids.max", l->pids + 1); /* the agent is one */
+    if (r == 0)
+        r = file_write(c->dir[0], "cpu.max", cpu);
     if (r < 0)
-        return r;
-    c = xcalloc(1, sizeof(*c));
-    *c = (struct v2){.base.ops = &cgroup_v2, .dir = -1};
-    snprintf(c->path, sizeof(c->path), "%s/%u", place, slot);
-    r = v2_fill(c, e);
-    if (r < 0) {
-        v2_free(c);
-        return r;
-    }
-    *ret = &c->base;
+        return cgroup_not_limited(c, r, e);
+    file_write(c->dir[0], "memory.swap.max", "0"); /* absent without swap */
     return 0;
 }
 
-static int put_u64(int dirfd, const char *file, uint64_t v, const char *suffix)
+static void v2_hurry(struct cgroup *c, uint32_t siblings)
 {
-    char text[48];
-
-    snprintf(text, sizeof(text), "%llu%s", (unsigned long long)v, suffix);
-    return file_write(dirfd, file, text);
-}
-
-static int v2_set_limits(struct cgroup *base, const struct sg_limits *l, struct sg_error *e)
-{
-    struct v2 *c = CONTAINER_OF(base, struct v2, base);
-    int r = put_u64(c->dir, "memory.max", l->memory_bytes, "");
-
-    if (r == 0)
-        r = put_u64(c->dir, "pids.max", l->pids + 1, ""); /* the agent is one */
-    if (r == 0)
-        r = put_u64(c->dir, "cpu.max", (uint64_t)l->cpus_milli * 100, " 100000");
-    if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %s: %s", c->path,
-                       strerror(-r));
-    file_write(c->dir, "memory.swap.max", "0"); /* absent without swap */
-    return 0;
-}
-
-static void v2_hurry(struct cgroup *base, uint32_t siblings)
-{
-    struct v2 *c = CONTAINER_OF(base, struct v2, base);
-
     if (siblings < CGROUP_CROWD)
         return;
     /* 100 is the default weight, 10,000 the largest. It need not be reset: the group goes with the
      * sandbox. */
-    put_u64(c->dir, "cpu.weight", siblings > 100 ? 10000 : siblings * 100, "");
+    cgroup_put_u64(c->dir[0], "cpu.weight", siblings > 100 ? 10000 : siblings * 100);
 }
 
-static int v2_account(struct cgroup *base, struct sg_error *e)
+static int v2_account(struct cgroup *c, struct sg_error *e)
 {
-    (void)base, (void)e; /* v2 always counts it */
+    (void)c, (void)e; /* v2 always counts it */
     return 0;
 }
 
-static int v2_freeze(struct cgroup *base, bool on, struct sg_error *e)
+static bool v2_frozen(struct cgroup *c)
 {
-    struct v2 *c = CONTAINER_OF(base, struct v2, base);
-    int r = file_write(c->dir, "cgroup.freeze", on ? "1" : "0");
-
-    if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "freeze group %s: %s", c->path, strerror(-r));
-    return 0;
+    return cgroup_read_key(c->dir[0], "cgroup.events", "frozen") == 1;
 }
 
-static bool v2_frozen(struct cgroup *base)
+static bool v2_was_full(struct cgroup *c)
 {
-    struct v2 *c = CONTAINER_OF(base, struct v2, base);
-
-    return cgroup_read_key(c->dir, "cgroup.events", "frozen") == 1;
-}
-
-static void v2_stats(struct cgroup *base, struct cgroup_stats *ret)
-{
-    struct v2 *c = CONTAINER_OF(base, struct v2, base);
-
-    ret->memory_peak = cgroup_read_u64(c->dir, "memory.peak");
-    ret->oom_kills = cgroup_read_key(c->dir, "memory.events", "oom_kill");
-    ret->pids_hits = cgroup_read_key(c->dir, "pids.events", "max");
-}
-
-static bool v2_was_full(struct cgroup *base)
-{
-    struct v2 *c = CONTAINER_OF(base, struct v2, base);
     uint64_t before = c->ooms;
 
-    c->ooms = cgroup_read_key(c->dir, "memory.events", "oom");
+    c->ooms = cgroup_read_key(c->dir[0], "memory.events", "oom");
     return c->ooms > before;
-}
-
-static void v2_memory(int dir, struct cgroup_usage *ret)
-{
-    static const char *const keys[] = {"file", "inactive_file", "active_file"};
-    uint64_t values[ARRAY_SIZE(keys)];
-
-    cgroup_read_keys(dir, "memory.stat", ARRAY_SIZE(keys), keys, values);
-    *ret = (struct cgroup_usage){.memory_bytes = cgroup_read_u64(dir, "memory.current"),
-                                 .memory_cache = values[0],
-                                 .memory_reclaimable = values[1] + values[2]};
 }
 
 static uint64_t v2_ooms(int dir, int *watch, uint64_t so_far)
@@ -202,12 +111,10 @@ static uint64_t v2_ooms(int dir, int *watch, uint64_t so_far)
 }
 
 /* A v2 group has only one sandbox, so its counters began with that sandbox. */
-static void v2_usage(struct cgroup *base, struct cgroup_usage *ret)
+static void v2_usage(struct cgroup *c, struct cgroup_usage *ret)
 {
-    struct v2 *c = CONTAINER_OF(base, struct v2, base);
-
-    v2_memory(c->dir, ret);
-    ret->cpu_usec = cgroup_read_key(c->dir, "cpu.stat", "usage_usec");
+    cgroup_memory(&cgroup_v2, c->dir[0], ret);
+    ret->cpu_usec = cgroup_read_key(c->dir[0], "cpu.stat", "usage_usec");
 }
 
 /* cgroup.kill needs Linux 5.14; older kernels get signals by the list. v2 kills frozen tasks
@@ -218,28 +125,14 @@ static void kill_dir(int dir)
         cgroup_kill_listed(dir, "cgroup.procs");
 }
 
-static void v2_kill(struct cgroup *base)
+static void v2_kill(struct cgroup *c)
 {
-    kill_dir(CONTAINER_OF(base, struct v2, base)->dir);
+    kill_dir(c->dir[0]);
 }
 
-static bool v2_empty(struct cgroup *base)
+static bool v2_empty(struct cgroup *c)
 {
-    struct v2 *c = CONTAINER_OF(base, struct v2, base);
-
-    return cgroup_read_key(c->dir, "cgroup.events", "populated") == 0;
-}
-
-static int v2_destroy(struct cgroup *base, struct sg_error *e)
-{
-    struct v2 *c = CONTAINER_OF(base, struct v2, base);
-    int r = cgroup_rmdir(parent, c->path);
-
-    if (r < 0)
-        err_set(e, SG_ERR_INTERNAL, r, "remove control group sandglass/%s: %s", c->path,
-                strerror(-r));
-    v2_free(c);
-    return r;
+    return cgroup_read_key(c->dir[0], "cgroup.events", "populated") == 0;
 }
 
 static int v2_tops(bool make, int ret[CGROUP_TOPS_MAX], struct sg_error *e)
@@ -264,7 +157,7 @@ static bool v2_strike(int dir)
 
 static int v2_limit_memory(int dir, uint64_t bytes)
 {
-    return bytes ? put_u64(dir, "memory.max", bytes, "") : file_write(dir, "memory.max", "max");
+    return bytes ? cgroup_put_u64(dir, "memory.max", bytes) : file_write(dir, "memory.max", "max");
 }
 
 static void v2_remove_tops(void)
@@ -275,29 +168,45 @@ static void v2_remove_tops(void)
         unlinkat(top, "../sandglass", AT_REMOVEDIR);
 }
 
+static int v2_prepare(struct cgroup *c, struct sg_error *e)
+{
+    return devices_bpf_attach(c->dir[0], e);
+}
+
+static const char *const hierarchies[CGROUP_TOPS_MAX] = {"cgroup2"};
+static const char *const stat_keys[] = {"file", "inactive_file", "active_file"};
+
 const struct cgroup_ops cgroup_v2 = {
     .name = "v2",
     .reusable = false, /* its memory peak cannot be reset */
-    .create = v2_create,
+    .hierarchies = hierarchies,
+    .n_groups = 1,
+    .limit_file = "memory.max",
+    .usage_file = "memory.current",
+    .peak_file = "memory.peak",
+    .oom_file = "memory.events",
+    .freeze_file = "cgroup.freeze",
+    .frozen_text = "1",
+    .thawed_text = "0",
+    .stat_keys = stat_keys,
+    .prepare = v2_prepare,
     .open_doors = v2_open_doors,
-    .open_members = v2_open_members,
+    .open_members = cgroup_open_members,
     .set_limits = v2_set_limits,
     .account = v2_account,
-    .freeze = v2_freeze,
+    .freeze = cgroup_ask_freeze,
     .frozen = v2_frozen,
-    .stats = v2_stats,
+    .stats = cgroup_stats,
     .was_full = v2_was_full,
     .usage = v2_usage,
     .hurry = v2_hurry,
     .kill = v2_kill,
     .empty = v2_empty,
-    .destroy = v2_destroy,
+    .destroy = cgroup_destroy,
     .tops = v2_tops,
     .strike = v2_strike,
     .hand_down = v2_hand_down,
     .limit_memory = v2_limit_memory,
-    .memory = v2_memory,
     .ooms = v2_ooms,
-    .limit_file = "memory.max",
     .remove_tops = v2_remove_tops,
 };

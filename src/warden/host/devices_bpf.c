@@ -1,63 +1,38 @@
 #include "warden/host/devices_bpf.h"
 
-#include <linux/bpf.h>
 #include <string.h>
-#include <sys/syscall.h>
+
+#include "warden/host/bpf.h"
 
 /* Registers: r1 context on entry; r2 access type, r3 major, r4 minor. */
-#define LOAD(dst, field)                                                           \
-    {                                                                              \
-        .code = BPF_LDX | BPF_W | BPF_MEM, .dst_reg = (dst), .src_reg = BPF_REG_1, \
-        .off = offsetof(struct bpf_cgroup_dev_ctx, field)                          \
-    }
-#define AND(dst, k)                                                     \
-    {                                                                   \
-        .code = BPF_ALU | BPF_AND | BPF_K, .dst_reg = (dst), .imm = (k) \
-    }
-#define JNE(reg, k, skip)                                                              \
-    {                                                                                  \
-        .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = (reg), .imm = (k), .off = (skip) \
-    }
-#define JEQ(reg, k, skip)                                                              \
-    {                                                                                  \
-        .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = (reg), .imm = (k), .off = (skip) \
-    }
-#define RETURN(k)                                                            \
-    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = (k)}, \
-    {                                                                        \
-        .code = BPF_JMP | BPF_EXIT                                           \
-    }
-
-static const struct bpf_insn program[] = {
-    LOAD(BPF_REG_2, access_type),
-    LOAD(BPF_REG_3, major),
-    LOAD(BPF_REG_4, minor),
-    AND(BPF_REG_2, 0xffff),
-    JNE(BPF_REG_2, BPF_DEVCG_DEV_CHAR, 11), /* -> deny */
-    JEQ(BPF_REG_3, 136, 12),                /* devpts -> allow */
-    JNE(BPF_REG_3, 5, 2),                   /* -> major 1 */
-    JEQ(BPF_REG_4, 0, 10),                  /* tty */
-    JEQ(BPF_REG_4, 2, 9),                   /* ptmx */
-    JNE(BPF_REG_3, 1, 6),                   /* -> deny */
-    JEQ(BPF_REG_4, 3, 7),                   /* null */
-    JEQ(BPF_REG_4, 5, 6),                   /* zero */
-    JEQ(BPF_REG_4, 7, 5),                   /* full */
-    JEQ(BPF_REG_4, 8, 4),                   /* random */
-    JEQ(BPF_REG_4, 9, 3),                   /* urandom */
-    {.code = BPF_JMP | BPF_JA, .off = 0},
-    RETURN(0),
-    RETURN(1),
-};
-
-static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
-{
-    return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
-}
+#define LOAD(dst, field) \
+    INSN(BPF_LDX | BPF_W | BPF_MEM, dst, BPF_REG_1, offsetof(struct bpf_cgroup_dev_ctx, field), 0)
+#define RETURN(k) SET(BPF_REG_0, k), EXIT()
 
 /* One program serves all groups; it stays loaded as long as this process runs. */
 static int load_once(void)
 {
     static int prog = -1;
+    const struct bpf_insn program[] = {
+        LOAD(BPF_REG_2, access_type),
+        LOAD(BPF_REG_3, major),
+        LOAD(BPF_REG_4, minor),
+        AND(BPF_REG_2, 0xffff),
+        JNE(BPF_REG_2, BPF_DEVCG_DEV_CHAR, 11), /* -> deny */
+        JEQ(BPF_REG_3, 136, 12),                /* devpts -> allow */
+        JNE(BPF_REG_3, 5, 2),                   /* -> major 1 */
+        JEQ(BPF_REG_4, 0, 10),                  /* tty */
+        JEQ(BPF_REG_4, 2, 9),                   /* ptmx */
+        JNE(BPF_REG_3, 1, 6),                   /* -> deny */
+        JEQ(BPF_REG_4, 3, 7),                   /* null */
+        JEQ(BPF_REG_4, 5, 6),                   /* zero */
+        JEQ(BPF_REG_4, 7, 5),                   /* full */
+        JEQ(BPF_REG_4, 8, 4),                   /* random */
+        JEQ(BPF_REG_4, 9, 3),                   /* urandom */
+        JUMP(0),
+        RETURN(0),
+        RETURN(1),
+    };
     union bpf_attr load = {.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE,
                            .insns = (uintptr_t)program,
                            .insn_cnt = ARRAY_SIZE(program),

@@ -14,6 +14,6 @@
     .section .rodata
     image sg_agent_image, SG_AGENT_IMAGE
     image sg_sudo_image, SG_SUDO_IMAGE
-    image sg_kernels_image, SG_KERNELS_IMAGE
+    image sg_template_image, SG_TEMPLATE_IMAGE
 
     .section .note.GNU-stack, "", %progbits

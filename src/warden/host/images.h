@@ -6,11 +6,14 @@
 extern const uint8_t sg_agent_image[], sg_agent_image_end[];
 extern const uint8_t sg_sudo_image[], sg_sudo_image_end[];
 
-/* The kernels with their directories, as tools/pack-kernels packs them: a hash of the rest, then
- * for each file a header, its path below the root directory, and its content. The path of a
- * directory ends with a slash. Numbers are little-endian, and not aligned. */
-#define KERNELS_HASH_LEN 32
-struct kernels_entry {
+/* The default template, with the kernels, as tools/pack-template packs it: a hash of the rest, then
+ * for each file a header, its path below the root directory, and its content, which is the target
+ * of a symbolic link. Mode 0: the path is a pattern for files of the host; these entries are
+ * together, before the kernels, so that nobody need go through all to find them. Numbers are
+ * little-endian, and not aligned. */
+#define TEMPLATE_HASH_LEN 32
+struct template_entry {
     uint32_t path_len, len;
+    uint32_t mode, uid, gid;
 };
-extern const uint8_t sg_kernels_image[], sg_kernels_image_end[];
+extern const uint8_t sg_template_image[], sg_template_image_end[];

@@ -32,10 +32,9 @@
 #include "lib/base/err.h"
 #include "wire/guard.h"
 
-#define NETPATH_OWN4       0xc0000008u /* 192.0.0.8, the sandbox's: a "dummy address" (RFC 7600) */
-#define NETPATH_GUARD4     0xc0000201u /* 192.0.2.1, of the sockets: no real host has it */
-#define NETPATH_NAMESERVER "192.0.2.53"
-#define NETPATH_BACKLOG    1024
+#define NETPATH_OWN4    0xc0000008u /* 192.0.0.8, the sandbox's: a "dummy address" (RFC 7600) */
+#define NETPATH_GUARD4  0xc0000201u /* 192.0.2.1, of the sockets: no real host has it */
+#define NETPATH_BACKLOG 1024
 
 struct netpath {
     enum egress_path path; /* 0: not prepared */

@@ -2,27 +2,13 @@
  * for each new connection, and for each datagram that no connected socket takes. */
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
-#include <sys/syscall.h>
 
+#include "warden/host/bpf.h"
 #include "warden/host/netpath_impl.h"
 
-#define INSN(c, d, s, o, i) \
-    ((struct bpf_insn){     \
-        .code = (c), .dst_reg = (d), .src_reg = (s), .off = (int16_t)(o), .imm = (i)})
 #define LOAD(dst, field) \
     INSN(BPF_LDX | BPF_W | BPF_MEM, dst, BPF_REG_6, offsetof(struct bpf_sk_lookup, field), 0)
-#define MOV(dst, src)      INSN(BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0)
-#define SET(dst, k)        INSN(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, k)
-#define AND(dst, k)        INSN(BPF_ALU | BPF_AND | BPF_K, dst, 0, 0, k)
-#define CALL(f)            INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
-#define JUMP(label)        INSN(BPF_JMP | BPF_JA, 0, 0, label, 0)
-#define JEQ(reg, k, label) INSN(BPF_JMP32 | BPF_JEQ | BPF_K, reg, 0, label, (int32_t)(k))
-#define JNE(reg, k, label) INSN(BPF_JMP32 | BPF_JNE | BPF_K, reg, 0, label, (int32_t)(k))
-#define JNULL(reg, label)  INSN(BPF_JMP | BPF_JEQ | BPF_K, reg, 0, label, 0)
-#define STORE(offset, reg) INSN(BPF_STX | BPF_W | BPF_MEM, BPF_REG_10, reg, offset, 0)
-#define EXIT()             INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-#define LABEL(name)        INSN(0, 0, 0, name, 0)
+#define LABEL(name) INSN(0, 0, 0, name, 0)
 
 #define PROGRAM_MAX 64
 
@@ -31,11 +17,6 @@
 enum label { L_NONE, L_IPV4, L_NOT_ONE, L_NOT_OWN, L_ASSIGN, L_LOOK, L_DROP, L_PASS, L_MAX_ };
 
 enum key { KEY_TCP, KEY_UDP, KEY_MAX_ };
-
-static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
-{
-    return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
-}
 
 static bool is_jump(const struct bpf_insn *i)
 {

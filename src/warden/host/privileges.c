@@ -5,8 +5,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inside/stage/seccomp.h"
-
 static const struct {
     int cap;
     const char *why; /* for the reader */
@@ -50,13 +48,18 @@ static int keep_capabilities(void)
     return syscall(SYS_capset, &head, now) < 0 ? -errno : 0;
 }
 
-int privileges_drop(struct sg_error *e)
+int privileges_compile(struct seccomp_prog *ret, struct sg_error *e)
+{
+    return seccomp_compile(SECCOMP_WARDEN, ret, e);
+}
+
+int privileges_drop(const struct seccomp_prog *filter, struct sg_error *e)
 {
     int r = keep_capabilities();
 
     if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         r = -errno;
-    if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "give up privileges: %s", strerror(-r));
-    return seccomp_confine(SECCOMP_WARDEN, e);
+    if (r == 0)
+        r = seccomp_load(filter);
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "give up privileges: %s", strerror(-r)) : 0;
 }

@@ -7,6 +7,10 @@
  * it. */
 #pragma once
 
+#include "inside/stage/seccomp.h"
 #include "lib/base/err.h"
 
-int privileges_drop(struct sg_error *e);
+/* Makes the filter that privileges_drop loads. Needs no rights, so a child does it
+ * (warden/config.c). */
+int privileges_compile(struct seccomp_prog *ret, struct sg_error *e);
+int privileges_drop(const struct seccomp_prog *filter, struct sg_error *e);

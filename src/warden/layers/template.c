@@ -15,7 +15,6 @@
 #include "lib/base/hash.h"
 #include "lib/base/ids.h"
 #include "warden/host/images.h"
-#include "warden/layers/template_etc.h"
 #include "warden/layers/template_fonts.h"
 #include "warden/layers/tree.h"
 
@@ -27,26 +26,63 @@ static void closedir_p(DIR **d)
         closedir(*d);
 }
 
-static int make_dir(int at, const struct template_dir *d, struct sg_error *e)
+/* One entry of the pack. */
+struct packed {
+    struct template_entry entry;
+    char path[256];
+    const char *data;
+};
+
+/* Moves *at to the next entry, from NULL to the first; false at the end. The pack is our own. */
+static bool next_packed(const uint8_t **at, struct packed *ret)
 {
-    if (mkdirat(at, d->path, d->mode) < 0 || fchmodat(at, d->path, d->mode, 0) < 0 ||
-        fchownat(at, d->path, d->uid, d->gid, 0) < 0)
-        return err_errno(e, "make '%s' of the template", d->path);
+    const uint8_t *p = *at ? *at : sg_template_image + TEMPLATE_HASH_LEN;
+    struct template_entry *e = &ret->entry;
+
+    if (p == sg_template_image_end)
+        return false;
+    memcpy(e, p, sizeof(*e));
+    *e = (struct template_entry){le32toh(e->path_len), le32toh(e->len), le32toh(e->mode),
+                                 le32toh(e->uid), le32toh(e->gid)};
+    p += sizeof(*e);
+    assert(e->path_len < sizeof(ret->path) &&
+           (size_t)e->path_len + e->len <= (size_t)(sg_template_image_end - p));
+    memcpy(ret->path, p, e->path_len);
+    ret->path[e->path_len] = '\0';
+    ret->data = (const char *)p + e->path_len;
+    *at = p + e->path_len + e->len;
+    return true;
+}
+
+static int make_dir(int at, const char *path, mode_t mode, uint32_t uid, uint32_t gid,
+                    struct sg_error *e)
+{
+    if (mkdirat(at, path, mode) < 0 || fchmodat(at, path, mode, 0) < 0 ||
+        fchownat(at, path, uid, gid, 0) < 0)
+        return err_errno(e, "make '%s' of the template", path);
     return 0;
 }
 
 static int make_file(int at, const char *path, const void *data, size_t len, mode_t mode,
-                     struct sg_error *e)
+                     uint32_t uid, uint32_t gid, struct sg_error *e)
 {
     AUTO(close_p) int fd = openat(at, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     int r;
 
-    if (fd < 0 || fchmod(fd, mode) < 0)
+    if (fd < 0 || fchmod(fd, mode) < 0 || fchown(fd, uid, gid) < 0)
         return err_errno(e, "make '%s' of the template", path);
     r = fd_write_all(fd, data, len);
     if (r < 0)
         return err_set(e, err_kind_of(-r), r, "write '%s' of the template: %s", path, strerror(-r));
     return 0;
+}
+
+static int make_link(int at, const char *path, const char *data, size_t len, struct sg_error *e)
+{
+    char to[256];
+
+    snprintf(to, sizeof(to), "%.*s", (int)len, data);
+    return symlinkat(to, at, path) < 0 ? err_errno(e, "link '%s' of the template", path) : 0;
 }
 
 /* Copies all files that match "/etc/python3*" and the like. A pattern may match nothing. */
@@ -62,24 +98,20 @@ static int copy_matches(int at, const char *pattern, struct sg_error *e)
     return r;
 }
 
-static int fill_root(int at, struct sg_error *e)
+static int make_packed(int at, const struct packed *p, struct sg_error *e)
 {
-    int r = 0;
+    const struct template_entry *h = &p->entry;
 
-    for (size_t i = 0; i < template_n_dirs && r == 0; i++)
-        r = make_dir(at, &template_dirs[i], e);
-    for (size_t i = 0; i < template_n_copies && r == 0; i++)
-        r = copy_matches(at, template_copies[i], e);
-    for (size_t i = 0; i < template_n_files && r == 0; i++) {
-        const struct template_file *f = &template_files[i];
-        r = make_file(at, f->path, f->text, strlen(f->text), f->mode, e);
-        if (r == 0 && fchownat(at, f->path, f->uid, f->gid, 0) < 0)
-            r = err_errno(e, "set the owner of '%s' in the template", f->path);
+    switch (h->mode & S_IFMT) {
+    case S_IFDIR:
+        return make_dir(at, p->path, h->mode & 07777, h->uid, h->gid, e);
+    case S_IFREG:
+        return make_file(at, p->path, p->data, h->len, h->mode & 07777, h->uid, h->gid, e);
+    case S_IFLNK:
+        return make_link(at, p->path, p->data, h->len, e);
+    default:
+        return copy_matches(at, p->path, e);
     }
-    for (size_t i = 0; i < template_n_links && r == 0; i++)
-        if (symlinkat(template_links[i].to, at, template_links[i].path) < 0)
-            r = err_errno(e, "link '%s' of the template", template_links[i].path);
-    return r;
 }
 
 static int make_sub(int at, const char *name, struct sg_error *e)
@@ -92,33 +124,6 @@ static int make_sub(int at, const char *name, struct sg_error *e)
     if (fd < 0)
         return err_errno(e, "open '%s' of the template", name);
     return fd;
-}
-
-static int unpack_kernels(int at, struct sg_error *e)
-{
-    const uint8_t *p = sg_kernels_image + KERNELS_HASH_LEN;
-    int r = 0;
-
-    while (p < sg_kernels_image_end && r == 0) {
-        struct kernels_entry entry;
-        char path[256];
-
-        memcpy(&entry, p, sizeof(entry));
-        p += sizeof(entry);
-        entry.path_len = le32toh(entry.path_len);
-        entry.len = le32toh(entry.len);
-        assert(entry.path_len > 0 && entry.path_len < sizeof(path) &&
-               (size_t)entry.path_len + entry.len <= (size_t)(sg_kernels_image_end - p));
-        memcpy(path, p, entry.path_len);
-        path[entry.path_len] = '\0';
-        p += entry.path_len;
-        if (path[entry.path_len - 1] == '/')
-            r = make_dir(at, &(struct template_dir){path, 0755, 0, 0}, e);
-        else
-            r = make_file(at, path, p, entry.len, 0644, e);
-        p += entry.len;
-    }
-    return r;
 }
 
 /* Puts the list into both homes. */
@@ -138,16 +143,14 @@ static int add_fonts(int at, struct sg_error *e)
         return 0;
     }
     for (size_t i = 0; i < ARRAY_SIZE(homes) && r == 0; i++) {
-        struct template_dir dir = {path, 0755, homes[i].uid, homes[i].uid};
+        uid_t uid = homes[i].uid;
 
         snprintf(path, sizeof(path), "%s/.cache", homes[i].home);
-        r = make_dir(at, &dir, e);
+        r = make_dir(at, path, 0755, uid, uid, e);
         snprintf(path, sizeof(path), "%s/.cache/matplotlib", homes[i].home);
-        r = r < 0 ? r : make_dir(at, &dir, e);
+        r = r < 0 ? r : make_dir(at, path, 0755, uid, uid, e);
         snprintf(path, sizeof(path), "%s/.cache/matplotlib/%s", homes[i].home, name);
-        r = r < 0 ? r : make_file(at, path, list.buf, list.len, 0644, e);
-        if (r == 0 && fchownat(at, path, homes[i].uid, homes[i].uid, 0) < 0)
-            r = err_errno(e, "set the owner of '%s' in the template", path);
+        r = r < 0 ? r : make_file(at, path, list.buf, list.len, 0644, uid, uid, e);
     }
     strbuf_done(&list);
     return r;
@@ -156,12 +159,14 @@ static int add_fonts(int at, struct sg_error *e)
 static int build(int at, struct sg_error *e)
 {
     size_t len = (size_t)(sg_sudo_image_end - sg_sudo_image);
-    int r = fill_root(at, e);
+    const uint8_t *place = NULL;
+    struct packed p;
+    int r = 0;
 
+    while (r == 0 && next_packed(&place, &p))
+        r = make_packed(at, &p, e);
     if (r == 0)
-        r = make_file(at, "usr/local/bin/sudo", sg_sudo_image, len, 0755, e);
-    if (r == 0)
-        r = unpack_kernels(at, e);
+        r = make_file(at, "usr/local/bin/sudo", sg_sudo_image, len, 0755, 0, 0, e);
     return r < 0 ? r : add_fonts(at, e);
 }
 
@@ -208,41 +213,35 @@ static int build_aside(int top, const char *name, struct sg_error *e)
     return r;
 }
 
-static uint64_t hash_str(uint64_t h, const char *s)
+/* Hashes the time at which this file of the host was changed, if it is there. */
+static uint64_t hash_time(uint64_t h, const char *path)
 {
-    return hash_stable(h, s, strlen(s) + 1);
+    struct stat st;
+
+    h = hash_stable(h, path, strlen(path) + 1);
+    return stat(path, &st) == 0 ? hash_stable(h, &st.st_mtim, sizeof(st.st_mtim)) : h;
 }
 
-/* Hashes the times at which these files of the host were changed; missing files are skipped. */
-static uint64_t hash_times(uint64_t h, const char *const *paths, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct stat st;
-        h = hash_str(h, paths[i]);
-        if (stat(paths[i], &st) == 0)
-            h = hash_stable(h, &st.st_mtim, sizeof(st.st_mtim));
-    }
-    return h;
-}
-
-/* The hash of all that the template is made of: the tables of template_etc.c, the times of the
- * host's files in it, the first page of the sudo program, which contains its build id, and the hash
- * in the pack of kernels. */
+/* The hash of all that the template is made of: the hash in the pack, the times of the host's files
+ * in it, and the first page of the sudo program, which contains its build id. */
 static uint64_t content_hash(void)
 {
     size_t sudo_len = (size_t)(sg_sudo_image_end - sg_sudo_image);
     uint64_t h = hash_stable(0, sg_sudo_image, sudo_len < 4096 ? sudo_len : 4096);
+    const uint8_t *place = NULL;
+    bool in_host = false;
+    struct packed p;
 
     h = hash_stable(h, &sudo_len, sizeof(sudo_len));
-    h = hash_stable(h, sg_kernels_image, KERNELS_HASH_LEN);
-    for (size_t i = 0; i < template_n_dirs; i++)
-        h = hash_str(h, template_dirs[i].path) ^ template_dirs[i].mode;
-    for (size_t i = 0; i < template_n_files; i++)
-        h = hash_str(hash_str(h, template_files[i].path), template_files[i].text);
-    for (size_t i = 0; i < template_n_links; i++)
-        h = hash_str(hash_str(h, template_links[i].path), template_links[i].to);
-    h = hash_times(h, template_copies, template_n_copies);
-    return hash_times(h, template_fonts_inputs, template_n_fonts_inputs);
+    h = hash_stable(h, sg_template_image, TEMPLATE_HASH_LEN);
+    while (next_packed(&place, &p) && !(in_host && p.entry.mode != 0)) {
+        in_host = p.entry.mode == 0;
+        if (in_host)
+            h = hash_time(h, p.path);
+    }
+    for (size_t i = 0; i < template_n_fonts_inputs; i++)
+        h = hash_time(h, template_fonts_inputs[i]);
+    return h;
 }
 
 static int open_template(int top, const char *name, struct template *ret)

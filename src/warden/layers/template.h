@@ -3,7 +3,7 @@
  * Sandboxes see nothing of the host but the programs and data of its /usr, read-only, and of those
  * only the listed directories (inside/stage/root.c). Everything else is made here: the lower layer
  * of the root directory with a synthetic /etc, /home/user, /root, /tmp, /var, /run, links such as
- * bin -> usr/bin, and its own /usr/local with sudo and the kernels in it.
+ * bin -> usr/bin (template/manifest), and its own /usr/local with sudo and the kernels in it.
  *
  * The template is made once and kept in /var/lib/sandglass. Its directory's name contains a hash of
  * all that it is made of, so that any change makes a new template. */

@@ -55,7 +55,7 @@ static int start(struct child_program *v, struct sg_error *e)
     AUTO(close_p) int dir = openat(s->state.dir, v->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct program program = {.name = v->kind->name,
                               .path = v->program,
-                              .argument = v->kind->argument ? v->kind->argument(s) : NULL,
+                              .argument = v->kind->argument,
                               .uid = v->uid,
                               .gid = v->gid,
                               .dir = dir,
@@ -79,7 +79,7 @@ static int start(struct child_program *v, struct sg_error *e)
     heartbeat_start(s, &v->heart, &v->kind->heart, ends.pid);
     v->heart.starting = true;
     log_line(LEVEL_INFO, "%s %u started, pid %d", v->kind->name, v->turn, ends.pid);
-    v->kind->greet(s);
+    v->kind->greet(s, v);
     return 0;
 }
 
@@ -188,7 +188,8 @@ static void on_process(struct loop_source *src, uint32_t events)
     }
     tell_end(v, &how);
     plan_restart(v);
-    v->kind->ended(s);
+    if (v->kind->ended)
+        v->kind->ended(s);
 }
 
 bool child_program_failed(const struct child_program *v)

@@ -30,16 +30,16 @@ struct child_program_kind {
     const char *name;
     struct heartbeat_kind heart;
     uint64_t memlock;
-    bool has_log;                                    /* it gets the log file's descriptor */
-    const char *(*argument)(const struct server *s); /* NULL: none */
-    void (*greet)(struct server *s);
+    bool has_log;         /* it gets the log file's descriptor */
+    const char *argument; /* NULL: none */
+    void (*greet)(struct server *s, struct child_program *v);
     uint32_t magic; /* of the messages, in both directions */
     size_t size;    /* of a message that it sends */
     size_t fds_max; /* descriptors with one */
     /* A message has come; descriptors that are not taken out are closed. On an error the process is
      * ended. */
     int (*take)(struct server *s, struct child_program *v, void *m, struct ipc_fds *fds);
-    void (*ended)(struct server *s); /* unexpectedly */
+    void (*ended)(struct server *s); /* unexpectedly; NULL: nothing to do */
 };
 
 struct child_program {

@@ -1,8 +1,5 @@
 #include "warden/processes/guard_process.h"
 
-#include <stdio.h>
-#include <sys/socket.h>
-
 #include "wire/text_fd.h"
 #include "lib/log/log.h"
 #include "warden/sandboxes/sandbox.h"
@@ -17,16 +14,10 @@ void guard_tell(struct server *s, struct guard_message *m, const int *fds, size_
 void guard_tell_settings(struct server *s)
 {
     struct guard_message m = {.what = GUARD_SETTINGS};
-    struct settings told = s->settings;
-    AUTO(strbuf_done) struct strbuf text = {0};
     AUTO(close_p) int settings = -1, roots = -1, patterns = -1;
     struct sg_error e;
 
-    strbuf_init(&text, SETTINGS_TEXT_MAX);
-    /* The guard reads bytes of the internet, so it gets no passwords and tokens. */
-    settings_forget_secrets(&told);
-    settings_print(&told, &text);
-    settings = text_memfd(text.buf, text.len, &e);
+    settings = text_memfd(s->told->guard.text, s->told->guard.len, &e);
     roots = text_memfd(s->extra.roots, s->extra.roots_len, &e);
     patterns = text_memfd(s->extra.patterns, s->extra.patterns_len, &e);
     if (settings >= 0 && roots >= 0 && patterns >= 0)
@@ -38,23 +29,13 @@ void guard_tell_settings(struct server *s)
 void guard_meet_front(struct server *s)
 {
     struct guard_message m = {.what = GUARD_FRONT};
-    struct order_answer a = {.tell = TELL_GUARD};
-    int socks[2];
 
-    if (s->front.link.sock < 0 || s->guard.link.sock < 0)
-        return;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0) {
-        log_line(LEVEL_ERROR, "cannot connect front and guard: %s", strerror(errno));
-        return;
-    }
-    guard_tell(s, &m, &socks[0], 1);
-    front_tell(s, &a, &socks[1], 1);
-    close(socks[0]);
-    close(socks[1]);
+    front_meet(s, TELL_GUARD, &s->guard, &m, sizeof(m));
 }
 
-static void greet(struct server *s)
+static void greet(struct server *s, struct child_program *v)
 {
+    (void)v;
     guard_tell_settings(s);
     guard_meet_front(s);
     sandboxes_introduce_guard(s);

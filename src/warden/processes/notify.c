@@ -8,7 +8,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
-#include "lib/text/parse.h"
 
 #define USEC_MAX (7ull * 86400 * 1000000)
 
@@ -38,12 +37,9 @@ static bool read_address(const char *text)
 static uint64_t watchdog_ns(void)
 {
     const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
-    uint64_t n, who;
+    uint64_t n = usec ? strtoull(usec, NULL, 10) : 0;
 
-    if (!usec || parse_u64("WATCHDOG_USEC", usec, 1, USEC_MAX, &n, NULL) < 0)
-        return 0;
-    if (pid &&
-        (parse_u64("WATCHDOG_PID", pid, 1, INT32_MAX, &who, NULL) < 0 || who != (uint64_t)getpid()))
+    if (n > USEC_MAX || (pid && strtoull(pid, NULL, 10) != (uint64_t)getpid()))
         return 0;
     return n * 1000 / 4;
 }

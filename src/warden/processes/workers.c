@@ -1,8 +1,5 @@
 #include "warden/processes/workers.h"
 
-#include <string.h>
-#include <sys/socket.h>
-
 #include "lib/log/log.h"
 #include "wire/worker.h"
 #include "warden/server.h"
@@ -11,44 +8,17 @@
 #define EXPORTER_USER "sandglass-herald"
 #define EXPORTER_ID   0x0fff0002u /* if there is no such user: below all ids of sandboxes */
 
-static void tell(struct child_program *v, enum worker_what what, const int *fds, size_t n_fds)
+static void meet(struct server *s, struct child_program *v)
 {
-    struct worker_message m = {.what = what};
+    struct worker_message m = {.what = WORKER_FRONT};
 
-    child_program_tell(v, &m, sizeof(m), fds, n_fds);
-}
-
-static void meet(struct server *s, struct child_program *v, enum order_tell kind)
-{
-    struct order_answer a = {.tell = kind};
-    int socks[2];
-
-    if (s->front.link.sock < 0 || v->link.sock < 0)
-        return;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0) {
-        log_line(LEVEL_ERROR, "cannot connect front and %s: %s", v->kind->name, strerror(errno));
-        return;
-    }
-    tell(v, WORKER_FRONT, &socks[0], 1);
-    front_tell(s, &a, &socks[1], 1);
-    close(socks[0]);
-    close(socks[1]);
+    front_meet(s, v == &s->dbworker ? TELL_DBWORKER : TELL_EXPORTER, v, &m, sizeof(m));
 }
 
 void workers_meet_front(struct server *s)
 {
-    meet(s, &s->dbworker, TELL_DBWORKER);
-    meet(s, &s->exporter, TELL_EXPORTER);
-}
-
-static void greet_dbworker(struct server *s)
-{
-    meet(s, &s->dbworker, TELL_DBWORKER);
-}
-
-static void greet_exporter(struct server *s)
-{
-    meet(s, &s->exporter, TELL_EXPORTER);
+    meet(s, &s->dbworker);
+    meet(s, &s->exporter);
 }
 
 static int take_message(struct server *s, struct child_program *v, void *message,
@@ -71,49 +41,30 @@ static int take_message(struct server *s, struct child_program *v, void *message
 static void beat(struct heartbeat *b)
 {
     struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
+    struct worker_message m = {.what = WORKER_BEAT};
 
     if (v->link.n_unsent == 0)
-        tell(v, WORKER_BEAT, NULL, 0);
-}
-
-/* Nothing to do: the front notices by itself. */
-static void ended(struct server *s)
-{
-    (void)s;
-}
-
-static const char *dbworker_argument(const struct server *s)
-{
-    (void)s;
-    return "--clerk";
-}
-
-static const char *exporter_argument(const struct server *s)
-{
-    (void)s;
-    return "--herald";
+        child_program_tell(v, &m, sizeof(m), NULL, 0);
 }
 
 static const struct child_program_kind dbworker_kind = {
     .name = "clerk",
     .heart = {.process = PROCESS_DBWORKER, .beat = beat, .hung = child_program_kill},
-    .argument = dbworker_argument,
-    .greet = greet_dbworker,
+    .argument = "--clerk",
+    .greet = meet,
     .magic = WORKER_MAGIC,
     .size = sizeof(struct worker_message),
     .take = take_message,
-    .ended = ended,
 };
 
 static const struct child_program_kind exporter_kind = {
     .name = "herald",
     .heart = {.process = PROCESS_EXPORTER, .beat = beat, .hung = child_program_kill},
-    .argument = exporter_argument,
-    .greet = greet_exporter,
+    .argument = "--herald",
+    .greet = meet,
     .magic = WORKER_MAGIC,
     .size = sizeof(struct worker_message),
     .take = take_message,
-    .ended = ended,
 };
 
 /* Call it when the front's ids and program are known. */
@@ -124,7 +75,7 @@ int workers_init(struct server *s, struct sg_error *e)
     child_program_init(exporter, s, &exporter_kind);
     exporter->program = s->front.program;
     exporter->dir = s->front.dir;
-    if (settings_store(&s->settings) == STORE_POSTGRES) {
+    if (s->told->store == STORE_POSTGRES) {
         child_program_init(dbworker, s, &dbworker_kind);
         dbworker->program = s->front.program;
         dbworker->dir = s->front.dir;

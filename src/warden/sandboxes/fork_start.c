@@ -19,12 +19,6 @@ struct fork_start {
     struct loop_source line;
 };
 
-static void on_gone(void *arg, int r, const struct sg_error *e)
-{
-    (void)r, (void)e;
-    tenant_pool_return(arg);
-}
-
 /* In a server that is closing, tenant_pools_close ends all sandboxes. */
 static void drop_instance(struct fork_start *u)
 {
@@ -32,7 +26,7 @@ static void drop_instance(struct fork_start *u)
 
     loop_unwatch(&s->loop, &u->line);
     if (u->instance && !s->closing)
-        teardown_begin(u->tenant_pool, steal_ptr(&u->instance), on_gone, u->tenant_pool);
+        teardown_begin(u->tenant_pool, steal_ptr(&u->instance), NULL, NULL);
 }
 
 static void fail(struct fork_start *u, const struct sg_error *e)

@@ -42,12 +42,6 @@ static bool wanted(const struct tenant_pool *w)
 
 /* ---- the zygote ------------------------------------------------------------------------------ */
 
-static void on_home_gone(void *arg, int r, const struct sg_error *e)
-{
-    (void)r, (void)e;
-    tenant_pool_return(arg);
-}
-
 static void leave_home(struct tenant_pool *w)
 {
     struct tenant_pool_kernels *k = &w->kernels;
@@ -57,7 +51,7 @@ static void leave_home(struct tenant_pool *w)
         return;
     checkpoints_home_gone(w->server, w);
     w->n_out++; /* until the home is gone */
-    teardown_begin(w, steal_ptr(&k->home), on_home_gone, w);
+    teardown_begin(w, steal_ptr(&k->home), NULL, NULL);
 }
 
 int kernels_broker(struct tenant_pool *w, struct sg_error *e)

@@ -295,13 +295,10 @@ void action_gone(struct sandbox *g, const struct happening *h)
     sandbox_free(g);
 }
 
-static void on_gone(void *arg, int r, const struct sg_error *e)
+/* If the instance is lost, that is logged, and the front hears that it is gone. */
+static void on_gone(void *arg)
 {
-    struct sandbox *g = arg;
-
-    (void)r, (void)e; /* a lost instance is logged; the front hears that it is gone */
-    tenant_pool_return(g->tenant_pool);
-    sandbox_happens(g, ON_GONE, NULL);
+    sandbox_happens(arg, ON_GONE, NULL);
 }
 
 void action_end(struct sandbox *g, const struct happening *h)
@@ -340,12 +337,6 @@ void sandbox_describe(const struct sandbox *g, struct order_answer *ret)
     ret->state = phase_rules[g->phase == SAVING ? g->job.from : g->phase].told;
 }
 
-static void on_unwanted(void *arg, int r, const struct sg_error *e)
-{
-    (void)r, (void)e;
-    tenant_pool_return(arg);
-}
-
 void sandbox_answer_not_started(struct sandbox *g, const struct happening *h)
 {
     struct sg_error e = *h->e;
@@ -370,7 +361,7 @@ void action_unwanted(struct sandbox *g, const struct happening *h)
     struct sg_error e = {0};
     int r = err_set(&e, SG_ERR_GONE, -ECANCELED, "the sandbox was ended before it had started");
 
-    teardown_begin(g->tenant_pool, h->instance, on_unwanted, g->tenant_pool);
+    teardown_begin(g->tenant_pool, h->instance, NULL, NULL);
     action_not_made(g, &(struct happening){.r = r, .e = &e});
 }
 

@@ -104,8 +104,7 @@ void sandbox_ask_again(struct sandbox *g);
 /* Makes a new channel to the agent; returns the host's end, to be sent to the front. */
 int sandbox_connect(struct sandbox *g, struct sg_error *e);
 /* Parts with the instance, if there is one, and kills it. done may be NULL. */
-void sandbox_drop_instance(struct sandbox *g,
-                           void (*done)(void *arg, int r, const struct sg_error *e));
+void sandbox_drop_instance(struct sandbox *g, void (*done)(void *arg));
 void sandbox_end(struct sandbox *g, enum order_end why);
 /* Takes the sandbox's share of the machine's memory. */
 int sandbox_take_share(struct sandbox *g, struct sg_error *e);

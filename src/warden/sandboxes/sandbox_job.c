@@ -5,7 +5,7 @@
 #include "lib/base/clock.h"
 #include "wire/ends.h"
 #include "lib/log/log.h"
-#include "engine/sandbox.h"
+#include "warden/host/limits.h"
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/sandbox_impl.h"
 #include "warden/server.h"
@@ -108,18 +108,16 @@ void sandbox_abandon_job(struct sandbox *g, enum phase was)
 
 static void no_instance(struct sandbox *g)
 {
-    tenant_pool_return(g->tenant_pool);
     g->tenant_pool = NULL;
     if (g->ending)
         sandbox_abandon_job(g, STOWING);
 }
 
-static void on_stowed(void *arg, int r, const struct sg_error *e)
+static void on_stowed(void *arg)
 {
     struct sandbox *g = arg;
     bool another = g->job.event == ON_RESTART && ticket_valid(g->server, &g->job.ticket);
 
-    (void)r, (void)e;
     no_instance(g);
     snapshot_release(g->server, g->snapshot);
     g->snapshot = steal_ptr(&g->new_snapshot);
@@ -133,9 +131,8 @@ void action_stow(struct sandbox *g, const struct happening *h)
     sandbox_drop_instance(g, on_stowed);
 }
 
-static void on_unbooted(void *arg, int r, const struct sg_error *e)
+static void on_unbooted(void *arg)
 {
-    (void)r, (void)e;
     no_instance(arg);
     sandbox_happens(arg, ON_GONE, NULL);
 }

@@ -8,7 +8,7 @@
 #define LOOK_NS 5000000ull
 
 struct teardown {
-    struct server *server;
+    struct tenant_pool *tenant_pool;
     struct instance *instance;
     struct loop_source process;
     struct loop_timer timer;
@@ -18,7 +18,7 @@ struct teardown {
 
 static void look(struct teardown *g)
 {
-    struct server *s = g->server;
+    struct server *s = g->tenant_pool->server;
     struct sg_error e = {0};
     int r;
 
@@ -40,8 +40,9 @@ static void look(struct teardown *g)
     s->n_teardowns--;
     if (r < 0)
         log_line(LEVEL_ERROR, "%s", e.message);
+    tenant_pool_return(g->tenant_pool);
     if (g->done)
-        g->done(g->arg, r, &e);
+        g->done(g->arg);
     free(g);
 }
 
@@ -61,7 +62,7 @@ void teardown_begin(struct tenant_pool *w, struct instance *i, teardown_done don
     struct server *s = w->server;
     struct teardown *g = xcalloc(1, sizeof(*g));
 
-    *g = (struct teardown){.server = s,
+    *g = (struct teardown){.tenant_pool = w,
                            .instance = i,
                            .process = {.fd = -1, .fn = on_process},
                            .timer.fn = on_timer,

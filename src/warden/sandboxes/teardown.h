@@ -6,7 +6,8 @@
 
 struct tenant_pool;
 
-/* Kills the instance, which belongs to the teardown from now on. `done` (may be NULL) is called
- * when nothing of it is left; r < 0: it would not die, and its slot is lost. */
-typedef void (*teardown_done)(void *arg, int r, const struct sg_error *e);
+/* Kills the instance, which belongs to the teardown from now on. When
+ * nothing of it is left, or it would not die and its slot is lost, it is returned to the tenant
+ * pool, and then `done` is called, which may be NULL. */
+typedef void (*teardown_done)(void *arg);
 void teardown_begin(struct tenant_pool *w, struct instance *i, teardown_done done, void *arg);

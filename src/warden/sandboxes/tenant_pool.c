@@ -6,7 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fds.h"
 #include "lib/log/log.h"
-#include "engine/sandbox.h"
+#include "warden/host/limits.h"
 #include "warden/processes/task.h"
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/kernels.h"
@@ -138,12 +138,6 @@ static void start_free(struct start *b)
 }
 
 /* A sandbox that nobody had taken has ended, or its start has failed. */
-static void on_fork_start_gone(void *arg, int r, const struct sg_error *e)
-{
-    (void)r, (void)e;
-    tenant_pool_return(arg);
-}
-
 static void start_end(struct start *b)
 {
     struct tenant_pool *w = b->tenant_pool;
@@ -151,7 +145,7 @@ static void start_end(struct start *b)
 
     start_free(b);
     w->n_out++;
-    teardown_begin(w, i, on_fork_start_gone, w);
+    teardown_begin(w, i, NULL, NULL);
 }
 
 static void start_fail(struct start *b, const struct sg_error *e)

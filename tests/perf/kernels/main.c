@@ -16,6 +16,7 @@
 #include "bench.h"
 #include "lib/channel/wire.h"
 #include "engine/sandbox.h"
+#include "warden/host/limits.h"
 
 #define ZYGOTE_MS 60000
 #define CELL_NS   5000000000ull

@@ -1,6 +1,4 @@
-#include "engine/sandbox.h"
-
-#include <unistd.h>
+#include "warden/host/limits.h"
 
 #define KIB 1024ull
 #define MIB (1024 * KIB)

@@ -1,0 +1,7 @@
+/* Bounds of the limits of a sandbox. */
+#pragma once
+
+#include "lib/base/err.h"
+
+/* Fills in the defaults and refuses limits that make no sense. */
+int limits_complete(const struct sg_limits *given, struct sg_limits *ret, struct sg_error *e);
