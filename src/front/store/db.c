@@ -277,7 +277,7 @@ int db_first(struct store *s, enum db_statement which, const struct db_value *wi
 int db_ask(struct store *s, enum db_statement which, const struct db_value *with, int64_t *ret,
            struct sg_error *e)
 {
-    sqlite3_stmt *st;
+    sqlite3_stmt *st = NULL;
     int r = db_first(s, which, with, &st, e);
 
     if (r <= 0)
@@ -290,7 +290,7 @@ int db_ask(struct store *s, enum db_statement which, const struct db_value *with
 int db_run(struct store *s, enum db_statement which, const struct db_value *with,
            struct sg_error *e)
 {
-    sqlite3_stmt *st;
+    sqlite3_stmt *st = NULL;
     int r = db_first(s, which, with, &st, e);
 
     if (r <= 0)
