@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "lib/base/clock.h"
 #include "lib/log/log.h"
@@ -266,4 +267,22 @@ void child_program_tell(struct child_program *v, void *message, size_t len, cons
 
     if (v->link.sock >= 0)
         ipc_link_send(&v->link, &out);
+}
+
+void child_program_meet(struct child_program *v, void *hello, size_t len, enum order_tell to_front)
+{
+    struct child_program *front = v->server ? &v->server->front : v;
+    struct order_answer a = {.tell = to_front};
+    int socks[2];
+
+    if (front->link.sock < 0 || v->link.sock < 0)
+        return;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0) {
+        log_line(LEVEL_ERROR, "cannot connect front and %s: %s", v->kind->name, strerror(errno));
+        return;
+    }
+    child_program_tell(v, hello, len, &socks[0], 1);
+    child_program_tell(front, &a, sizeof(a), &socks[1], 1);
+    close(socks[0]);
+    close(socks[1]);
 }

@@ -92,3 +92,6 @@ void child_program_end(struct child_program *v, int grace_ms);
  * Fills in the magic. The descriptors stay the caller's. */
 void child_program_tell(struct child_program *v, void *message, size_t len, const int *fds,
                         size_t n_fds);
+/* Gives a child program and the front a socket to each other, if both are there. The messages bring
+ * them their ends. */
+void child_program_meet(struct child_program *v, void *hello, size_t len, enum order_tell to_front);

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "lib/log/log.h"
 #include "warden/sandboxes/sandbox.h"
@@ -78,24 +77,6 @@ bool ticket_valid(const struct server *s, const struct ticket *t)
 void front_tell(struct server *s, struct order_answer *a, const int *fds, size_t n_fds)
 {
     child_program_tell(&s->front, a, sizeof(*a), fds, n_fds);
-}
-
-void front_meet(struct server *s, enum order_tell kind, struct child_program *v, void *hello,
-                size_t len)
-{
-    struct order_answer a = {.tell = kind};
-    int socks[2];
-
-    if (s->front.link.sock < 0 || v->link.sock < 0)
-        return;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0) {
-        log_line(LEVEL_ERROR, "cannot connect front and %s: %s", v->kind->name, strerror(errno));
-        return;
-    }
-    child_program_tell(v, hello, len, &socks[0], 1);
-    front_tell(s, &a, &socks[1], 1);
-    close(socks[0]);
-    close(socks[1]);
 }
 
 void front_answer(struct server *s, const struct ticket *t, struct order_answer *a, int fd)

@@ -26,8 +26,4 @@ bool ticket_valid(const struct server *s, const struct ticket *t);
 void front_tell(struct server *s, struct order_answer *a, const int *fds, size_t n_fds);
 /* a may be NULL: the answer is just 0. fd: -1, or one descriptor, which stays the caller's. */
 void front_answer(struct server *s, const struct ticket *t, struct order_answer *a, int fd);
-/* Gives the front and another child program a socket to each other; hello is the message that
- * brings the other its end. */
-void front_meet(struct server *s, enum order_tell kind, struct child_program *v, void *hello,
-                size_t len);
 void front_answer_error(struct server *s, const struct ticket *t, int r, const struct sg_error *e);

@@ -30,7 +30,7 @@ void guard_meet_front(struct server *s)
 {
     struct guard_message m = {.what = GUARD_FRONT};
 
-    front_meet(s, TELL_GUARD, &s->guard, &m, sizeof(m));
+    child_program_meet(&s->guard, &m, sizeof(m), TELL_GUARD);
 }
 
 static void greet(struct server *s, struct child_program *v)

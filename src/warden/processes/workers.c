@@ -12,7 +12,7 @@ static void meet(struct server *s, struct child_program *v)
 {
     struct worker_message m = {.what = WORKER_FRONT};
 
-    front_meet(s, v == &s->dbworker ? TELL_DBWORKER : TELL_EXPORTER, v, &m, sizeof(m));
+    child_program_meet(v, &m, sizeof(m), v == &s->dbworker ? TELL_DBWORKER : TELL_EXPORTER);
 }
 
 void workers_meet_front(struct server *s)
