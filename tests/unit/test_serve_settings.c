@@ -215,7 +215,8 @@ TEST(flags_are_stronger_than_the_environment_and_that_than_the_file)
 static int ask(const struct settings_source *from, const struct settings *now,
                struct settings_answer *ret)
 {
-    char *const argv[] = {"true", NULL};
+    char name[] = "true";
+    char *const argv[] = {name, NULL};
     int status = -1;
     pid_t pid = fork();
 

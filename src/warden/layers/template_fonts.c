@@ -14,7 +14,7 @@
 #define MODULES    "/usr/lib/python3/dist-packages/"
 #define PYTHON     "/usr/bin/python3"
 #define SCRIPT     "/proc/self/fd/4" /* PROGRAM_FD + 1 */
-#define FONTS_ID   0x0fff0002u       /* belongs to nobody: below all ids of sandboxes */
+#define FONTS_ID   0x0fff0004u       /* belongs to nobody: below all ids of sandboxes */
 #define PACKET_MAX (64u * 1024)
 #define ANSWER_NS  30000000000ull
 #define END_MS     1000
