@@ -171,6 +171,10 @@ class Tampering(attack.Case):
     def seq(self, i):
         return json.loads(self.lines[i])["seq"]
 
+    def assert_found(self, bad, i, last=0):
+        """At line i, or up to `last` lines later. Records of other tenants may have numbers before it."""
+        self.assertTrue(self.seq(i - 1) < bad <= self.seq(i + last), (bad, self.seq(i)))
+
     def test_E36_as_it_is_it_is_whole(self):
         status, said = self.verdict(self.lines)
         self.assertEqual((status, said["whole"]), (0, True), said)
@@ -183,13 +187,14 @@ class Tampering(attack.Case):
             self.assertIn(old, lines[i])
             lines[i] = lines[i].replace(old, new)
             status, said = self.verdict(lines)
-            self.assertEqual((status, said["whole"], said["bad"]), (1, False, self.seq(i)), said)
+            self.assertEqual((status, said["whole"]), (1, False), said)
+            self.assert_found(said["bad"], i)
 
     def test_E36_a_hole_is_found(self):
         i = self.flows()[0]
         status, said = self.verdict(self.lines[:i] + self.lines[i + 1:])
         self.assertEqual((status, said["whole"]), (1, False))
-        self.assertIn(said["bad"], (self.seq(i), self.seq(i + 1)))
+        self.assert_found(said["bad"], i, 1)
 
     def test_E36_another_order_is_found(self):
         i = self.flows()[0]
@@ -197,7 +202,7 @@ class Tampering(attack.Case):
         lines[i], lines[i + 1] = lines[i + 1], lines[i]
         status, said = self.verdict(lines)
         self.assertEqual((status, said["whole"]), (1, False))
-        self.assertIn(said["bad"], (self.seq(i), self.seq(i + 1)))
+        self.assert_found(said["bad"], i, 1)
 
     def test_E36_what_is_added_is_found(self):
         forged = json.dumps(json.loads(self.lines[-1]) | {"seq": self.seq(-1) + 1}, separators=(",", ":")).encode()

@@ -91,7 +91,9 @@ static int check_chain(struct verify *v, const char *line, const struct audit_li
     audit_hash_text(line, l->hashed, hash);
     /* The hash comes first: if the line was changed, its number may be what was changed. */
     if (memcmp(hash, l->hash, AUDIT_HASH_LEN) != 0)
-        return broken(v, next, "record %" PRIu64 " was changed", next);
+        return l->seq > next /* perhaps: other chains have the numbers between */
+                   ? broken(v, next, "the record after %" PRIu64 " was changed", v->last_seq)
+                   : broken(v, next, "record %" PRIu64 " was changed", next);
     if (l->seq < next)
         return broken(v, next, "record %" PRIu64 " is missing: %" PRIu64 " is in its place", next,
                       l->seq);
