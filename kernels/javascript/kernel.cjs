@@ -101,7 +101,12 @@ class Kernel {
         const settle = (outcome) => conclude(outcome, done);
         try {
             const name = `cell-${number}`;
-            if (!guarded(() => this.evaluator.run(code, name, settle))) this.interrupt(cell);
+            if (!guarded(() => this.evaluator.run(code, name, settle))) {
+                /* It may have ended before V8 was told to end it: a program that it waited for dies of
+                 * the same signal, and V8 may fail with "Internal error". The interrupt counts. */
+                cell.over = false;
+                this.interrupt(cell);
+            }
         } catch (error) {
             this.end(cell, failure(error));
         }
