@@ -100,7 +100,9 @@ test('the front is killed: who comes back misses nothing', async () => {
   const end = await again.wait({ type: 'sandbox.ended', sandboxId: box.sandboxId })
   await again.close()
   assert.ok(again.events.every((e, i) => e.id > (again.events[i - 1]?.id ?? made.id)), JSON.stringify(again.events))
-  assert.deepEqual(again.events.map((e) => e.type), ['gap', 'sandbox.ended'])
+  // The end of an earlier sandbox that the killed front had not stored yet is told again.
+  const own = again.events.filter((e) => e.type === 'gap' || e.sandboxId === box.sandboxId)
+  assert.deepEqual(own.map((e) => e.type), ['gap', 'sandbox.ended'])
   same(again.events[0].reason, 'restart')
   assert.ok(end.id > made.id)
 })
