@@ -147,8 +147,7 @@ static int spawn(struct start *s, int *ret_pidfd, struct sg_error *e)
 {
     AUTO(free_p) char *stack = xcalloc(1, STACK);
     sigset_t all, old;
-    pid_t pid;
-    int r;
+    int pid, r;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -160,9 +159,9 @@ static int spawn(struct start *s, int *ret_pidfd, struct sg_error *e)
         return r;
     child_end(ret_pidfd, END_MS, NULL);
     close_p(ret_pidfd);
-    return err_set(e, SG_ERR_INTERNAL, -s->trouble_errno,
-                   "the program '%s' of the %s cannot %s: %s", s->program->path, s->program->name,
-                   s->trouble, strerror(s->trouble_errno));
+    return err_set(e, s->trouble_errno == ENOMEM ? SG_ERR_INTERNAL : SG_ERR_UNSUPPORTED,
+                   -s->trouble_errno, "the program '%s' of the %s cannot %s: %s", s->program->path,
+                   s->program->name, s->trouble, strerror(s->trouble_errno));
 }
 
 static int open_program(const char *path, struct sg_error *e)
@@ -170,8 +169,9 @@ static int open_program(const char *path, struct sg_error *e)
     int fd = open(path, O_PATH | O_CLOEXEC);
 
     return fd >= 0 ? fd
-                   : err_errno(e, "the program '%s' (it comes with sandglass: install all of it)",
-                               path);
+                   : err_set(e, SG_ERR_UNSUPPORTED, -errno,
+                             "the program '%s' (it comes with sandglass: install all of it): %s",
+                             path, strerror(errno));
 }
 
 int program_start(const struct program *p, struct program_ends *ret, struct sg_error *e)

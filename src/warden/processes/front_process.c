@@ -56,8 +56,6 @@ int front_process_init(struct server *s, const char *program, struct sg_error *e
     v->dir = "front";
     r = program_user("front_user", s->settings.front_user, FRONT_USER, FRONT_ID, &v->uid, &v->gid,
                      e);
-    if (r == 0 && access(program, X_OK) < 0)
-        r = err_errno(e, "the program '%s' (it comes with sandglass: install all of it)", program);
     return r;
 }
 
