@@ -9,10 +9,10 @@
 #include "lib/base/fd.h"
 #include "tap.h"
 
-#define TENANT_A "aaaaaaaaaaaaaaaaaaaa"
-#define TENANT_B "bbbbbbbbbbbbbbbbbbbb"
-#define BOX_A    "boxaboxaboxaboxaboxa"
-#define BOX_B    "boxbboxbboxbboxbboxb"
+#define TENANT_A  "aaaaaaaaaaaaaaaaaaaa"
+#define TENANT_B  "bbbbbbbbbbbbbbbbbbbb"
+#define SANDBOX_A "boxaboxaboxaboxaboxa"
+#define SANDBOX_B "boxbboxbboxbboxbboxb"
 
 struct audit_rig {
     char path[64];
@@ -79,7 +79,7 @@ static inline void rig_write(struct audit_rig *r, unsigned n)
                                    .tenant = !r->tenants ? NULL
                                              : i % 3     ? TENANT_A
                                                          : TENANT_B,
-                                   .sandbox = i % 3 ? BOX_A : BOX_B,
+                                   .sandbox = i % 3 ? SANDBOX_A : SANDBOX_B,
                                    .name = name,
                                    .address = "93.184.216.34",
                                    .port = (uint16_t)(i + 1),

@@ -83,7 +83,7 @@ TEST(filters)
     EXPECT(find(&r, &(struct audit_filter){.tenant = TENANT_B}, &p) == 28);
     for (size_t i = 0; i < p.n; i++)
         EXPECT(strstr(p.lines[i], TENANT_B) && !strstr(p.lines[i], TENANT_A));
-    EXPECT(find(&r, &(struct audit_filter){.sandbox = BOX_A}, &p) == 56);
+    EXPECT(find(&r, &(struct audit_filter){.sandbox = SANDBOX_A}, &p) == 56);
     EXPECT(find(&r, &(struct audit_filter){.kind = "dns"}, &p) == 42);
     EXPECT(find(&r, &(struct audit_filter){.kind = "head"}, &p) == 2);
     EXPECT(find(&r, &(struct audit_filter){.verdict = "deny"}, &p) == 21);
@@ -200,7 +200,7 @@ static void expect_tame(const char *name, size_t name_len)
 {
     AUTO(free_p) char *text = NULL, *copy = xcalloc(1, name_len + 1);
     struct audit_record rec = {.kind = "flow",
-                               .sandbox = BOX_A,
+                               .sandbox = SANDBOX_A,
                                .name = copy,
                                .rule = copy,
                                .detail = copy,
@@ -223,7 +223,7 @@ static void expect_tame(const char *name, size_t name_len)
     json_t *v = line_json(line);
     EXPECT(json_string_length(json_object_get(v, "name")) <= 3 * AUDIT_TEXT_MAX);
     EXPECT_STR(json_string_value(json_object_get(v, "verdict")), "deny");
-    EXPECT_STR(json_string_value(json_object_get(v, "sandbox")), BOX_A);
+    EXPECT_STR(json_string_value(json_object_get(v, "sandbox")), SANDBOX_A);
     json_decref(v);
     rig_end(&r);
 }
@@ -318,7 +318,7 @@ static uint64_t count_of(struct audit_rig *r, const char *verdict)
 TEST(equal_records_are_folded_when_there_are_many)
 {
     struct audit_record rec = {
-        .kind = "flow", .sandbox = BOX_A, .name = "a.test", .verdict = "allow", .up = 10};
+        .kind = "flow", .sandbox = SANDBOX_A, .name = "a.test", .verdict = "allow", .up = 10};
     struct audit_report report;
     struct audit_rig r;
 
@@ -343,7 +343,7 @@ TEST(equal_records_are_folded_when_there_are_many)
 TEST(refusals_of_one_target_are_one_entry)
 {
     struct audit_record rec = {.kind = "flow",
-                               .sandbox = BOX_A,
+                               .sandbox = SANDBOX_A,
                                .address = "9.9.9.9",
                                .port = 80,
                                .verdict = "deny",
@@ -376,7 +376,7 @@ TEST(refusals_of_one_target_are_one_entry)
 /* The names of secrets are no detail. */
 TEST(refusals_of_two_secrets_are_two)
 {
-    struct audit_record rec = {.kind = "secret", .sandbox = BOX_A, .verdict = "deny"};
+    struct audit_record rec = {.kind = "secret", .sandbox = SANDBOX_A, .verdict = "deny"};
     struct audit_report report;
     struct audit_rig r;
 
@@ -441,17 +441,17 @@ TEST(no_entry_is_lost_to_another_tenant)
     rig_begin(&r);
     r.limits = (struct audit_limits){.file_bytes = 16384, .files = 2};
     audit_set_limits(r.log, &r.limits);
-    write_of(&r, TENANT_B, BOX_B, 0, 10);
-    write_of(&r, TENANT_A, BOX_A, 0, 100000);
-    write_of(&r, TENANT_B, BOX_B, 10, 10);
+    write_of(&r, TENANT_B, SANDBOX_B, 0, 10);
+    write_of(&r, TENANT_A, SANDBOX_A, 0, 100000);
+    write_of(&r, TENANT_B, SANDBOX_B, 10, 10);
     EXPECT(audit_flush(r.log) == 0);
     for (unsigned i = 0; i < 20; i++) {
-        write_of(&r, TENANT_A, BOX_A, 200000 + 100 * i, 100);
+        write_of(&r, TENANT_A, SANDBOX_A, 200000 + 100 * i, 100);
         EXPECT(audit_flush(r.log) == 0);
     }
     EXPECT(find(&r, &(struct audit_filter){.tenant = TENANT_B}, &p) == 20);
     for (size_t i = 0; i < p.n; i++)
-        EXPECT(strstr(p.lines[i], BOX_B) && strstr(p.lines[i], "\"count\":1"));
+        EXPECT(strstr(p.lines[i], SANDBOX_B) && strstr(p.lines[i], "\"count\":1"));
     EXPECT(find(&r, &(struct audit_filter){.tenant = TENANT_A}, &p) < 300);
     EXPECT(rig_verify(&r, NULL, &report) == 0 && report.chains == 2);
     EXPECT(report.removed > 8000); /* its own, and it says so */
@@ -468,7 +468,7 @@ TEST(numbers_tell_the_order_over_all_tenants)
 
     rig_begin(&r);
     for (unsigned i = 0; i < 30; i++) {
-        write_of(&r, i % 3 ? TENANT_A : i % 2 ? NULL : TENANT_B, BOX_A, i, 1);
+        write_of(&r, i % 3 ? TENANT_A : i % 2 ? NULL : TENANT_B, SANDBOX_A, i, 1);
         EXPECT(audit_flush(r.log) == 0);
         if (i == 15)
             rig_reopen(&r);
@@ -493,7 +493,7 @@ TEST(older_records_of_a_tenant_are_found)
     char from[64], to[64];
 
     rig_begin(&r);
-    write_of(&r, TENANT_A, BOX_A, 0, 5);
+    write_of(&r, TENANT_A, SANDBOX_A, 0, 5);
     rig_close(&r);
     unlinkat(r.dir, rig_file(1), 0);
     snprintf(from, sizeof(from), TENANT_A "/%s", rig_file(1));
@@ -501,7 +501,7 @@ TEST(older_records_of_a_tenant_are_found)
     EXPECT(renameat(r.dir, from, r.dir, to) == 0);
     EXPECT(unlinkat(r.dir, TENANT_A, AT_REMOVEDIR) == 0);
     rig_reopen(&r);
-    write_of(&r, TENANT_A, BOX_A, 5, 5);
+    write_of(&r, TENANT_A, SANDBOX_A, 5, 5);
     EXPECT(audit_flush(r.log) == 0);
     EXPECT(find(&r, &(struct audit_filter){.tenant = TENANT_A, .kind = "flow"}, &p) == 10);
     EXPECT(strstr(p.lines[9], "n0.test") && strstr(p.lines[0], "n9.test"));
@@ -529,8 +529,8 @@ TEST(what_was_written_is_synced)
 
     rig_begin(&r);
     EXPECT(!sync_once(&r));
-    write_of(&r, TENANT_A, BOX_A, 0, 3);
-    write_of(&r, TENANT_B, BOX_B, 0, 3);
+    write_of(&r, TENANT_A, SANDBOX_A, 0, 3);
+    write_of(&r, TENANT_B, SANDBOX_B, 0, 3);
     EXPECT(audit_flush(r.log) == 0);
     EXPECT(sync_once(&r));
     EXPECT(!sync_once(&r));

@@ -87,7 +87,7 @@ TEST(a_line_has_the_promised_form)
     const char *line = rig_line(text, 2, &len);
     static const char *const parts[] = {
         ",\"time\":\"20",
-        "Z\",\"kind\":\"dns\",\"tenant\":\"" TENANT_A "\",\"sandbox\":\"" BOX_A "\",",
+        "Z\",\"kind\":\"dns\",\"tenant\":\"" TENANT_A "\",\"sandbox\":\"" SANDBOX_A "\",",
         "\"name\":\"n1.a.test\",\"address\":\"93.184.216.34\",\"port\":2,\"protocol\":\"tcp\","
         "\"verdict\":\"allow\",\"rule\":\"allow a.test\",\"up\":1,"
         "\"policy\":\"9f86d081884c7d65\",\"count\":1,\"prev\":\""};

@@ -353,7 +353,7 @@ TEST(a_client_that_goes_away)
     stop();
 }
 
-static void expect_subject(const char *name)
+static void expect_name(const char *name)
 {
     X509 *x = SSL_get1_peer_certificate(ssl);
     char text[64] = "";
@@ -372,14 +372,14 @@ TEST(another_certificate_while_running)
     pair_make(&other, "second", NULL);
     pair_make(&locked, "third", EVP_aes_128_cbc());
     EXPECT(tls_connect());
-    expect_subject("first");
+    expect_name("first");
     EXPECT(set_pair(h.server, &other, &other, &e) == 0);
     /* The connection that was there goes on. */
     tls_send_text(GET("/"));
     EXPECT(tls_wait("hello", 0));
     tls_disconnect();
     EXPECT(tls_connect());
-    expect_subject("second");
+    expect_name("second");
     tls_disconnect();
     /* What cannot be used changes nothing. */
     EXPECT(set_pair(h.server, &other, &pair, &e) == -EINVAL && e.message[0]);
@@ -387,7 +387,7 @@ TEST(another_certificate_while_running)
     EXPECT(http_server_set_tls(h.server, "x", 1, "y", 1, &e) == -EINVAL && e.message[0]);
     EXPECT(http_server_set_tls(h.server, other.cert, other.cert_len, "", 0, &e) == -EINVAL);
     EXPECT(tls_connect());
-    expect_subject("second");
+    expect_name("second");
     tls_disconnect();
     pair_done(&other);
     pair_done(&locked);

@@ -452,7 +452,7 @@ static struct loose loose_of(struct store *s)
     return l;
 }
 
-TEST(a_snapshot_without_a_name_is_never_lost_sight_of)
+TEST(a_snapshot_without_a_name_can_still_be_found)
 {
     struct place p = place_make();
     struct store *s = open_ok(&p);

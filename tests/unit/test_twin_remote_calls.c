@@ -112,7 +112,7 @@ static pid_t start(long (*what)(struct outcome *o), struct outcome *o)
 }
 
 /* Its directory becomes another, some times over. */
-static void visited(long (*what)(struct outcome *o))
+static void called_during(long (*what)(struct outcome *o))
 {
     static const char *const places[] = {"/tmp", "/usr", "/proc"};
     struct outcome *o = outcome_new();
@@ -142,28 +142,28 @@ static void visited(long (*what)(struct outcome *o))
 
 TEST(a_sleep_lasts_as_long_as_it_would_have)
 {
-    visited(sleep_a_while);
+    called_during(sleep_a_while);
 }
 
 TEST(poll_and_select_go_on)
 {
-    visited(poll_a_while);
-    visited(select_a_while);
+    called_during(poll_a_while);
+    called_during(select_a_while);
 }
 
 TEST(a_futex_is_waited_for)
 {
-    visited(wait_on_futex);
+    called_during(wait_on_futex);
 }
 
 TEST(a_read_goes_on)
 {
-    visited(read_a_pipe);
+    called_during(read_a_pipe);
 }
 
 TEST(who_computes_goes_on_computing)
 {
-    visited(compute);
+    called_during(compute);
 }
 
 TEST(what_fails_is_told_and_the_process_goes_on)
@@ -297,7 +297,7 @@ static void is_open(pid_t pid, int fd, const char *dir, const char *name, off_t 
 /* As in the kernel's own sandbox, when that has got another root. */
 TEST(files_are_opened_again_under_their_numbers)
 {
-    struct places p = {"/tmp/sg-visit-XXXXXX", "/tmp/sg-visit-XXXXXX"};
+    struct places p = {"/tmp/sg-calls-XXXXXX", "/tmp/sg-calls-XXXXXX"};
     struct sg_error e = {0};
     struct open_files l = {.free_fd = 6};
     struct remote_calls v;
@@ -343,7 +343,7 @@ TEST(files_are_opened_again_under_their_numbers)
 
 TEST(a_file_that_is_gone_stays_what_it_was)
 {
-    struct places p = {"/tmp/sg-visit-XXXXXX", ""};
+    struct places p = {"/tmp/sg-calls-XXXXXX", ""};
     struct sg_error e = {0};
     struct open_files l = {.free_fd = 6};
     struct remote_calls v;

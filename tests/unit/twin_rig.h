@@ -84,7 +84,7 @@ static inline struct twin twin_start(void (*prepare)(void *arg), void *arg, stru
     }
     EXPECT(t.call_at != 0);
     EXPECT(tracee_enter_call(t.k, &t.state, t.call_at, &twin, e) == 0);
-    EXPECT(tracee_finish_fork(t.k, &t.h, e) == 0 && tracee_await_birth(t.h, e) == 0);
+    EXPECT(tracee_finish_fork(t.k, &t.h, e) == 0 && tracee_await_start(t.h, e) == 0);
     EXPECT(cpu_load(t.k, &t.state) == 0); /* K stays stopped */
     return t;
 }

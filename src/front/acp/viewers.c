@@ -211,21 +211,21 @@ static const struct ws_handlers handlers = {.on_message = on_message,
 
 /* ---- new connections ------------------------------------------------------------------------- */
 
-struct visit {
+struct view_request {
     bool reader, takeover, after_given;
     uint64_t after;
 };
 
 /* False: the request has been answered. */
-static bool read_visit(struct http_req *req, struct visit *ret)
+static bool read_view_request(struct http_req *req, struct view_request *ret)
 {
     const char *role = http_query_get(req, "role"), *after = http_query_get(req, "after");
     const char *takeover = http_query_get(req, "takeover");
     struct sg_error e = {0};
 
-    *ret = (struct visit){.reader = role && strcmp(role, "reader") == 0,
-                          .takeover = takeover && strcmp(takeover, "true") == 0,
-                          .after_given = http_query_has(req, "after")};
+    *ret = (struct view_request){.reader = role && strcmp(role, "reader") == 0,
+                                 .takeover = takeover && strcmp(takeover, "true") == 0,
+                                 .after_given = http_query_has(req, "after")};
     if (http_query_has(req, "role") && !ret->reader && (!role || strcmp(role, "writer") != 0))
         err_set(&e, SG_ERR_INVALID, -EINVAL, "'role' must be writer or reader");
     else if (http_query_has(req, "takeover") && !ret->takeover &&
@@ -253,36 +253,36 @@ static void reply_dropped(struct hosted *h, struct http_req *req, uint64_t after
 }
 
 /* Finds the message to begin with. False: the request has been answered. */
-static bool find_place(struct hosted *h, struct http_req *req, const struct visit *visit,
+static bool find_place(struct hosted *h, struct http_req *req, const struct view_request *want,
                        struct backlog_cursor *ret)
 {
     int r = 0;
 
-    if (visit->after_given)
-        r = backlog_seek(&h->backlog, visit->after + 1, ret);
-    else if (visit->reader)
+    if (want->after_given)
+        r = backlog_seek(&h->backlog, want->after + 1, ret);
+    else if (want->reader)
         r = backlog_seek(&h->backlog, h->backlog.next, ret);
     else
         backlog_seek_waiting(&h->backlog, ret);
     if (r == -ESTALE)
-        reply_dropped(h, req, visit->after);
+        reply_dropped(h, req, want->after);
     else if (r < 0)
         reply_error(req, 400, "'after' is %llu, and the agent has sent %llu messages",
-                    (unsigned long long)visit->after, (unsigned long long)h->backlog.next - 1);
+                    (unsigned long long)want->after, (unsigned long long)h->backlog.next - 1);
     return r == 0;
 }
 
 /* False: the request has been answered. */
-static bool has_place(struct hosted *h, struct http_req *req, const struct visit *visit)
+static bool has_place(struct hosted *h, struct http_req *req, const struct view_request *want)
 {
     size_t readers = viewers_count(h) - (h->writer ? 1 : 0);
 
     /* Writers whose place was taken over count until they are gone: they are few, and gone soon. */
-    if (readers >= (visit->reader ? AGENT_READERS_MAX : 2 * AGENT_READERS_MAX)) {
+    if (readers >= (want->reader ? AGENT_READERS_MAX : 2 * AGENT_READERS_MAX)) {
         reply_error(req, 429, "the agent already has %zu connections", viewers_count(h));
         return false;
     }
-    if (!visit->reader && h->writer && !visit->takeover) {
+    if (!want->reader && h->writer && !want->takeover) {
         reply_error(req, 409,
                     "the agent already has a writer: connect with role=reader, or with "
                     "takeover=true in its place");
@@ -326,21 +326,21 @@ void agent_attach(struct hosted *h, struct http_req *req)
 {
     const char *subprotocol = ws_offers(req, AGENT_SUBPROTOCOL) ? AGENT_SUBPROTOCOL : NULL;
     struct backlog_cursor cursor;
-    struct visit visit;
+    struct view_request want;
 
     if (!ws_wanted(req)) {
         ws_accept(req, NULL, 0, &handlers, NULL);
         return;
     }
-    if (!read_visit(req, &visit) || !has_place(h, req, &visit) ||
-        !find_place(h, req, &visit, &cursor))
+    if (!read_view_request(req, &want) || !has_place(h, req, &want) ||
+        !find_place(h, req, &want, &cursor))
         return;
     request_log_about(req, NULL, h->sandbox_id);
     add_number(req, "Sandglass-Acp-Next", cursor.next);
     add_number(req, "Sandglass-Acp-Received", h->received);
-    http_add_header(req, "Sandglass-Acp-Role", visit.reader ? "reader" : "writer");
+    http_add_header(req, "Sandglass-Acp-Role", want.reader ? "reader" : "writer");
     struct viewer *v = xcalloc(1, sizeof(*v));
-    *v = (struct viewer){.writer = !visit.reader, .cursor = cursor};
+    *v = (struct viewer){.writer = !want.reader, .cursor = cursor};
     v->ws = ws_accept(req, subprotocol, AGENT_MESSAGE_MAX, &handlers, v);
     if (!v->ws) {
         free(v);

@@ -249,7 +249,7 @@ struct kernel *kernel_from_twin(struct agent *a, pid_t pid, pid_t was, const int
     return k;
 }
 
-void kernel_born(struct kernel *k, const char *language)
+void kernel_become(struct kernel *k, const char *language)
 {
     kernel_queue(k, 'B', language);
 }

@@ -130,7 +130,7 @@ static void keep_spare(struct agent *a, struct kernel *k)
     struct kernel_language python;
 
     a->kernels.spare = k;
-    kernel_born(k, "python");
+    kernel_become(k, "python");
     kernel_settle(k, NULL);
     if (kernel_language_find("python", &python, NULL) == 0)
         context_default(a, &python, NULL);
@@ -151,7 +151,7 @@ static void on_kernel(struct line *l, pid_t pid, pid_t was, const int fds[LINE_F
     answered(a);
     if (k && c) {
         c->wants_twin = false;
-        kernel_born(k, c->language.name);
+        kernel_become(k, c->language.name);
         take_twin(c, k);
     } else if (k && !t->spare) {
         keep_spare(a, k);

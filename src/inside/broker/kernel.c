@@ -20,7 +20,7 @@ static int run_tables(const struct source *s, struct kernel *k, struct sg_error 
     if (r < 0)
         return r;
     k->k = (pid_t)pid;
-    r = tracee_await_birth(k->k, e);
+    r = tracee_await_start(k->k, e);
     if (r == 0)
         r = tables_aim_k(s, k->k, e);
     if (r == 0)

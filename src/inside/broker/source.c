@@ -17,7 +17,7 @@
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
 
-/* What PTRACE_GET_RSEQ_CONFIGURATION returns. */
+/* The result of PTRACE_GET_RSEQ_CONFIGURATION. */
 struct rseq_configuration {
     uint64_t pointer;
     uint32_t size, signature, flags, pad;
@@ -51,7 +51,7 @@ int source_copy(pid_t pid, const struct cpu_state *state, uint64_t call_at, pid_
     if (r == 0)
         r = tracee_finish_fork(pid, &copy, e);
     if (r == 0)
-        r = tracee_await_birth(copy, e);
+        r = tracee_await_start(copy, e);
     if (r == 0)
         *ret = copy;
     else if (copy > 0)

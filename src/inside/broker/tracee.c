@@ -130,14 +130,14 @@ int tracee_enter_call(pid_t pid, const struct cpu_state *s, uint64_t at, const s
 int tracee_finish_fork(pid_t pid, pid_t *ret, struct sg_error *e)
 {
     uint64_t deadline = clock_ns() + STEP_NS;
-    unsigned long born = 0;
+    unsigned long child = 0;
     int64_t said = -EPROTO;
     int status = 0, r = next_edge(pid, deadline, &status);
 
     if (r == 0 && status >> 8 == (SIGTRAP | PTRACE_EVENT_FORK << 8)) {
-        if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &born) < 0)
+        if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &child) < 0)
             r = -errno;
-        *ret = (pid_t)born;
+        *ret = (pid_t)child;
         if (r == 0)
             r = next_edge(pid, deadline, &status);
     } else if (r == 0 && status >> 8 == AT_CALL && cpu_result(pid, &said) == 0 && said < 0) {
@@ -167,7 +167,7 @@ int tracee_run_until(pid_t pid, int event, unsigned long *ret_message, struct sg
     return 0;
 }
 
-int tracee_await_birth(pid_t pid, struct sg_error *e)
+int tracee_await_start(pid_t pid, struct sg_error *e)
 {
     int status, r = tracee_wait(pid, &status, e);
 

@@ -33,7 +33,7 @@ int tracee_enter_call(pid_t pid, const struct cpu_state *s, uint64_t at, const s
 int tracee_finish_fork(pid_t pid, pid_t *ret, struct sg_error *e);
 int tracee_continue(pid_t pid, struct sg_error *e);
 /* Waits for the first stop of a new child that an event announced. */
-int tracee_await_birth(pid_t pid, struct sg_error *e);
+int tracee_await_start(pid_t pid, struct sg_error *e);
 /* Waits for the trap at the end of a table. */
 int tracee_await_trap(pid_t pid, struct sg_error *e);
 /* Continues the process until that trap. */

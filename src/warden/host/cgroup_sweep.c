@@ -107,9 +107,9 @@ static char *list_places(const struct tops *t)
 /* ---- slots ----------------------------------------------------------------------------------- */
 
 /* A function that is called for each group of a slot; a slot has at most one in each hierarchy. */
-typedef int (*group_visitor)(const struct cgroup_ops *ops, int top, const char *path);
+typedef int (*group_action)(const struct cgroup_ops *ops, int top, const char *path);
 
-static int visit_each_path(const struct tops *t, const char *place, uint32_t slot, group_visitor fn)
+static int each_path(const struct tops *t, const char *place, uint32_t slot, group_action fn)
 {
     char path[CGROUP_PATH_MAX];
     int sum = 0;
@@ -123,14 +123,13 @@ static int visit_each_path(const struct tops *t, const char *place, uint32_t slo
 }
 
 /* The sum of the results of fn, or its first error. */
-static int visit_each_slot(const struct tops *t, const char *places, uint32_t slot,
-                           group_visitor fn)
+static int each_place(const struct tops *t, const char *places, uint32_t slot, group_action fn)
 {
-    int sum = visit_each_path(t, "", slot, fn);
+    int sum = each_path(t, "", slot, fn);
 
     FOR_EACH_NAME(place, places)
     {
-        int r = strchr(place, '/') ? visit_each_path(t, place, slot, fn) : 0;
+        int r = strchr(place, '/') ? each_path(t, place, slot, fn) : 0;
         sum = sum < 0 ? sum : r < 0 ? r : sum + r;
     }
     return sum;
@@ -154,7 +153,7 @@ bool cgroup_strike(uint32_t slot)
     AUTO(tops_close) struct tops t = tops_open();
     AUTO(free_p) char *places = list_places(&t);
 
-    return t.ops && visit_each_slot(&t, places, slot, strike_group) > 0;
+    return t.ops && each_place(&t, places, slot, strike_group) > 0;
 }
 
 int cgroup_sweep(uint32_t slot, struct sg_error *e)
@@ -165,9 +164,9 @@ int cgroup_sweep(uint32_t slot, struct sg_error *e)
 
     if (!t.ops)
         return cgroup_host(e) ? 0 : -ENOSYS;
-    for (int tries = 0; tries < 400 && visit_each_slot(&t, places, slot, strike_group) > 0; tries++)
+    for (int tries = 0; tries < 400 && each_place(&t, places, slot, strike_group) > 0; tries++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    r = visit_each_slot(&t, places, slot, remove_group);
+    r = each_place(&t, places, slot, remove_group);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "remove the control groups of id range %u: %s", slot,
                        strerror(-r));

@@ -29,7 +29,7 @@ static void read_whole(const char *path)
     close(fd);
 }
 
-static int visit(const char *path, const struct stat *st, int type, struct FTW *where)
+static int read_entry(const char *path, const struct stat *st, int type, struct FTW *where)
 {
     (void)where;
     if (type == FTW_F && S_ISREG(st->st_mode))
@@ -40,7 +40,7 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 static void walk(long count, const char *dir)
 {
     for (long i = 0; i < count; i++)
-        if (nftw(dir, visit, OPEN_DIRS, FTW_PHYS) != 0)
+        if (nftw(dir, read_entry, OPEN_DIRS, FTW_PHYS) != 0)
             meter_fail(dir);
 }
 
