@@ -36,7 +36,7 @@ struct exec {
     bool timed_out, interrupted;
 };
 
-/* What the agent reports when a process has ended: see wire/agent.h. */
+/* The agent's report of a process that has ended: see wire/agent.h. */
 struct ending {
     uint32_t how, code, disk_full;
     uint64_t utime_us, stime_us, maxrss, disk_used, dropped[2];

@@ -1,4 +1,4 @@
-/* What the guard counts besides its record, for ASK_FIGURES (wire/guard.h). */
+/* Counters of the guard besides its record, for ASK_FIGURES (wire/guard.h). */
 #pragma once
 
 #include "guard/guard.h"

@@ -73,7 +73,7 @@ void flow_reset(struct flow *f, const char *why);
 
 /* ---- flow_peek.c ----------------------------------------------------------------------------- */
 
-/* What a policy says of the flow, by what is known of it so far. */
+/* The policy's verdict on a flow, from the little that is known of it so far. */
 void flow_judge(const struct flow *f, const struct policy *p, struct flow_verdict *ret);
 /* Refuses the flow or lets it go, by what is known of it. */
 void flow_decide(struct flow *f);

@@ -1,4 +1,4 @@
-/* What a policy does to the headers of a request: sets the headers of the rule, and replaces
+/* A policy's changes to the headers of a request: sets the headers of the rule, and replaces
  * placeholders by secrets.
  *
  * It also decides what a response is scrubbed of: every secret of the policy, as soon as one of

@@ -1,4 +1,4 @@
-/* What hello.c and peek_http.c share. */
+/* Shared by hello.c and peek_http.c. */
 #pragma once
 
 #include <string.h>

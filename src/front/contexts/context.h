@@ -117,7 +117,7 @@ void context_touch(struct front *f, const char *tenant, const char *id, uint64_t
 void context_terminate(struct front *f, const char *tenant, const char *id, context_done done,
                        void *arg);
 
-/* What a new path inherits from its parent path. */
+/* The things that a new path inherits from its parent path. */
 enum context_inherit { INHERIT_NONE, INHERIT_FILES, INHERIT_STATE, INHERIT_REPLAY };
 struct context_from {
     const char *path;

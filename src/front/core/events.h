@@ -46,7 +46,7 @@ const char *event_kind_text(enum event_kind kind); /* EVENT_KIND_MAX_: "gap" */
 /* Parses a list such as "sandbox.*,context.ended" into a set with one bit for each kind. */
 int event_types_parse(const char *what, const char *text, uint32_t *ret, struct sg_error *e);
 
-/* What an event is about. A field that does not apply is NULL. */
+/* The subject of an event. A field that does not apply is NULL. */
 struct event_about {
     const char *tenant;
     const char *sandbox_id, *context, *conversation, *path, *agent;

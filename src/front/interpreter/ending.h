@@ -1,4 +1,4 @@
-/* What a client is told about the end of a cell: at most one error. */
+/* The answer to a client about the end of a cell: at most one error. */
 #pragma once
 
 #include "wire/agent.h"

@@ -1,4 +1,4 @@
-/* What the files of the agent share: the agent, and the operations it has under way. */
+/* Shared by the files of the agent: the agent, and the operations it has under way. */
 #pragma once
 
 #include "inside/agent/agent.h"

@@ -1,4 +1,4 @@
-/* What the parts of the broker share: see twin.h. */
+/* Shared by the parts of the broker: see twin.h. */
 #pragma once
 
 #include "inside/broker/hold.h"

@@ -26,7 +26,7 @@
 #endif
 #define OP_ENTRY 1
 
-/* What PTRACE_GET_SYSCALL_INFO returns. */
+/* The result of PTRACE_GET_SYSCALL_INFO. */
 struct call_info {
     uint8_t op, pad[3];
     uint32_t arch;

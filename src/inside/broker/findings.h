@@ -1,4 +1,4 @@
-/* What the broker found when it looked at a sandbox that stands still: the report of TWIN_HOLD
+/* The broker's findings about a sandbox that stands still: the report of TWIN_HOLD
  * (twin.h). Users inside choose the names of files and programs, so these may be any bytes; the
  * writer of JSON (lib/text/json.h) copes with them. Entries that do not fit are counted. */
 #pragma once

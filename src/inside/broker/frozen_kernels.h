@@ -31,7 +31,7 @@ struct frozen_kernels *frozen_kernels_new(uint64_t number, uint64_t owner);
 /* Kills the processes of the set. The broker reaps them like all others. */
 void frozen_kernels_end(struct frozen_kernels *m);
 
-/* What a frozen kernel is made from. */
+/* The source of a frozen kernel. */
 struct frozen_kernels_spec {
     pid_t h;
     const struct inspected *k;

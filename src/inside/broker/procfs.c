@@ -15,7 +15,7 @@
 #define INFO_MAX    (16u << 10)
 #define LIST_MAX    65536u
 
-/* What statx(2) returns: not every C library that we are built with declares it. */
+/* The result of statx(2): not every C library that we are built with declares it. */
 struct statx_answer {
     uint32_t mask, block_size;
     uint64_t attributes;

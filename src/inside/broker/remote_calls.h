@@ -14,7 +14,7 @@
 #define REMOTE_CALLS_STEPS_MAX 4096
 #define REMOTE_CALLS_DATA_MAX  (4u << 20)
 
-/* What a call must return: a number, or one of the first two below. */
+/* The result that a call must have: a number, or one of the first two below. */
 #define REMOTE_CALLS_DONE    (-1) /* anything but an error */
 #define REMOTE_CALLS_ANY     (-2) /* anything at all */
 #define REMOTE_CALLS_NO_DATA (-1)

@@ -1,4 +1,4 @@
-/* What the files of lib/audit share; audit.h is what others see.
+/* Shared by the files of lib/audit; audit.h is for others.
  *
  *   record.c   a line: made from a record, and taken apart
  *   pending.c  records that are not written yet, folded if they are many

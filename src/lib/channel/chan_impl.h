@@ -1,4 +1,4 @@
-/* What the files of the channel share: chan.c moves bytes, chan_stream.c keeps streams and sends
+/* Shared by the files of the channel: chan.c moves bytes, chan_stream.c keeps streams and sends
  * frames for them, chan_dispatch.c judges the frames that come in. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What sandglass says to the person in front of it: one line each on standard error, prefixed with
+/* Messages of sandglass to its user: one line each on standard error, prefixed with
  * the program's name. Colours appear on a terminal only, and not when NO_COLOR is set. */
 #pragma once
 

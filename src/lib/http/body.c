@@ -1,4 +1,4 @@
-/* What becomes of the bytes of a request's body. */
+/* Hands the bytes of a request's body to whoever reads it. */
 #include "lib/http/impl.h"
 
 /* The most bytes that may be missing at the client's pace: no burst buys more silence than the

@@ -14,7 +14,7 @@
  * connection. So no callback is ever called from inside a call, and on_close comes when all of the
  * owner's code has returned.
  *
- * What is read. One request at a time: until its answer is complete nothing is read, and the next
+ * Reading. One request at a time: until its answer is complete nothing is read, and the next
  * request waits in the socket (or, if it came in one piece with the first, in c->in). A body that
  * nobody wants yet waits in the same way. The poll stays armed for READABLE until unwanted bytes
  * come (read_off): most clients send none, and changing a poll costs two system calls.

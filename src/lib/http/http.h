@@ -75,7 +75,7 @@ enum http_method {
 #define HTTP_PARAMS_MAX 4
 
 struct http_req {
-    /* What was asked. Strings are NUL-terminated, hold no NUL inside and are valid until
+    /* The request. Strings are NUL-terminated, hold no NUL inside and are valid until
      * on_close. */
     enum http_method method;
     const char *method_name;

@@ -1,4 +1,4 @@
-/* What the files of this directory share. Only they and their tests include this.
+/* Shared by the files of this directory. Only they and their tests include this.
  *
  *   server.c           accepts connections, and owns the clock
  *   conn.c             moves a connection from state to state; only this file calls the owner back

@@ -66,7 +66,7 @@ static unsigned head_size(const struct ws_codec *c)
     return 2 + (n == 126 ? 2 : n == 127 ? 8 : 0) + 4;
 }
 
-/* What is wrong with the first two bytes of a frame, or NULL. */
+/* The fault in the first two bytes of a frame; NULL: none. */
 static const char *check_start(const struct ws_codec *c)
 {
     uint8_t opcode = c->head[0] & 0x0f, n = c->head[1] & 0x7f;

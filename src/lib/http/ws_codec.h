@@ -30,7 +30,7 @@ enum ws_what {
     WS_BROKEN, /* close with `code`; nothing may be fed any more */
 };
 
-/* What ws_codec_feed has found. data is valid until the next call. */
+/* One finding of ws_codec_feed. data is valid until the next call. */
 struct ws_seen {
     enum ws_what what;
     bool text;

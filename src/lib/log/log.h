@@ -39,7 +39,7 @@ enum fault {
 };
 const char *fault_name(enum fault fault);
 
-/* What a line is about. NULL, "" or 0: the field does not apply. */
+/* The subject of a line. NULL, "" or 0: the field does not apply. */
 struct log_about {
     enum fault fault;
     const char *sandbox_id, *tenant, *request, *trace; /* ids */

@@ -1,4 +1,4 @@
-/* What the files of the codec share: message.c and timestamp.c, and json_in.c, json_out.c,
+/* Shared by the files of the codec: message.c and timestamp.c, and json_in.c, json_out.c,
  * proto_in.c and proto_out.c, which read and write the two forms. */
 #pragma once
 

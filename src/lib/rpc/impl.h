@@ -1,4 +1,4 @@
-/* What rpc.c and answer.c share. */
+/* Shared by rpc.c and answer.c. */
 #pragma once
 
 #include "lib/rpc/rpc.h"

@@ -1,4 +1,4 @@
-/* What the files of the vault share. Nobody else includes this. */
+/* Shared by the files of the vault. Nobody else includes this. */
 #pragma once
 
 #include "lib/vault/vault.h"

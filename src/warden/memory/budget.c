@@ -7,7 +7,7 @@
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* What is known of the sandboxes that one tenant made from one template. */
+/* Figures of the sandboxes that one tenant made from one template. */
 struct budget_class {
     struct map_node node;
     char tenant[ID_LEN + 1], template[ID_LEN + 1];

@@ -104,7 +104,7 @@ struct happening {
     const struct sg_error *e;
 };
 
-/* What the state of a sandbox means to others. */
+/* The state of a sandbox, as others see it. */
 struct phase_rules {
     const char *name;
     bool rests;            /* it waits for orders */
