@@ -30,6 +30,7 @@ static void let_wait(uint8_t what)
     fake.no_end = what & 8;
     fake.never_still = what & 16;
     rig_saves_wait = what & 32;
+    fake.open_files = what & 64;
 }
 
 /* What had to wait, and may go on now, says so. */
@@ -83,7 +84,7 @@ static void step(struct rig *r, uint8_t what, uint8_t arg)
     else if (what < 220)
         break_something(r, arg);
     else if (what < 230)
-        rig_saved(arg & 1);
+        arg & 2 ? rig_worker_ends(arg & 1) : rig_saved(arg & 1);
     else
         wake(r);
     if (what & 1)
@@ -150,7 +151,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     assert(r.s->budget.reserved == 0 && r.s->n_teardowns == 0);
     forget_names(&r);
     settle_all(&r);
-    assert(list_empty(&r.s->checkpoints) && list_empty(&r.s->snapshots) && !rig_saves);
+    assert(list_empty(&r.s->checkpoints) && list_empty(&r.s->snapshots) && !rig_saves &&
+           list_empty(&rig_workers));
     rig_pass(&r, r.s->settings.tenant_idle_ms);
     settle_all(&r);
     assert(list_empty(&r.s->tenant_pools) && fake.instances == 0 && fake.providers == 0);

@@ -13,7 +13,7 @@
 #include "lib/base/fds.h"
 #include "lib/log/log.h"
 #include "warden/providers/provider.h"
-#include "warden/processes/task.h"
+#include "warden/sandboxes/discard.h"
 #include "warden/processes/guard_process.h"
 #include "warden/sandboxes/sandbox.h"
 #include "warden/sandboxes/snapshot.h"
@@ -229,7 +229,7 @@ static void on_idle(struct loop *l)
 {
     struct server *s = CONTAINER_OF(l, struct server, loop);
 
-    if (tasks_idle(s) || tenant_pools_idle(s))
+    if (discards_idle(s) || tenant_pools_idle(s))
         loop_want_idle(l);
 }
 
@@ -342,6 +342,8 @@ static int start(struct run *run, struct sg_error *e)
     sweep();
     choose_path(s);
     r = try_host(s, e);
+    if (r == 0)
+        r = files_workers_open(s, e);
     if (r < 0)
         return r;
     set_budget(s);
@@ -393,11 +395,12 @@ static void finish(struct run *run)
     sandboxes_close(s);
     budget_done(&s->budget);
     checkpoints_close(s);
-    tasks_close(s);
+    discards_close(s);
     tenant_pools_close(s);
     cgroup_place_close(s->place);
     child_program_end(&s->guard, GUARD_GRACE_MS);
     snapshots_unload(s);
+    files_workers_close(s);
     logfile_close(&s->log);
     state_close(&s->state);
     tls_text_done(&s->tls);
@@ -441,6 +444,7 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
     *run = (struct run){.server = {.loop.epoll_fd = -1,
                                    .state = STATE_NONE,
                                    .log = LOGFILE_NONE,
+                                   .files = FILES_WORKERS_NONE,
                                    .front = CHILD_PROGRAM_NONE,
                                    .guard = CHILD_PROGRAM_NONE,
                                    .dbworker = CHILD_PROGRAM_NONE,

@@ -15,6 +15,7 @@
  *               checkpoint.c        saved files and kernels
  *               fork_start.c        starts that are begun before they are ordered
  *               squash.c            merging layers
+ *               discard.c           removing layers
  *               teardown.c          sandboxes that end
  *   processes/  child_program.c     starting, watching and replacing child programs
  *               front_process.c     the front
@@ -25,6 +26,7 @@
  *               faults.c            which process failed, and how often
  *               trouble.c           why child programs cannot start
  *               notify.c            messages to systemd
+ *               files_worker.c      workers on files of sandboxes
  *               task.c              short children for long work
  *   memory/     budget.c            shares of the machine's memory
  *               pressure.c          when memory is short
@@ -43,6 +45,7 @@
 #include "lib/settings/settings_answer.h"
 #include "warden/processes/front_process.h"
 #include "warden/sandboxes/sandbox.h"
+#include "warden/processes/files_worker.h"
 #include "warden/processes/heartbeat.h"
 #include "warden/logfile.h"
 #include "warden/memory/budget.h"
@@ -101,7 +104,8 @@ struct server {
     uint64_t lives;        /* numbers instances, for the guard */
     struct map sandboxes;  /* by id */
     struct list tenant_pools, snapshots, checkpoints;
-    struct list discards; /* see task.h */
+    struct list discards; /* see discard.h */
+    struct files_workers files;
     struct loop_timer discard_timer;
     bool discards_due;
     bool squashing;     /* layers are being merged */

@@ -96,19 +96,6 @@ static int open_sub(int dir, const char *name, uint32_t uid, uint32_t gid, struc
     return steal_fd(&fd);
 }
 
-/* Removing may take long, so work/ is only moved to layers/, under a name that snapshots_load
- * removes. */
-static int empty_work(struct state *s, struct sg_error *e)
-{
-    char id[ID_LEN + 1], old[ID_LEN + 8];
-
-    id_random(id);
-    snprintf(old, sizeof(old), "old-%s", id);
-    if (renameat(s->dir, "work", s->snapshots, old) < 0 && errno != ENOENT)
-        return err_errno(e, "empty '%s/work'", s->path);
-    return 0;
-}
-
 /* Whether a directory on this file system can be mounted with mapped ids, as a layer of a
  * sandbox. */
 static bool can_map_ids(int dir)
@@ -148,7 +135,7 @@ static bool has_snapshots(const struct state *s)
     bool found = false;
 
     while (d && !found && (entry = readdir(d)) != NULL)
-        found = id_valid(entry->d_name);
+        found = entry->d_name[0] != '.';
     if (d)
         closedir(d);
     return found;
@@ -265,10 +252,6 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
         r = t.lock = take_lock(t.dir, path, e);
     if (r >= 0)
         r = t.snapshots = open_sub(t.dir, "layers", 0, 0, e);
-    if (r >= 0)
-        r = empty_work(&t, e);
-    if (r >= 0)
-        r = t.work = open_sub(t.dir, "work", 0, 0, e);
     if (r < 0) {
         state_close(&t);
         return r;
@@ -281,7 +264,6 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
 
 void state_close(struct state *s)
 {
-    close_p(&s->work);
     close_p(&s->snapshots);
     close_p(&s->lock);
     close_p(&s->dir);

@@ -5,13 +5,12 @@
  *     front/          the front's own, 0700: its database
  *     guard/          the guard's own, 0700: its keys, and its record
  *     log/            root, 0700: the server's log; see logfile.h
- *     layers/         root, 0700: snapshots, one directory each
- *     work/           root, 0700: layers that end with the server; emptied when a server starts
+ *     layers/         root, 0700: snapshots, and what ends with the server: see snapshot.h
  *     used            exists once a front has had its database
  *     before-ID/      what `serve --new` or `restore` has moved aside
  *
- * layers/ and work/ contain files that sandboxes made, with the ids they had inside. So nobody but
- * root may get there. */
+ * layers/ contains files that sandboxes made, with the ids they had inside. So nobody but root may
+ * get there. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -19,17 +18,17 @@
 struct state {
     char path[512];
     char name[24]; /* the server's name on this machine: one per directory */
-    int dir, lock, snapshots, work;
+    int dir, lock, snapshots;
     bool used;     /* STATE/used exists */
     bool maps_ids; /* layers on its file system can be mounted with mapped ids */
 };
 
-#define STATE_NONE                                         \
-    {                                                      \
-        .dir = -1, .lock = -1, .snapshots = -1, .work = -1 \
+#define STATE_NONE                             \
+    {                                          \
+        .dir = -1, .lock = -1, .snapshots = -1 \
     }
 
-/* Creates whatever is missing, takes the lock, empties work/. */
+/* Creates whatever is missing, and takes the lock. */
 int state_open(struct state *s, const char *path, struct sg_error *e);
 /* Checks that the front's database has not been lost. It is lost if this directory has been used,
  * or has snapshots, and the database is missing or empty. Then returns -ENODATA with an error text

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -49,12 +50,15 @@ enum fake_fault {
     FAKE_ROOT,
     FAKE_SEAL,
     FAKE_SAVE,
+    FAKE_MAKE_ROOT,
+    FAKE_WORKER,
     FAKE_MAX_FAULT
 };
 
 static struct {
     uint32_t fails;                                      /* bits of faults; each fails once */
     bool no_word, no_root, no_news, no_end, never_still; /* what waits */
+    bool open_files;                                     /* kernels have some */
     unsigned providers, instances, stacks;               /* that are there */
 } fake;
 
@@ -329,6 +333,10 @@ static int fake_take_news(struct provider *p, struct kernel_news *ret, struct sg
         fake_signal(p->broker, false);
     if (ret->kind == NEWS_KERNEL && ret->instance)
         ret->instance->pending = false;
+    if (ret->kind == NEWS_STILL && fake.open_files) {
+        ret->written = memfd_create("written", MFD_CLOEXEC);
+        (void)!write(ret->written, "/f", 3);
+    }
     if (ret->kind == NEWS_HELD && r == 0) {
         ret->kernels[0] = 2;
         ret->n_kernels = 1;
@@ -403,25 +411,28 @@ static bool fake_can_freeze(const struct instance *i)
     return true;
 }
 
-static int fake_freeze(struct instance *i, const int *layer, int written, struct stack **ret,
-                       int *ret_root, struct sg_error *e)
+static int fake_freeze(struct instance *i, struct stack **ret, struct sg_error *e)
 {
     int r = fake_error(FAKE_FREEZE, -EBUSY, e);
 
-    (void)i, (void)layer, (void)written;
+    (void)i;
     if (r < 0)
         return r;
     *ret = xcalloc(1, sizeof(**ret));
-    *ret_root = 0;
     return 0;
 }
 
-static int fake_take(struct instance *i, const struct stack *s, const int *layer, int written,
-                     int *ret_root, struct sg_error *e)
+static int fake_take(struct instance *i, const struct stack *s, struct sg_error *e)
 {
-    (void)i, (void)s, (void)layer, (void)written;
-    *ret_root = 0;
+    (void)i, (void)s;
     return fake_error(FAKE_TAKE, -EIO, e);
+}
+
+static int fake_make_root(struct instance *i, const int *layer, int *ret_root, struct sg_error *e)
+{
+    (void)i, (void)layer;
+    *ret_root = 0;
+    return fake_error(FAKE_MAKE_ROOT, -ENOSPC, e);
 }
 
 static int fake_root_send(struct instance *i, int root, bool clear, struct sg_error *e)
@@ -525,6 +536,8 @@ static const struct provider_files fake_files = {
     .can_freeze = fake_can_freeze,
     .freeze = fake_freeze,
     .take = fake_take,
+    .next_layers = fake_layers,
+    .root = fake_make_root,
     .root_send = fake_root_send,
     .moved = fake_moved,
     .seal = fake_seal,

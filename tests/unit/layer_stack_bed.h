@@ -17,8 +17,8 @@
 #include "lib/base/sys.h"
 #include "warden/host/idmap.h"
 #include "warden/layers/mounts.h"
-#include "warden/layers/layer_stack_carry.h"
-#include "warden/layers/layer_stack_merge.h"
+#include "inside/files/layer_stack_carry.h"
+#include "inside/files/layer_stack_merge.h"
 
 #define FIRST_ID 0x30000000u
 
@@ -89,6 +89,7 @@ static inline int bed_root(const struct bed *b, struct scratch *s, const char *u
                                .userns = b->userns,
                                .first_id = FIRST_ID,
                                .keep = true,
+                               .user_marks = true,
                                .stack = stack,
                                .scratch = s,
                                .upper = upper};
@@ -100,6 +101,16 @@ static inline int bed_root(const struct bed *b, struct scratch *s, const char *u
     return fd;
 }
 
+static inline int carry(const struct sandbox *x, const char *path, struct carry_budget *left)
+{
+    struct carry_stack from = {.n = stack_depth(x->stack)};
+
+    for (size_t i = 0; i < from.n; i++)
+        from.v[i] = (struct carry_layer){.mount = x->stack->v[i]->scratch->mount,
+                                         .dir = x->stack->v[i]->dir};
+    return layer_stack_carry(&from, x->scratch->mount, x->upper, path, left, NULL);
+}
+
 /* On a stack of somebody's, or NULL; paths: what its processes have open, up to a NULL. */
 static inline void sandbox_begin(struct sandbox *x, const struct bed *b, const struct stack *stack,
                                  const char *const *paths)
@@ -108,8 +119,7 @@ static inline void sandbox_begin(struct sandbox *x, const struct bed *b, const s
     EXPECT(scratch_make(0, 0, &x->scratch, NULL) == 0);
     EXPECT(scratch_upper(x->scratch, stack_top(stack), x->upper, NULL) == 0);
     for (; paths && *paths; paths++)
-        EXPECT(layer_stack_carry(x->stack, x->scratch, x->upper, *paths,
-                                 &(struct carry_budget)CARRY_BUDGET, NULL) == 0);
+        EXPECT(carry(x, *paths, &(struct carry_budget)CARRY_BUDGET) == 0);
     x->root = bed_root(b, x->scratch, x->upper, x->stack);
 }
 
@@ -125,8 +135,7 @@ static inline void sandbox_freeze(struct sandbox *x, const struct bed *b, const 
     x->stack = stack;
     EXPECT(scratch_upper(x->scratch, stack_top(stack), x->upper, NULL) == 0);
     for (; paths && *paths; paths++)
-        EXPECT(layer_stack_carry(x->stack, x->scratch, x->upper, *paths,
-                                 &(struct carry_budget)CARRY_BUDGET, NULL) == 0);
+        EXPECT(carry(x, *paths, &(struct carry_budget)CARRY_BUDGET) == 0);
     close(x->root);
     x->root = bed_root(b, x->scratch, x->upper, x->stack);
 }

@@ -167,6 +167,65 @@ static void rig_saved(bool well)
     free(v);
 }
 
+/* ---- files workers --------------------------------------------------------------------------- */
+
+struct files_worker {
+    struct list link;
+    files_done done;
+    void *arg;
+};
+
+static struct list rig_workers;
+
+void files_order_init(struct files_order *o, enum files_op op)
+{
+    *o = (struct files_order){.request.op = (uint32_t)op, .list = -1};
+}
+
+int files_order_add(struct files_order *o, int tree, const char *dir, bool upper)
+{
+    (void)o, (void)tree, (void)dir, (void)upper;
+    return 0;
+}
+
+int files_order_add_view(struct files_order *o, const struct layer_stack_view *view)
+{
+    (void)o, (void)view;
+    return 0;
+}
+
+struct files_worker *files_worker_start(struct server *s, const struct files_order *o,
+                                        files_done done, void *arg, struct sg_error *e)
+{
+    struct files_worker *w;
+
+    (void)s, (void)o;
+    if (fake_error(FAKE_WORKER, -EAGAIN, e) < 0)
+        return NULL;
+    w = xcalloc(1, sizeof(*w));
+    *w = (struct files_worker){.done = done, .arg = arg};
+    list_push(&rig_workers, &w->link);
+    return w;
+}
+
+void files_worker_cancel(struct files_worker *w)
+{
+    list_remove(&w->link);
+    free(w);
+}
+
+/* A worker has ended. */
+static void rig_worker_ends(bool well)
+{
+    struct files_worker *w = LIST_POP(struct files_worker, &rig_workers, link);
+    struct files_answer a = {.code = well ? 0 : -ENOSPC, .kind = well ? 0 : SG_ERR_LIMIT};
+
+    if (!w)
+        return;
+    w->done(w->arg, &a);
+    free(w);
+}
+
 /* ---- the front ------------------------------------------------------------------------------- */
 
 static const char *rig_id(unsigned n)
@@ -255,10 +314,12 @@ static void rig_run(struct rig *r)
 
         rig_worked = false;
         l->want_idle = true;
-        more = poll(&p, 1, 0) > 0 || (!rig_saves_wait && rig_saves);
+        more = poll(&p, 1, 0) > 0 || (!rig_saves_wait && (rig_saves || !list_empty(&rig_workers)));
         loop_turn(l);
-        if (!rig_saves_wait)
+        if (!rig_saves_wait) {
             rig_saved(true);
+            rig_worker_ends(true);
+        }
         more = more || rig_worked || (l->n_timers > 0 && l->heap[1]->at_ns <= rig_now);
         more = more || poll(&p, 1, 0) > 0;
     }

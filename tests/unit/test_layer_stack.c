@@ -101,7 +101,7 @@ static void layer_dir(struct sandbox *x, const char *path, bool opaque)
 
     EXPECT(mkdirat(x->scratch->mount, path, 0755) == 0);
     fd = openat(x->scratch->mount, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    EXPECT(!opaque || fsetxattr(fd, "trusted.overlay.opaque", "y", 1, 0) == 0);
+    EXPECT(!opaque || fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) == 0);
 }
 
 static bool is_opaque(struct sandbox *x, const char *path)
@@ -110,7 +110,7 @@ static bool is_opaque(struct sandbox *x, const char *path)
     char v = 0;
 
     EXPECT(fd >= 0);
-    return fgetxattr(fd, "trusted.overlay.opaque", &v, 1) == 1 && v == 'y';
+    return fgetxattr(fd, "user.overlay.opaque", &v, 1) == 1 && v == 'y';
 }
 
 /* Three layers by hand: u1, u2, u3, of which the middle one decides. */

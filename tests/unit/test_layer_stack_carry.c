@@ -1,7 +1,7 @@
 /* Inode numbers of files that are open for writing while their sandbox is frozen, over and over. */
 #include "layer_stack_random.h"
 
-#include "warden/layers/layer_stack_origin.h"
+#include "inside/files/layer_stack_origin.h"
 
 TAP_MAIN
 
@@ -196,9 +196,9 @@ TEST(what_is_too_large_is_left_to_the_overlay)
     put_text(a.root, "two", "x");
     inside(false);
     sandbox_freeze(&a, &b, NULL);
-    EXPECT(layer_stack_carry(a.stack, a.scratch, a.upper, "/one", &left, NULL) == 0);
+    EXPECT(carry(&a, "/one", &left) == 0);
     EXPECT(left.bytes == 0 && left.files == 8);
-    EXPECT(layer_stack_carry(a.stack, a.scratch, a.upper, "/two", &left, NULL) == 0);
+    EXPECT(carry(&a, "/two", &left) == 0);
     EXPECT(left.files == 8);
     int upper = openat(a.scratch->mount, a.upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     EXPECT(fstatat(upper, "one", &st, 0) == 0 && fstatat(upper, "two", &st, 0) < 0);
@@ -252,9 +252,9 @@ TEST(what_is_deep_is_left_to_the_overlay)
     make_deep(a.root, CARRY_PARTS_MAX, "deep", deep);
     inside(false);
     sandbox_freeze(&a, &b, NULL);
-    EXPECT(layer_stack_carry(a.stack, a.scratch, a.upper, deep, &left, NULL) == 0);
+    EXPECT(carry(&a, deep, &left) == 0);
     EXPECT(!was_carried(&a, deep) && left.files == 64);
-    EXPECT(layer_stack_carry(a.stack, a.scratch, a.upper, fits, &left, NULL) == 0);
+    EXPECT(carry(&a, fits, &left) == 0);
     EXPECT(was_carried(&a, fits) && left.files == 63);
     sandbox_end(&a);
     bed_end(&b);
@@ -283,13 +283,13 @@ TEST(a_budget_for_all_files_together)
     }
     for (unsigned i = 0; i < 100; i++) {
         snprintf(path, sizeof(path), "/f%u", i);
-        EXPECT(layer_stack_carry(a.stack, a.scratch, a.upper, path, &left, NULL) == 0);
+        EXPECT(carry(&a, path, &left) == 0);
         carried += was_carried(&a, path);
     }
     EXPECT(carried >= 10 && carried <= 64);
     left.steps = 300; /* a way of 20 through 20 layers takes more */
     left.files = 1;
-    EXPECT(layer_stack_carry(a.stack, a.scratch, a.upper, deep, &left, NULL) == 0);
+    EXPECT(carry(&a, deep, &left) == 0);
     EXPECT(!was_carried(&a, deep) && left.files == 1);
     sandbox_end(&a);
     bed_end(&b);
@@ -315,10 +315,10 @@ TEST(attributes_count)
     close(fd);
     inside(false);
     sandbox_freeze(&a, &b, NULL);
-    EXPECT(layer_stack_carry(a.stack, a.scratch, a.upper, "/dir/file", &left, NULL) == 0);
+    EXPECT(carry(&a, "/dir/file", &left) == 0);
     EXPECT(!was_carried(&a, "/dir"));
     left.bytes = 65536;
-    EXPECT(layer_stack_carry(a.stack, a.scratch, a.upper, "/dir/file", &left, NULL) == 0);
+    EXPECT(carry(&a, "/dir/file", &left) == 0);
     EXPECT(was_carried(&a, "/dir/file") && left.bytes < 65536 - sizeof(value));
     sandbox_end(&a);
     bed_end(&b);
@@ -369,7 +369,7 @@ TEST(looks_of_files_and_their_directories)
     EXPECT(pread(fd, value, 3, 40 << 20) == 3 && memcmp(value, "end", 3) == 0);
     close(fd);
     up = openat(a.scratch->mount, "u2/d/e", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    EXPECT(up >= 0 && fgetxattr(up, "trusted.overlay.opaque", value, 1) < 0);
+    EXPECT(up >= 0 && fgetxattr(up, "user.overlay.opaque", value, 1) < 0);
     close(up);
     EXPECT(is_absent(a.root, "d/e/below") && holds(a.root, "d/e/new", "n"));
     sandbox_end(&a);

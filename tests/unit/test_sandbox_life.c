@@ -14,19 +14,19 @@ TAP_MAIN
 /* clang-format off */
 static const char letters[] = "MBRKWFSTPDOE";
 static const char *const expected[PHASE_MAX_] = {
-    /*             orders       start  frozen saved  fork               end */
-    [MAKING]     = "=====" "==" "RBxx" "...." "...." ".....=" ".E" "=",
-    [BRANCHING]  = "=====" "==" "...." "...." "...." "====R=" "RE" "E",
-    [RUNNING]    = "FF==F" "KW" "...." "...." "...." "====.=" ".." "E",
-    [KEEPING]    = "=====" "==" "...." "...." "...." "==R=.R" "RR" "E",
-    [REWINDING]  = "=====" "==" "...." "...." "...." "====R=" "RR" "E",
-    [FREEZING]   = "=====" "==" "...." "PSR." "...." "====.=" ".." "E",
-    [SAVING]     = "=====" "==" "...." "P.RR" "T..." "====.=" ".." "E",
-    [STOWING]    = "=====" "==" "...." "...." ".xDO" ".....=" ".." "=",
-    [PAUSED]     = "=SRSS" "==" "...." "..R." "...." "====.=" ".." "E",
-    [STORED]     = "==OOS" "==" "...." "...." "...." "......" ".." "x",
-    [BOOTING]    = "=====" "==" "R.DT" "...." "...." ".....=" ".." "=",
-    [ENDING]     = "=====" "==" "...." "...." ".x.." ".....=" ".." "=",
+    /*             orders       start  frozen saved  fork                end */
+    [MAKING]     = "=====" "==" "RBxx" "...." "...." "......=" ".E" "=",
+    [BRANCHING]  = "=====" "==" "...." "...." "...." "=====R=" "RE" "E",
+    [RUNNING]    = "FF==F" "KW" "...." "...." "...." "===.=.=" ".." "E",
+    [KEEPING]    = "=====" "==" "...." "...." "...." "==R==.R" "RR" "E",
+    [REWINDING]  = "=====" "==" "...." "...." "...." "=====R=" "RR" "E",
+    [FREEZING]   = "=====" "==" "...." "PSR." "...." "===.=.=" ".." "E",
+    [SAVING]     = "=====" "==" "...." "P.RR" "T..." "===.=.=" ".." "E",
+    [STOWING]    = "=====" "==" "...." "...." ".xDO" "......=" ".." "=",
+    [PAUSED]     = "=SRSS" "==" "...." "..R." "...." "===.=.=" ".." "E",
+    [STORED]     = "==OOS" "==" "...." "...." "...." "......." ".." "x",
+    [BOOTING]    = "=====" "==" "R.DT" "...." "...." "......=" ".." "=",
+    [ENDING]     = "=====" "==" "...." "...." ".x.." "......=" ".." "=",
 };
 /* clang-format on */
 
@@ -239,6 +239,48 @@ TEST(each_event_in_each_state_leads_where_it_should)
         for (enum event v = 1; v < ON_MAX_; v++)
             try_cell(p, v);
     EXPECT(fake.instances == 0 && fake.providers == 0 && rig_snapshots == 0);
+}
+
+TEST(open_files_are_carried_before_the_root_is_made)
+{
+    for (int well = 0; well < 2; well++) {
+        struct rig r;
+
+        rig_open(&r, 0);
+        rig_order(&r, ORDER_CREATE, 0, (struct order){0});
+        rig_run(&r);
+        fake.open_files = rig_saves_wait = true;
+        uint64_t keep = rig_order(&r, ORDER_CHECKPOINT, 0, from_checkpoint());
+        rig_run(&r);
+        EXPECT(!list_empty(&rig_workers) && r.answers[keep] == 0 && get(&r)->phase == KEEPING);
+        /* An agent that says it has a root which it was never sent is not believed. */
+        sandbox_happens(get(&r), ON_ROOTED, &(struct happening){.r = 0});
+        rig_run(&r);
+        EXPECT(r.answers[keep] == 0 && get(&r)->phase == KEEPING);
+        rig_worker_ends(well);
+        rig_run(&r);
+        EXPECT(r.answers[keep] == 1 && get(&r)->phase == RUNNING);
+        EXPECT(r.last.code == (well ? 0 : -ENOSPC));
+        rig_close(&r);
+    }
+    EXPECT(fake.instances == 0 && fake.providers == 0 && rig_snapshots == 0);
+}
+
+TEST(a_worker_is_cancelled_with_its_sandbox)
+{
+    struct rig r;
+
+    rig_open(&r, 0);
+    rig_order(&r, ORDER_CREATE, 0, (struct order){0});
+    rig_run(&r);
+    fake.open_files = rig_saves_wait = true;
+    uint64_t keep = rig_order(&r, ORDER_CHECKPOINT, 0, from_checkpoint());
+    rig_run(&r);
+    EXPECT(!list_empty(&rig_workers));
+    order(&r, ORDER_KILL, 0);
+    rig_run(&r);
+    EXPECT(list_empty(&rig_workers) && r.answers[keep] == 1);
+    rig_close(&r);
 }
 
 TEST(orders_wait_for_the_job_under_way_and_are_answered_once)

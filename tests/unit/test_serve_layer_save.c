@@ -10,7 +10,7 @@
 
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
-#include "warden/layers/layer_save.h"
+#include "inside/files/layer_save.h"
 #include "warden/layers/tree.h"
 
 TAP_MAIN
@@ -50,7 +50,7 @@ static void dir(const char *path, bool opaque)
 
     EXPECT(mkdirat(top_fd, path, 0755) == 0);
     snprintf(full, sizeof(full), "%s/%s", top, path);
-    EXPECT(!opaque || setxattr(full, "trusted.overlay.opaque", "y", 1, 0) == 0);
+    EXPECT(!opaque || setxattr(full, "user.overlay.opaque", "y", 1, 0) == 0);
 }
 
 static void whiteout(const char *path)
@@ -71,7 +71,7 @@ static bool is_opaque(const char *path)
     char full[256], v = 0;
 
     snprintf(full, sizeof(full), "%s/%s", top, path);
-    return getxattr(full, "trusted.overlay.opaque", &v, 1) == 1 && v == 'y';
+    return getxattr(full, "user.overlay.opaque", &v, 1) == 1 && v == 'y';
 }
 
 static bool absent(const char *path)
@@ -277,7 +277,8 @@ TEST(what_was_removed_is_not_listed)
     whiteout("upper/d/gone");
     EXPECT(save(true, true, &bytes, &e) == 0);
     snprintf(lower, sizeof(lower), "%s/out/it:%s/upper/d", top, top);
-    EXPECT(sys_fsconfig_string(fs, "lowerdir", lower) == 0 && sys_fsconfig_create(fs) == 0);
+    EXPECT(sys_fsconfig_string(fs, "lowerdir", lower) == 0 &&
+           sys_fsconfig_flag(fs, "userxattr") == 0 && sys_fsconfig_create(fs) == 0);
     root = sys_fsmount(fs, 0);
     for (int i = 0; i < 2; i++) {
         listed = openat(root, i ? "d" : "e", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

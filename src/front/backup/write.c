@@ -242,6 +242,26 @@ static bool same_dir(int fd, int parent, const char *name)
            a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
+/* Opens the directory of STATE/layers that has the snapshot (warden/sandboxes/snapshot.h); -1: none
+ * has it. In a backup, all are side by side: the server that it is restored to sorts them again. */
+static int open_family(int layers, const char *id)
+{
+    int fd = openat(layers, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = -1;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    while (d && found < 0 && (entry = readdir(d)) != NULL) {
+        AUTO(close_p)
+        int family = openat(layers, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (entry->d_name[0] != '.' && family >= 0 &&
+            faccessat(family, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            found = steal_fd(&family);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
 /* Copies the layer of a snapshot. One tenant's files must not prevent the backup of all others: a
  * layer that cannot be copied is left out and reported. A snapshot that was deleted since the
  * database was copied does not count as left out. */
@@ -249,8 +269,9 @@ static bool write_snapshot(const char *id, void *arg)
 {
     struct snapshots *l = arg;
     struct sg_error e = {0};
+    AUTO(close_p) int family = open_family(l->from, id);
     AUTO(close_p)
-    int from = openat(l->from, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int from = openat(family, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     AUTO(close_p) int to = from < 0 ? -1 : place_make(l->to, id, 0700, &e);
     struct tree_pass pass = {
         .from = from, .to = to, .same = &l->w->same, .progress = on_bytes, .arg = l->w};
@@ -261,7 +282,7 @@ static bool write_snapshot(const char *id, void *arg)
         return false;
     l->w->what = "snapshots";
     int r = to < 0 ? to : tree_pass(&pass, &sum, &e);
-    bool still = same_dir(from, l->from, id);
+    bool still = same_dir(from, family, id);
     if (r == 0 && still) {
         snprintf(path, sizeof(path), "layers/%s", id);
         manifest_add(&l->w->m, path, &sum);

@@ -1,10 +1,11 @@
-/* The program that is exec'ed from the sealed memfd, in one of three roles: holder, spawner,
- * broker. It trusts what the warden gave it (descriptors, argv[0]) and nothing else. */
+/* The program that is exec'ed from the sealed memfd, in one of four roles: holder, spawner,
+ * broker, files worker. It trusts what the warden gave it (descriptors, argv[0]) and nothing else. */
 #include <string.h>
 
 #include "lib/base/base.h"
 #include "inside/stage/stage.h"
 #include "inside/broker/twin.h"
+#include "inside/files/files.h"
 
 int main(int argc, char **argv)
 {
@@ -18,5 +19,7 @@ int main(int argc, char **argv)
     }
     if (argc == 1 && strcmp(argv[0], "sandglass-broker") == 0)
         return broker_main();
+    if (argc == 1 && strcmp(argv[0], FILES_ROLE) == 0)
+        return files_main();
     return 2;
 }

@@ -30,8 +30,8 @@
 #define MFD_EXEC 0x0010U
 #endif
 
-/* The agent program in a sealed memfd: nobody can change it, and no path leads to it. */
-static int agent_memfd(struct sg_error *e)
+/* Sealed: nobody can change it, and no path leads to it. */
+int domain_program(struct sg_error *e)
 {
     unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
     AUTO(close_p) int fd = memfd_create("sandglass-agent", flags | MFD_EXEC);
@@ -250,7 +250,7 @@ static int start_spawner(struct domain *d, int image, int netns_sock, struct sg_
 
 int domain_start_broker(struct domain *d, struct sg_error *e)
 {
-    AUTO(close_p) int image = agent_memfd(e);
+    AUTO(close_p) int image = domain_program(e);
     int socks[2], r;
 
     if (image < 0)
@@ -268,7 +268,7 @@ int domain_start_broker(struct domain *d, struct sg_error *e)
 
 static int start_helpers(struct domain *d, struct sg_error *e)
 {
-    AUTO(close_p) int image = agent_memfd(e);
+    AUTO(close_p) int image = domain_program(e);
     int netns[2], r;
 
     if (image < 0)

@@ -17,6 +17,8 @@ struct domain {
     int holder_pid;
 };
 
+/* Opens the program of the inside, in a memfd. */
+int domain_program(struct sg_error *e);
 /* Makes a domain with slots for max_sandboxes. */
 int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e);
 /* Starts the domain's broker (inside/broker/twin.h), which answers on broker_sock. Replaces a

@@ -25,10 +25,10 @@ int idmap_write(int pid, const char *uid_map, const char *gid_map, struct sg_err
     return 0;
 }
 
-int idmap_open(const struct idmap_one *map, int *ret_userns, struct sg_error *e)
+static int open_with(const char *uids, const char *gids, int *ret_userns, struct sg_error *e)
 {
     struct clone_args args = {.flags = CLONE_NEWUSER};
-    char uids[48], gids[48], path[48];
+    char path[48];
     pid_t pid = sys_clone3(&args);
     int r;
 
@@ -37,8 +37,6 @@ int idmap_open(const struct idmap_one *map, int *ret_userns, struct sg_error *e)
     if (pid == 0)
         for (;;)
             pause();
-    snprintf(uids, sizeof(uids), "%u %u 1", map->disk_uid, map->host_uid);
-    snprintf(gids, sizeof(gids), "%u %u 1", map->disk_gid, map->host_gid);
     r = idmap_write(pid, uids, gids, e);
     if (r == 0) {
         snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
@@ -50,4 +48,21 @@ int idmap_open(const struct idmap_one *map, int *ret_userns, struct sg_error *e)
     while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
         ;
     return r;
+}
+
+int idmap_open(const struct idmap_one *map, int *ret_userns, struct sg_error *e)
+{
+    char uids[48], gids[48];
+
+    snprintf(uids, sizeof(uids), "%u %u 1", map->disk_uid, map->host_uid);
+    snprintf(gids, sizeof(gids), "%u %u 1", map->disk_gid, map->host_gid);
+    return open_with(uids, gids, ret_userns, e);
+}
+
+int idmap_open_range(uint32_t first, uint32_t n, int *ret_userns, struct sg_error *e)
+{
+    char map[48];
+
+    snprintf(map, sizeof(map), "0 %u %u", first, n);
+    return open_with(map, map, ret_userns, e);
 }

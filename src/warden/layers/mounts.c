@@ -100,7 +100,8 @@ static int map_scratch(const struct mounts_spec *spec, int *ret, struct sg_error
     return r;
 }
 
-int mounts_map_dir(int dir, const char *name, int userns, int *ret, struct sg_error *e)
+static int map_dir(int dir, const char *name, int userns, unsigned flags, int *ret,
+                   struct sg_error *e)
 {
     AUTO(close_p)
     int fd = sys_open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
@@ -108,13 +109,23 @@ int mounts_map_dir(int dir, const char *name, int userns, int *ret, struct sg_er
 
     if (fd < 0)
         return clone_error(name, e);
-    r = idmap(fd, userns, LOWER_FLAGS);
+    r = idmap(fd, userns, flags);
     if (r < 0)
         return err_set(e, r == -EINVAL ? SG_ERR_UNSUPPORTED : SG_ERR_INTERNAL, r,
                        "map the ids of '%s': %s; its file system must support id-mapped mounts",
                        name, strerror(-r));
     *ret = steal_fd(&fd);
     return 0;
+}
+
+int mounts_map_dir(int dir, const char *name, int userns, int *ret, struct sg_error *e)
+{
+    return map_dir(dir, name, userns, LOWER_FLAGS, ret, e);
+}
+
+int mounts_map_writable(int dir, const char *name, int userns, int *ret, struct sg_error *e)
+{
+    return map_dir(dir, name, userns, UPPER_FLAGS, ret, e);
 }
 
 int mounts_open_lower(const struct template *t, int userns, int *ret, struct sg_error *e)
@@ -226,7 +237,7 @@ static int configure_lower(int fs, const struct parts *p)
     return add_lower(fs, p->lower);
 }
 
-static int configure_root(int fs, const struct parts *p, const char *upper_name)
+static int configure_root(int fs, const struct parts *p, const char *upper_name, bool user_marks)
 {
     char upper[48 + LAYER_NAME], work[48 + LAYER_NAME], work_name[LAYER_NAME];
 
@@ -238,6 +249,8 @@ static int configure_root(int fs, const struct parts *p, const char *upper_name)
         sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
         sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
         sys_fsconfig_string(fs, "index", "off") < 0 || sys_fsconfig_string(fs, "xino", "off") < 0)
+        return -1;
+    if (user_marks && sys_fsconfig_flag(fs, "userxattr") < 0)
         return -1;
     return sys_fsconfig_flag(fs, "volatile");
 }
@@ -296,7 +309,7 @@ static int create_root_attached(const struct mounts_spec *spec, const struct par
     struct attached a = {
         .fs = fs, .lower = lower, .layer = p->layer, .scratch = p->scratch, .id = spec->first_id};
     own.lower = lower;
-    if (configure_root(fs, &own, spec->upper) < 0 || create_attached(&a) < 0)
+    if (configure_root(fs, &own, spec->upper, spec->user_marks) < 0 || create_attached(&a) < 0)
         return mounts_mount_error(fs, e, "make the root overlay");
     *ret_fs = steal_fd(&fs);
     return 0;
@@ -344,7 +357,7 @@ static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *
         r = map_layer_stack(spec, &p, e);
     if (r < 0)
         return r;
-    if (must_attach || configure_root(fs, &p, spec->upper) < 0 ||
+    if (must_attach || configure_root(fs, &p, spec->upper, spec->user_marks) < 0 ||
         create_as(fs, spec->first_id) < 0) {
         if ((!must_attach && errno != EINVAL) || p.n_layer_stack > 0)
             return mounts_mount_error(fs, e, "make the root overlay");

@@ -15,6 +15,7 @@ struct mounts_spec {
     int userns;                /* of the sandbox */
     uint32_t first_id;         /* its root as a host id, which mounts the overlay */
     bool keep;                 /* the scratch is needed later: only map a clone of it */
+    bool user_marks;           /* the overlay's marks are user.overlay.*: see wire/files.h */
     const struct stack *stack; /* between layer and upper; NULL: none */
     struct late *late;         /* takes mounts to close when there is time; NULL: now */
     /* For mounts_make_root; mounts_finish sets them itself: */
@@ -59,6 +60,8 @@ int mounts_mount_error(int fs, struct sg_error *e, const char *what);
 /* Makes a read-only clone of a directory, with its ids 0..65535 mapped to those of userns. `name`
  * is for errors. */
 int mounts_map_dir(int dir, const char *name, int userns, int *ret, struct sg_error *e);
+/* The same, but it can be written. */
+int mounts_map_writable(int dir, const char *name, int userns, int *ret, struct sg_error *e);
 /* Opens the template with its ids mapped into the range of a slot. The mount depends on nothing
  * else, so a slot keeps it for all its sandboxes. userns: any user namespace whose ids 0..65535 are
  * the slot's. */

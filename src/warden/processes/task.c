@@ -2,23 +2,14 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
 #include "lib/log/log.h"
 #include "warden/server.h"
-#include "warden/layers/layer_stack_merge.h"
-
-#define DISCARDS_MAX 32 /* directories that one child removes */
-/* Files that a sandbox leaves, because it moved or ended, are removed after that work, in idle
- * time; and if there never is idle time, at DISCARD_LATE_NS all the same. */
-#define DISCARD_NS      30000000ull
-#define DISCARD_LATE_NS 250000000ull
 
 struct task {
     struct server *server;
@@ -27,12 +18,6 @@ struct task {
     int pidfd;
     task_done done;
     void *arg;
-};
-
-struct discard {
-    struct list link;
-    int mount;
-    char dir[32];
 };
 
 /* Keeps only these descriptors open, as 3 and up, in their order; the same one may be there twice.
@@ -57,7 +42,9 @@ static void keep_only(int *fds, size_t n)
     sys_close_range(above, ~0U, 0);
 }
 
-pid_t task_fork(int *fds, size_t n, int *ret_pidfd)
+/* Like fork, but the child keeps only these descriptors open: its copy of a lock or of a channel
+ * would outlive the sandbox. They are moved to 3 and up; -1 stays -1. */
+static pid_t fork_with(int *fds, size_t n, int *ret_pidfd)
 {
     /* Not clone3: a filter around the server may refuse it, since it cannot see its flags. */
     pid_t parent = getpid();
@@ -97,7 +84,7 @@ void task_start(struct server *s, const int *fds, size_t n, task_work work, task
     *t = (struct task){
         .server = s, .process = {.fd = -1, .fn = on_ended}, .pidfd = -1, .done = done, .arg = arg};
     memcpy(own, fds, n * sizeof(own[0]));
-    t->pid = task_fork(own, n, &t->pidfd);
+    t->pid = fork_with(own, n, &t->pidfd);
     if (t->pid == 0)
         _exit(work(own, arg) != 0);
     if (t->pid < 0) {
@@ -108,91 +95,4 @@ void task_start(struct server *s, const int *fds, size_t n, task_work work, task
         return;
     }
     loop_watch(&s->loop, &t->process, t->pidfd, EPOLLIN);
-}
-
-/* ---- removing -------------------------------------------------------------------------------- */
-
-static void start_discards(struct server *s);
-
-static void on_discard(struct loop_timer *timer)
-{
-    struct server *s = CONTAINER_OF(timer, struct server, discard_timer);
-
-    if (s->discards_due) {
-        start_discards(s);
-        return;
-    }
-    s->discards_due = true;
-    loop_want_idle(&s->loop);
-    loop_timer_set(&s->loop, timer, clock_ns() + DISCARD_LATE_NS);
-}
-
-void task_discard(struct server *s, int mount, const char *dir)
-{
-    struct discard *d;
-
-    if (s->closing) /* files in memory go anyway */
-        return;
-    d = xcalloc(1, sizeof(*d));
-    d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);
-    snprintf(d->dir, sizeof(d->dir), "%s", dir);
-    if (list_empty(&s->discards)) {
-        s->discards_due = false;
-        s->discard_timer.fn = on_discard;
-        loop_timer_set(&s->loop, &s->discard_timer, clock_ns() + DISCARD_NS);
-    }
-    list_push(&s->discards, &d->link);
-}
-
-static int remove_all(const int *fds, void *arg)
-{
-    const struct server *s = arg;
-    size_t i = 0;
-
-    LIST_EACH(const struct discard, d, &s->discards, link) {
-        if (i < DISCARDS_MAX && fds[i] >= 0)
-            layer_stack_remove(fds[i], d->dir, NULL);
-        i++;
-    }
-    return 0;
-}
-
-static void forget_first(struct server *s)
-{
-    struct discard *d = LIST_POP(struct discard, &s->discards, link);
-
-    close_p(&d->mount);
-    free(d);
-}
-
-/* Starts a child for as many directories as one child removes. */
-static void start_discards(struct server *s)
-{
-    int fds[DISCARDS_MAX] = {-1};
-    size_t n = 0;
-
-    LIST_EACH(struct discard, d, &s->discards, link)
-        if (n < ARRAY_SIZE(fds))
-            fds[n++] = d->mount;
-    task_start(s, fds, n, remove_all, NULL, s);
-    while (n-- > 0)
-        forget_first(s);
-    loop_timer_cancel(&s->loop, &s->discard_timer);
-    if (!list_empty(&s->discards))
-        loop_timer_set(&s->loop, &s->discard_timer, clock_ns() + DISCARD_LATE_NS);
-}
-
-bool tasks_idle(struct server *s)
-{
-    if (list_empty(&s->discards) || !s->discards_due)
-        return false;
-    start_discards(s);
-    return true;
-}
-
-void tasks_close(struct server *s)
-{
-    loop_timer_cancel(&s->loop, &s->discard_timer);
-    while (!list_empty(&s->discards))
-        forget_first(s);
 }

@@ -48,8 +48,9 @@ struct provider_setup {
     /* Where the control groups of its instances are: see warden/host/cgroup_place.h. Without
      * server: the place of one-shots. */
     const char *server, *tenant;
-    unsigned omit; /* control builds only, see inside/stage/defences.h */
-    bool account;  /* count the processor time of instances */
+    unsigned omit;   /* control builds only, see inside/stage/defences.h */
+    bool account;    /* count the processor time of instances */
+    bool user_marks; /* overlays keep their marks in user.overlay.*: see wire/files.h */
     /* Removes the files that a freed stack or a dropped root leaves behind, which may take long;
      * or NULL. Files may outlive the provider. */
     void (*discard)(void *arg, int mount, const char *dir);
@@ -254,7 +255,8 @@ struct kernel_news {
     struct instance *instance; /* KERNEL, STILL, HELD, WENT: NULL if it has ended meanwhile */
     uint64_t frozen_kernels;   /* HELD, LOST */
     int report;                /* HELD: a memfd, the caller's, or -1 */
-    int written; /* STILL, HELD: a memfd, the caller's, or -1: see freeze of provider_files */
+    int written; /* STILL, HELD: a memfd, the caller's, or -1: paths of files that kernels have open
+                    for writing, each ended by a zero byte. Only a files worker reads it */
     int32_t kernels[NEWS_KERNELS_MAX]; /* HELD: those that were copied */
     size_t n_kernels;
     uint64_t memory_bytes;
@@ -326,18 +328,19 @@ struct provider_files {
     void (*layers_of)(const struct stack *s, struct layer_stack_view *ret);
     /* Whether this sandbox's files can be frozen: the host's kernel may lack what that needs. */
     bool (*can_freeze)(const struct instance *i);
-    /* Freezes the sandbox's files: makes the root that the sandbox will have, over its present
-     * files. The stack of frozen layers becomes the caller's. 0 with *ret_root -1: nothing was
-     * written since the last time, so the sandbox can keep its root. layer: as in struct
-     * instance_spec. written: paths of files that kernels have open for writing, as NEWS_STILL
-     * brings them: these keep their inode numbers. */
-    int (*freeze)(struct instance *i, const int *layer, int written, struct stack **ret,
-                  int *ret_root, struct sg_error *e);
-    /* Makes a root over a stack, for a sandbox that is to have those files. */
-    int (*take)(struct instance *i, const struct stack *s, const int *layer, int written,
-                int *ret_root, struct sg_error *e);
-    /* Sends the agent the root that one of the two calls above made. LINE_ROOT_DONE follows. Takes
-     * the descriptor over. */
+    /* Freezes the sandbox's files: its next root will be over its present files. The stack of frozen
+     * layers becomes the caller's. 1: nothing was written since the last time, so the sandbox can
+     * keep its root. 0: `root` or `moved` follows. */
+    int (*freeze)(struct instance *i, struct stack **ret, struct sg_error *e);
+    /* The sandbox is to have the files of a stack; `root` or `moved` follows. */
+    int (*take)(struct instance *i, const struct stack *s, struct sg_error *e);
+    /* The layers of the next root, and last its upper layer, which is empty. Until the root is made,
+     * files can be put there. */
+    void (*next_layers)(const struct instance *i, struct layer_stack_view *ret);
+    /* Makes the next root. layer: as in struct instance_spec. After an error there is none to move
+     * to. */
+    int (*root)(struct instance *i, const int *layer, int *ret_root, struct sg_error *e);
+    /* Sends the agent that root. LINE_ROOT_DONE follows. Takes the descriptor over. */
     int (*root_send)(struct instance *i, int root, bool clear, struct sg_error *e);
     /* Tells whether the sandbox moved to the new root; call it before the next root is made. If it
      * did not move, the new root is dropped. All that stays is the caller's stack, on whose top
@@ -347,8 +350,6 @@ struct provider_files {
      * the kernel itself lets nobody write to the old one. -EBUSY: somebody has a file open there
      * for writing. As long as that is so, the sandbox cannot be frozen again. */
     int (*seal)(struct instance *i, struct sg_error *e);
-    /* Opens the sandbox's upper layer: a directory, which the caller closes. */
-    int (*open_upper)(const struct instance *i);
     /* Replaces the sandbox's stack by one that shows the same files, and takes it over. It counts
      * when the sandbox's root is made next. */
     void (*swap)(struct instance *i, struct stack *s);

@@ -78,10 +78,12 @@ static int send_root(struct fork_start *u, struct sg_error *e)
 {
     const struct checkpoint *m = u->checkpoint;
     const int *snapshot = m->snapshot ? snapshot_dir(m->snapshot) : NULL;
-    int root = -1,
-        r = OPS(u->instance)->files->take(u->instance, m->stack, snapshot, m->written, &root, e);
+    const struct provider_files *files = OPS(u->instance)->files;
+    int root = -1, r = files->take(u->instance, m->stack, e);
 
-    return r < 0 ? r : OPS(u->instance)->files->root_send(u->instance, root, true, e);
+    if (r == 0)
+        r = files->root(u->instance, snapshot, &root, e);
+    return r < 0 ? r : files->root_send(u->instance, root, true, e);
 }
 
 struct fork_start *fork_start_begin(struct checkpoint *m, struct tenant_pool *w,

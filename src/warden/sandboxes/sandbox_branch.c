@@ -1,7 +1,7 @@
 /* Branches: a sandbox that is made from a checkpoint, or that goes back to one.
  *
- *   instance_files_take --root--> agent, which ends all that runs
- *                       --LINE_ROOT_DONE--> a copy of each kernel --> answered
+ *   take, carry --root--> agent, which ends all that runs
+ *               --LINE_ROOT_DONE--> a copy of each kernel --> answered
  *
  * If any step fails for a sandbox that is being made, nothing of it is left. A sandbox that goes
  * back has lost its processes by then: if its kernels end on the way, it has the files, and the
@@ -189,18 +189,24 @@ void action_branch_rooted(struct sandbox *g, const struct happening *h)
 
 static void take_files(struct sandbox *g)
 {
-    struct checkpoint *m = g->fork.checkpoint;
-    const int *snapshot = m->snapshot ? snapshot_dir(m->snapshot) : NULL;
     struct sg_error e = {0};
-    int root = -1;
-    int r = OPS(g->instance)->files->take(g->instance, m->stack, snapshot, m->written, &root, &e);
+    int r = OPS(g->instance)->files->take(g->instance, g->fork.checkpoint->stack, &e);
 
-    if (r == 0) {
-        r = OPS(g->instance)->files->root_send(g->instance, root, true, &e);
-        g->fork.moving = r == 0;
-        if (r < 0)
-            OPS(g->instance)->files->moved(g->instance, false);
-    }
+    if (r == 0)
+        r = sandbox_move(g, &e);
+    if (r < 0)
+        fail(g, r, &e);
+}
+
+void action_branch_carried(struct sandbox *g, const struct happening *h)
+{
+    struct sg_error e = {0};
+    int r = h->r;
+
+    if (r < 0)
+        e = *h->e;
+    else
+        r = sandbox_send_root(g, &e);
     if (r < 0)
         fail(g, r, &e);
 }

@@ -10,13 +10,15 @@
  *     |                                                                            v
  *     +--something is in the way--> refused    answered <-- named <-- files are sealed
  *
- * While the broker copies the kernels, the sandbox moves to its new root, and another sandbox is
+ * Files that kernels have open for writing are carried to the new root before it is made, by a files
+ * worker (wire/files.h). While the broker copies the kernels, the sandbox moves to its new root, and another sandbox is
  * made ready for the order that follows (fork_start.h).
  *
  * If any step fails, the checkpoint is dropped. The sandbox goes on, in its new root if it had
  * arrived there. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/base/clock.h"
 #include "lib/log/log.h"
@@ -24,6 +26,7 @@
 #include "warden/sandboxes/kernels.h"
 #include "warden/server.h"
 #include "warden/sandboxes/squash.h"
+#include "warden/processes/files_worker.h"
 #include "warden/sandboxes/fork_start.h"
 #include "warden/layers/layer_stack.h"
 
@@ -65,6 +68,8 @@ void sandbox_fork_abandon(struct sandbox *g, enum phase was)
 {
     if (was == KEEPING)
         OPS(g->instance)->fork->go(g->instance, false, NULL);
+    if (g->fork.carrying)
+        files_worker_cancel(steal_ptr(&g->fork.carrying));
     if (g->fork.moving)
         OPS(g->instance)->files->moved(g->instance, false);
     if (was == BRANCHING && (g->job.order.flags & ORDER_LAST) && g->fork.checkpoint)
@@ -165,7 +170,7 @@ void sandbox_not_rooted(int code, struct sg_error *e)
 
 bool sandbox_took_root(struct sandbox *g, int code)
 {
-    if (!g->fork.moving)
+    if (!g->fork.moving || g->fork.carrying)
         return false;
     g->fork.moving = false;
     g->fork.moved = code == 0;
@@ -182,22 +187,83 @@ void action_keep_rooted(struct sandbox *g, const struct happening *h)
     go(g);
 }
 
+int sandbox_send_root(struct sandbox *g, struct sg_error *e)
+{
+    const struct provider_files *files = OPS(g->instance)->files;
+    const struct snapshot *from = g->phase == KEEPING ? g->snapshot : g->fork.checkpoint->snapshot;
+    int root = -1, r = files->root(g->instance, from ? snapshot_dir(from) : NULL, &root, e);
+
+    if (r == 0) {
+        r = files->root_send(g->instance, root, g->phase != KEEPING, e);
+        if (r < 0)
+            files->moved(g->instance, false);
+    }
+    g->fork.moving = r == 0;
+    return r;
+}
+
+static void on_carried(void *arg, const struct files_answer *a)
+{
+    struct sandbox *g = arg;
+    struct sg_error e = {0};
+
+    g->fork.carrying = NULL;
+    if (a->code < 0) {
+        g->fork.moving = false;
+        OPS(g->instance)->files->moved(g->instance, false);
+        err_set(&e, (enum sg_error_kind)a->kind, a->code, "%s", a->message);
+    }
+    sandbox_happens(g, ON_CARRIED, &(struct happening){.r = a->code, .e = &e});
+}
+
+static bool has_open_files(const struct checkpoint *m)
+{
+    struct stat st;
+
+    return m->written >= 0 && fstat(m->written, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+}
+
+int sandbox_move(struct sandbox *g, struct sg_error *e)
+{
+    const struct provider_files *files = OPS(g->instance)->files;
+    AUTO(free_p) struct files_order *o = NULL;
+    struct layer_stack_view view;
+    int r;
+
+    if (!has_open_files(g->fork.checkpoint))
+        return sandbox_send_root(g, e);
+    o = xcalloc(1, sizeof(*o));
+    files_order_init(o, FILES_CARRY);
+    o->list = g->fork.checkpoint->written;
+    files->next_layers(g->instance, &view);
+    r = files_order_add_view(o, &view);
+    if (r < 0)
+        err_set(e, SG_ERR_LIMIT, r, "the sandbox's files are on too many file systems");
+    else if (!(g->fork.carrying = files_worker_start(g->server, o, on_carried, g, e)))
+        r = -EAGAIN;
+    if (r < 0)
+        files->moved(g->instance, false);
+    g->fork.moving = r == 0;
+    return r;
+}
+
+void action_keep_carried(struct sandbox *g, const struct happening *h)
+{
+    struct sg_error e = {0};
+
+    if (h->r < 0)
+        g->fork.why = *h->e;
+    else if (sandbox_send_root(g, &e) < 0)
+        g->fork.why = e;
+    go(g);
+}
+
 /* Makes a new root, if anything was written; the checkpoint keeps the stack. */
 static int freeze_files(struct sandbox *g, struct sg_error *e)
 {
-    const int *snapshot = g->snapshot ? snapshot_dir(g->snapshot) : NULL;
-    struct checkpoint *m = g->fork.checkpoint;
-    int root = -1, r;
+    int r = OPS(g->instance)->files->freeze(g->instance, &g->fork.checkpoint->stack, e);
 
-    r = OPS(g->instance)->files->freeze(g->instance, snapshot, m->written, &m->stack, &root, e);
-    if (r < 0 || root < 0)
-        return r;
-    r = OPS(g->instance)->files->root_send(g->instance, root, false, e);
-    if (r < 0)
-        OPS(g->instance)->files->moved(g->instance, false);
-    else
-        g->fork.moving = true;
-    return r;
+    return r == 0 ? sandbox_move(g, e) : r < 0 ? r : 0;
 }
 
 /* The checkpoint was given up meanwhile. */
@@ -220,7 +286,7 @@ void action_still(struct sandbox *g, const struct happening *h)
     m->written = h->news->written;
     if (freeze_files(g, &e) < 0)
         g->fork.why = e; /* used when the broker has made its copies */
-    else if (g->job.order.flags & ORDER_SOON)
+    else if ((g->job.order.flags & ORDER_SOON) && !has_open_files(m))
         m->fork_start = fork_start_begin(m, g->tenant_pool, &g->limits);
 }
 

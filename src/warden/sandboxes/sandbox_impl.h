@@ -41,8 +41,9 @@ struct sandbox_network {
 /* State of a fork, in KEEPING and BRANCHING. */
 struct sandbox_fork {
     struct checkpoint *checkpoint;
-    size_t n_copied;     /* kernels copied so far */
-    bool moving;         /* the agent was sent a new root, and has not answered */
+    size_t n_copied;               /* kernels copied so far */
+    struct files_worker *carrying; /* open files into the new root, which is made then */
+    bool moving;         /* that, or the agent was sent the new root and has not answered */
     bool moved;          /* the agent has that root */
     bool held;           /* the broker is done */
     struct sg_error why; /* .code not 0: it fails for this when both are done */
@@ -126,6 +127,10 @@ void sandbox_answer_not_started(struct sandbox *g, const struct happening *h);
 /* sandbox_fork.c */
 /* Gives up the checkpoint or the branch that was under way. */
 void sandbox_fork_abandon(struct sandbox *g, enum phase was);
+/* Makes the sandbox's next root, and sends it to the agent. Open files of the checkpoint are carried
+ * there first, by a files worker: ON_CARRIED follows then, and sandbox_send_root. */
+int sandbox_move(struct sandbox *g, struct sg_error *e);
+int sandbox_send_root(struct sandbox *g, struct sg_error *e);
 /* The agent says that it has the new root (0), or why not. False: it was not asked. */
 bool sandbox_took_root(struct sandbox *g, int code);
 /* Sets the error for an agent that has no new root. Anything an agent says is hostile input: it is

@@ -120,7 +120,8 @@ static const struct cell life[PHASE_MAX_][ON_MAX_] = {
     },
     /* It gets files and kernels of a checkpoint. If that fails, nothing of it is left. */
     [BRANCHING] = {
-        ORDERS_WAIT, NOT_KEEPING, [ON_ROOTED] = {action_branch_rooted, STAYS},
+        ORDERS_WAIT, NOT_KEEPING, [ON_CARRIED] = {action_branch_carried, STAYS},
+        [ON_ROOTED] = {action_branch_rooted, STAYS},
         [ON_COPIED] = {action_copied, STAYS},
         [ON_BROKER_GONE] = {action_branch_broker_gone, STAYS},
         [ON_DONE] = {action_branched, RUNNING}, [ON_FAILED] = {action_failed, ENDING},
@@ -136,13 +137,15 @@ static const struct cell life[PHASE_MAX_][ON_MAX_] = {
     /* Its kernels stand still while broker and agent work. If it fails, the sandbox goes on. */
     [KEEPING] = {
         ORDERS_WAIT, [ON_STILL] = {action_still, STAYS}, [ON_HELD] = {action_held, STAYS},
-        [ON_WENT] = {action_went, STAYS}, [ON_ROOTED] = {action_keep_rooted, STAYS},
+        [ON_WENT] = {action_went, STAYS}, [ON_CARRIED] = {action_keep_carried, STAYS},
+        [ON_ROOTED] = {action_keep_rooted, STAYS},
         [ON_BROKER_GONE] = {action_keep_broker_gone, STAYS}, [ON_DONE] = {action_kept, RUNNING},
         [ON_FAILED] = {action_not_kept, RUNNING}, [ON_END] = {action_end, ENDING},
     },
     /* As BRANCHING, but if it fails, the sandbox goes on with the files that it has by then. */
     [REWINDING] = {
-        ORDERS_WAIT, NOT_KEEPING, [ON_ROOTED] = {action_branch_rooted, STAYS},
+        ORDERS_WAIT, NOT_KEEPING, [ON_CARRIED] = {action_branch_carried, STAYS},
+        [ON_ROOTED] = {action_branch_rooted, STAYS},
         [ON_COPIED] = {action_copied, STAYS},
         [ON_BROKER_GONE] = {action_branch_broker_gone, STAYS},
         [ON_DONE] = {action_rewound, RUNNING}, [ON_FAILED] = {action_not_rewound, RUNNING},

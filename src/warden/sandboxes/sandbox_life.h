@@ -80,6 +80,7 @@ enum event {
     ON_STILL,
     ON_HELD,
     ON_WENT,
+    ON_CARRIED, /* open files are in the next root */
     ON_ROOTED,
     ON_COPIED,
     ON_BROKER_GONE,
@@ -129,8 +130,8 @@ sandbox_action action_made, action_not_made, action_unwanted, action_failed, act
 sandbox_action action_freeze, action_save, action_paused, action_thaw, action_stow, action_boot,
     action_booted, action_not_booted, action_unboot;
 /* sandbox_fork.c */
-sandbox_action action_keep, action_still, action_held, action_went, action_keep_rooted, action_kept,
-    action_not_kept, action_drop_news, action_keep_broker_gone;
+sandbox_action action_keep, action_still, action_held, action_went, action_keep_carried,
+    action_keep_rooted, action_kept, action_not_kept, action_drop_news, action_keep_broker_gone;
 /* sandbox_branch.c */
-sandbox_action action_branch, action_rewind, action_branch_rooted, action_copied,
-    action_branch_broker_gone, action_branched, action_rewound, action_not_rewound;
+sandbox_action action_branch, action_rewind, action_branch_carried, action_branch_rooted,
+    action_copied, action_branch_broker_gone, action_branched, action_rewound, action_not_rewound;

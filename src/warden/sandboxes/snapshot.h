@@ -5,9 +5,18 @@
  *            snapshot_save                        snapshot_forget, and the last user gone
  *   absent ------------> being written -> there -----------------------------------> removed
  *
- * Once written, a snapshot never changes. Durable snapshots are in STATE/layers, where the next
- * server finds them again; others are in STATE/work. Children of the warden write and remove
- * them. */
+ * Once written, a snapshot never changes. Files workers write and remove them (wire/files.h).
+ *
+ * A snapshot of a sandbox that was itself made from a snapshot shares, by hard links, all files that
+ * did not change. Such snapshots are a *family*: they have one tenant, and lie in one directory, which
+ * is all that the worker that writes one of them sees:
+ *
+ *   STATE/layers/user-FAMILY/    or trusted-FAMILY: which marks its overlays have
+ *     NAME/                      durable: the next server finds it again
+ *     work-ID/                   without a name: it ends with the server
+ *     new-ID/, old-ID/           being written; being removed. The next start removes what is left
+ *
+ * snapshot_family.h has families, and what an older version or a backup has left at their place. */
 #pragma once
 
 #include "lib/base/ids.h"
@@ -21,6 +30,7 @@ struct instance;
 
 /* At start: finds the snapshots of an earlier server. */
 int snapshots_load(struct server *s, struct sg_error *e);
+/* Removes those that are not durable; files_workers_close waits for that. */
 void snapshots_unload(struct server *s);
 
 struct snapshot *snapshot_find(struct server *s, const char *name);

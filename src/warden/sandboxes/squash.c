@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "lib/log/log.h"
-#include "warden/processes/task.h"
+#include "warden/processes/files_worker.h"
 #include "warden/sandboxes/sandbox_impl.h"
 #include "warden/server.h"
 #include "warden/layers/layer_stack.h"
-#include "warden/layers/layer_stack_merge.h"
 
 #define SQUASH_AT 12
 
@@ -16,8 +15,7 @@ struct squash {
     struct server *server;
     struct layer *run[STACK_MAX]; /* the layers to merge, each in use */
     size_t n;
-    size_t n_uppers; /* upper layers of sandboxes that have one of the run */
-    char dir[LAYER_NAME], aside[LAYER_NAME];
+    char dir[LAYER_NAME];
 };
 
 static void squash_free(struct squash *q)
@@ -42,25 +40,6 @@ static size_t find_run(const struct stack *s, size_t *ret_at)
         }
     }
     return best;
-}
-
-/* Runs in the child. fds: the scratch, then upper layers. */
-static int merge(const int *fds, void *arg)
-{
-    const struct squash *q = arg;
-    const char *dirs[STACK_MAX];
-    struct layer_stack_merge m = {.scratch = fds[0],
-                                  .dirs = dirs,
-                                  .n = q->n,
-                                  .uppers = fds + 1,
-                                  .n_uppers = q->n_uppers,
-                                  .aside = q->aside,
-                                  .name = q->dir};
-    struct sg_error e = {0};
-
-    for (size_t i = 0; i < q->n; i++)
-        dirs[i] = q->run[i]->dir;
-    return layer_stack_merge(&m, &e);
 }
 
 /* The index of the run in a stack, or -1. */
@@ -106,19 +85,20 @@ static void replace_everywhere(struct squash *q, struct layer *by)
             OPS(g->instance)->files->swap(g->instance, copy);
 }
 
-static void on_merged(void *arg, int status)
+static void on_merged(void *arg, const struct files_answer *a)
 {
     struct squash *q = arg;
     struct server *s = q->server;
 
     s->squashing = false;
-    if (status == 0) {
+    if (a->code == 0) {
         struct layer *by = layer_new(q->run[0]->scratch, q->dir);
 
         replace_everywhere(q, by);
         layer_release(by);
     } else {
-        log_line(LEVEL_DEBUG, "merging the layers of a sandbox failed and is tried again later");
+        log_line(LEVEL_DEBUG, "merging the layers of a sandbox failed and is tried again later: %s",
+                 a->message);
     }
     squash_free(q);
 }
@@ -132,40 +112,39 @@ static bool has_any(const struct stack *s, const struct squash *q)
     return false;
 }
 
-/* Opens the upper layers of all sandboxes that have a layer of the run. -E2BIG: too many. */
-static int open_uppers(struct squash *q, int *fds, size_t max)
+/* Adds the upper layers of all sandboxes that have a layer of the run. -E2BIG: too many. */
+static int add_uppers(const struct squash *q, struct files_order *o)
 {
-    struct server *s = q->server;
+    struct layer_stack_view view;
+    int r = 0;
 
-    MAP_EACH(struct sandbox, g, &s->sandboxes, by_id) {
-        if (!g->instance || !has_any(OPS(g->instance)->files->stack(g->instance), q))
+    MAP_EACH(struct sandbox, g, &q->server->sandboxes, by_id) {
+        if (r < 0 || !g->instance || !has_any(OPS(g->instance)->files->stack(g->instance), q))
             continue;
-        if (q->n_uppers == max)
-            return -E2BIG;
-        fds[q->n_uppers] = OPS(g->instance)->files->open_upper(g->instance);
-        if (fds[q->n_uppers] < 0)
-            return fds[q->n_uppers];
-        q->n_uppers++;
+        OPS(g->instance)->files->layers(g->instance, &view);
+        r = files_order_add(o, view.v[view.n - 1].mount, view.v[view.n - 1].dir, true);
     }
-    return 0;
+    return r;
 }
 
 static void start(struct squash *q)
 {
+    AUTO(free_p) struct files_order *o = xcalloc(1, sizeof(*o));
     struct scratch *scratch = q->run[0]->scratch;
-    int fds[TASK_FDS_MAX] = {scratch->mount};
-    int r = open_uppers(q, fds + 1, ARRAY_SIZE(fds) - 1);
-    size_t n = q->n_uppers; /* task_start may end and free q */
+    struct sg_error e = {0};
+    int r = 0;
 
+    files_order_init(o, FILES_MERGE);
     snprintf(q->dir, sizeof(q->dir), "m%u", ++scratch->n_uppers);
-    snprintf(q->aside, sizeof(q->aside), "n%u", scratch->n_uppers);
-    q->server->squashing = r == 0;
+    snprintf(o->request.name, sizeof(o->request.name), "%s", q->dir);
+    snprintf(o->request.aside, sizeof(o->request.aside), "n%u", scratch->n_uppers);
+    for (size_t i = 0; r == 0 && i < q->n; i++)
+        r = files_order_add(o, scratch->mount, q->run[i]->dir, false);
     if (r == 0)
-        task_start(q->server, fds, 1 + n, merge, on_merged, q);
-    else
+        r = add_uppers(q, o);
+    q->server->squashing = r == 0 && files_worker_start(q->server, o, on_merged, q, &e);
+    if (!q->server->squashing)
         squash_free(q);
-    for (size_t i = 0; i < n; i++)
-        close(fds[1 + i]);
 }
 
 /* One squash at a time: it is not urgent. */

@@ -2,8 +2,8 @@
  * A stack of SQUASH_AT layers is merged; an overlay never has more than STACK_MAX.
  *
  * Layers that lie next to each other, and that every stack has either all or none of, form a run:
- * nobody needs them apart. A child merges a run that is on one scratch file system into a new
- * directory, by hard links (warden/layers/layer_stack_merge.h). Then every stack that has the run
+ * nobody needs them apart. A files worker merges a run that is on one scratch file system into a
+ * new directory, by hard links (inside/files/layer_stack_merge.h). Then every stack that has the run
  * gets the new directory in its place. A sandbox that is mounted keeps the old layers until its
  * root is made anew. */
 #pragma once

@@ -7,7 +7,7 @@
 #include "lib/base/fds.h"
 #include "lib/log/log.h"
 #include "warden/host/limits.h"
-#include "warden/processes/task.h"
+#include "warden/sandboxes/discard.h"
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/kernels.h"
 #include "warden/sandboxes/snapshot.h"
@@ -585,9 +585,9 @@ static void on_tick(struct loop_timer *timer)
 }
 
 /* Removes files that no sandbox uses any more. */
-static void discard(void *arg, int mount, const char *dir)
+static void on_discard(void *arg, int mount, const char *dir)
 {
-    task_discard(arg, mount, dir);
+    discard(arg, mount, dir);
 }
 
 static void limit_tenant(struct tenant_pool *w)
@@ -616,7 +616,8 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
                                    .server = s->state.name,
                                    .tenant = w->tenant,
                                    .account = true,
-                                   .discard = discard,
+                                   .user_marks = s->files.userns >= 0,
+                                   .discard = on_discard,
                                    .discard_arg = s};
     r = s->provider->open(&setup, &w->provider, e);
     if (r < 0) {

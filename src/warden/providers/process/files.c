@@ -10,9 +10,6 @@
 #include "warden/providers/process/process_impl.h"
 #include "warden/host/child.h"
 #include "warden/layers/mounts.h"
-#include "warden/layers/layer_stack_carry.h"
-
-#define WRITTEN_MAX (256u << 10) /* bytes of paths: more than a carry_budget allows */
 
 _Static_assert(LAYER_STACK_MAX > STACK_MAX, "room for the upper layer too");
 
@@ -33,16 +30,16 @@ static void layers(const struct instance *i, struct layer_stack_view *ret)
     ret->v[ret->n++].dir = i->upper;
 }
 
+static void next_layers(const struct instance *i, struct layer_stack_view *ret)
+{
+    layers_of(i->move.stack, ret);
+    ret->v[ret->n].mount = i->scratch->mount;
+    ret->v[ret->n++].dir = i->move.upper;
+}
+
 static const struct stack *stack_of(const struct instance *i)
 {
     return i->same ? i->same : i->stack;
-}
-
-static int open_upper(const struct instance *i)
-{
-    int fd = openat(i->scratch->mount, i->upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-    return fd < 0 ? -errno : fd;
 }
 
 static bool can_freeze(const struct instance *i)
@@ -65,30 +62,20 @@ static int open_of_agent(const struct instance *i, const char *what, int flags, 
     return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
 }
 
-/* Carries the files that a kernel has open for writing over to the new upper layer
- * (layer_stack_carry.h), as far as the budget goes. */
-static int carry(const struct instance *i, int written, struct sg_error *e)
+/* Makes the upper layer of the sandbox's next root, on its own scratch. */
+static int begin_move(struct instance *i, struct sg_error *e)
 {
-    AUTO(free_p) char *paths = xcalloc(1, WRITTEN_MAX + 1);
-    struct carry_budget left = CARRY_BUDGET;
-    ssize_t len = pread(written, paths, WRITTEN_MAX, 0);
-    const char *end;
-    int r = 0;
+    int r = scratch_upper(i->scratch, stack_top(i->move.stack), i->move.upper, e);
 
-    if (len < 0)
-        return err_errno(e, "read the list of files that kernels write to");
-    for (const char *p = paths; r == 0 && left.files > 0; p = end + 1) {
-        end = memchr(p, '\0', (size_t)(paths + len - p));
-        if (!end) /* the last, or a path that was cut off */
-            break;
-        r = layer_stack_carry(i->move.stack, i->scratch, i->move.upper, p, &left, e);
-    }
+    if (r < 0)
+        stack_free(steal_ptr(&i->move.stack));
+    i->move.under_way = r == 0;
     return r;
 }
 
-/* Makes a root over the new stack, with an upper layer on the sandbox's own scratch. */
-static int make_root(struct instance *i, const int *layer, int written, int *ret,
-                     struct sg_error *e)
+static void moved_to(struct instance *i, bool moved);
+
+static int make_root(struct instance *i, const int *layer, int *ret, struct sg_error *e)
 {
     struct provider *p = i->provider;
     AUTO(close_p) int userns = -1;
@@ -97,27 +84,19 @@ static int make_root(struct instance *i, const int *layer, int written, int *ret
                              .layer = layer ? *layer : -1,
                              .first_id = instance_first_id(i),
                              .keep = true,
+                             .user_marks = p->user_marks,
                              .late = &p->late,
                              .stack = i->move.stack,
                              .scratch = i->scratch,
                              .upper = i->move.upper};
-    int r = scratch_upper(i->scratch, stack_top(i->move.stack), i->move.upper, e);
+    int r = open_of_agent(i, "ns/user", O_RDONLY, &userns, e);
 
-    if (r == 0 && written >= 0)
-        r = carry(i, written, e);
-    if (r == 0)
-        r = open_of_agent(i, "ns/user", O_RDONLY, &userns, e);
     ls.userns = userns;
     if (r == 0)
         r = mounts_make_root(&ls, ret, e);
-    if (r < 0) {
-        if (i->move.upper[0])
-            scratch_discard(i->scratch, i->move.upper);
-        stack_free(steal_ptr(&i->move.stack));
-        return r;
-    }
-    i->move.under_way = true;
-    return 0;
+    if (r < 0)
+        moved_to(i, false);
+    return r;
 }
 
 static void forget_old_root(struct instance *i)
@@ -156,11 +135,10 @@ static int check_can(const struct instance *i, struct sg_error *e)
     return 0;
 }
 
-static int freeze(struct instance *i, const int *layer, int written, struct stack **ret,
-                  int *ret_root, struct sg_error *e)
+static int freeze(struct instance *i, struct stack **ret, struct sg_error *e)
 {
     struct layer *top;
-    int r = check_can(i, e), root = -1;
+    int r = check_can(i, e);
 
     /* An old root that could not be sealed before is in the stack, and may still be written to. */
     if (r == 0)
@@ -172,35 +150,29 @@ static int freeze(struct instance *i, const int *layer, int written, struct stac
     i->shares = true;
     if (r == 1) {
         *ret = stack_copy(stack_of(i));
-        *ret_root = -1;
-        return 0;
+        return 1;
     }
     top = layer_new(i->scratch, i->upper);
     top->written = true; /* until the sandbox has moved */
-    i->move.upper[0] = '\0';
     i->move.frozen = true;
     r = stack_push(stack_of(i), top, &i->move.stack, e);
     if (r == 0)
-        r = make_root(i, layer, written, &root, e);
+        r = begin_move(i, e);
     layer_release(top);
-    if (r < 0)
-        return r;
-    *ret = stack_copy(i->move.stack);
-    *ret_root = root;
-    return 0;
+    if (r == 0)
+        *ret = stack_copy(i->move.stack);
+    return r;
 }
 
-static int take(struct instance *i, const struct stack *s, const int *layer, int written,
-                int *ret_root, struct sg_error *e)
+static int take(struct instance *i, const struct stack *s, struct sg_error *e)
 {
     int r = check_can(i, e);
 
     if (r < 0)
         return r;
-    i->move.upper[0] = '\0';
     i->move.frozen = false;
     i->move.stack = stack_copy(s);
-    return make_root(i, layer, written, ret_root, e);
+    return begin_move(i, e);
 }
 
 /* Keeps the old root open, to seal it later. */
@@ -266,13 +238,14 @@ void instance_files_done(struct instance *i)
 const struct provider_files process_files = {
     .layers = layers,
     .layers_of = layers_of,
+    .next_layers = next_layers,
     .can_freeze = can_freeze,
     .freeze = freeze,
     .take = take,
+    .root = make_root,
     .root_send = root_send,
     .moved = moved_to,
     .seal = seal,
-    .open_upper = open_upper,
     .swap = swap,
     .stack = stack_of,
 };

@@ -80,6 +80,7 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
                            .n_slots = n,
                            .omit = setup->omit,
                            .account = setup->account,
+                           .user_marks = setup->user_marks,
                            .discard = setup->discard,
                            .discard_arg = setup->discard_arg};
     places_init(p);

@@ -46,6 +46,7 @@ struct provider {
     struct list frozen_kernels; /* of frozen_kernels.c */
     void (*discard)(void *arg, int mount, const char *dir);
     void *discard_arg;
+    bool user_marks;
     struct late late; /* mounts of roots that were made, to close later */
     /* Slots without a sandbox. A slot in which something would not die is in none of these queues.
      * A haunted slot's sandbox has ended, but others still use much of the memory that is charged

@@ -256,6 +256,7 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     ls.layer = spec->layer ? *spec->layer : -1;
     ls.userns = i->userns;
     ls.keep = spec->line;
+    ls.user_marks = p->user_marks && spec->line;
     r = mounts_finish(&ls, &l, e);
     if (r == 0 && spec->line) {
         i->scratch = scratch_use(l.scratch);

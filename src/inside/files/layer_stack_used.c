@@ -1,10 +1,10 @@
-#include "warden/layers/layer_stack_used.h"
+#include "inside/files/layer_stack_used.h"
 
 #include <fcntl.h>
 #include <string.h>
 
-#include "warden/layers/layer_file.h"
-#include "warden/layers/layer_stack_origin.h"
+#include "inside/files/layer_file.h"
+#include "inside/files/layer_stack_origin.h"
 
 #define DEPTH_MAX 100 /* each level takes a descriptor */
 
@@ -49,7 +49,6 @@ bool inodes_has(const struct inode_set *s, ino_t number)
 /* ---- walking an upper layer ------------------------------------------------------------------ */
 
 struct look {
-    int scratch; /* a descriptor that is not O_PATH */
     unsigned char uuid[ORIGIN_UUID];
     struct inode_set *set;
 };
@@ -57,14 +56,11 @@ struct look {
 static int look_at_file(const struct look *l, int dir, const char *name)
 {
     AUTO(close_p) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    AUTO(close_p) int origin = -1;
     struct origin o;
-    struct stat st;
 
-    if (fd < 0 || origin_get(fd, &o) < 0 || !origin_is_on(&o, l->uuid) ||
-        origin_open(&o, l->scratch, &origin) < 0 || fstat(origin, &st) < 0)
+    if (fd < 0 || origin_get(fd, &o) < 0 || !origin_is_on(&o, l->uuid))
         return 0;
-    return inodes_add(l->set, st.st_ino);
+    return inodes_add(l->set, origin_inode(&o));
 }
 
 static int look_into(const struct look *l, int dir, unsigned depth)
@@ -91,7 +87,7 @@ int layer_stack_used(int scratch, int upper, struct inode_set *s, struct sg_erro
 {
     AUTO(close_p) int here = openat(scratch, ".", LAYER_DIR_FLAGS);
     AUTO(close_p) int top = openat(upper, ".", LAYER_DIR_FLAGS);
-    struct look l = {.scratch = here, .set = s};
+    struct look l = {.set = s};
     int r;
 
     if (here < 0 || top < 0)

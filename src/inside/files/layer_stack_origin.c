@@ -1,4 +1,4 @@
-#include "warden/layers/layer_stack_origin.h"
+#include "inside/files/layer_stack_origin.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/xattr.h>
 
-#include "warden/layers/layer_file.h"
+#include "inside/files/layer_file.h"
 
 #define KEPT_DIR "origins"
 #define KEPT_MAX 1024 /* each costs the warden an inode */
@@ -14,6 +14,10 @@
 enum { AT_VERSION, AT_MAGIC, AT_LENGTH, AT_ORDER, AT_TYPE, AT_UUID, AT_HANDLE = 21 };
 #define MAGIC      0xfb
 #define HANDLE_MAX 128
+/* A handle of tmpfs: generation and number of the inode. */
+#define TMPFS_TYPE   1
+#define TMPFS_HANDLE 12
+#define AT_INODE     (AT_HANDLE + 4)
 
 struct uuid_answer {
     unsigned char len, uuid[ORIGIN_UUID];
@@ -39,7 +43,7 @@ int origin_file_system(int fd, unsigned char ret[ORIGIN_UUID])
 
 int origin_get(int fd, struct origin *ret)
 {
-    ssize_t n = fgetxattr(fd, LAYER_ORIGIN, ret->v, sizeof(ret->v));
+    ssize_t n = fgetxattr(fd, layer_mark_name(MARK_ORIGIN), ret->v, sizeof(ret->v));
 
     if (n < 0)
         return errno == ERANGE ? -ENODATA : -errno;
@@ -52,7 +56,7 @@ int origin_get(int fd, struct origin *ret)
 
 int origin_set(int fd, const struct origin *o)
 {
-    return fsetxattr(fd, LAYER_ORIGIN, o->v, o->len, 0) < 0 ? -errno : 0;
+    return layer_set_mark(fd, MARK_ORIGIN, o->v, o->len);
 }
 
 int origin_make(int fd, struct origin *ret)
@@ -80,18 +84,24 @@ bool origin_is_on(const struct origin *o, const unsigned char uuid[ORIGIN_UUID])
     return memcmp(o->v + AT_UUID, uuid, ORIGIN_UUID) == 0;
 }
 
-int origin_open(const struct origin *o, int dir, int *ret)
+ino_t origin_inode(const struct origin *o)
 {
-    union handle u = {
-        .h = {.handle_bytes = (unsigned)(o->len - AT_HANDLE), .handle_type = o->v[AT_TYPE]}};
-    int fd;
+    uint64_t number;
 
-    memcpy(u.h.f_handle, o->v + AT_HANDLE, u.h.handle_bytes);
-    fd = open_by_handle_at(dir, &u.h, O_PATH | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    *ret = fd;
-    return 0;
+    if (o->v[AT_TYPE] != TMPFS_TYPE || o->len != AT_HANDLE + TMPFS_HANDLE)
+        return 0;
+    memcpy(&number, o->v + AT_INODE, sizeof(number)); /* two words, the lower first */
+    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+        number = number << 32 | number >> 32;
+    return (ino_t)number;
+}
+
+bool origin_is_of(const struct origin *o, int fd)
+{
+    struct origin other;
+
+    return origin_make(fd, &other) == 0 && other.len == o->len &&
+           memcmp(other.v, o->v, o->len) == 0;
 }
 
 /* ---- kept origins ---------------------------------------------------------------------------- */

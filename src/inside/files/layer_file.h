@@ -8,9 +8,21 @@
 
 #include "lib/base/err.h"
 
-#define LAYER_OPAQUE    "trusted.overlay.opaque"
-#define LAYER_ORIGIN    "trusted.overlay.origin"
 #define LAYER_DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/* The attributes by which an overlay knows what it has done. Overlays that are mounted with
+ * `userxattr` have user.overlay.*, which programs inside cannot set: the overlay shows and sets such a
+ * name of theirs as user.overlay.overlay.*. Others have trusted.overlay.*. */
+enum layer_mark {
+    MARK_OPAQUE, /* a directory hides what is below it */
+    MARK_ORIGIN, /* which file this one is a copy of */
+    MARK_IMPURE, /* a directory has copies in it */
+    MARK_MAX_
+};
+/* Which kind this process works with; user.overlay.* at first. */
+void layer_use_marks(bool trusted);
+const char *layer_mark_name(enum layer_mark m);
+int layer_set_mark(int fd, enum layer_mark m, const void *value, size_t len); /* 0 or -errno */
 
 bool layer_is_whiteout(const struct stat *st);
 bool layer_is_opaque(int dir);
@@ -29,7 +41,7 @@ const char *layer_next(DIR *d);
 struct layer_xattrs {
     char names[LAYER_XATTR_MAX], value[LAYER_XATTR_MAX];
 };
-/* Copies user.* attributes, and with `acls` access lists. -EOVERFLOW: `to` cannot hold them. */
+/* Copies user.* attributes but marks, and with `acls` access lists. -EOVERFLOW: `to` cannot hold them. */
 int layer_copy_xattrs(struct layer_xattrs *x, int from, int to, bool acls);
 /* Copies from the beginning of `in` to the beginning of `out`. Holes stay holes. */
 int layer_copy_data(int in, int out, off_t size);

@@ -1,4 +1,4 @@
-#include "warden/layers/layer_save.h"
+#include "inside/files/layer_save.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -6,11 +6,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 #include "lib/base/base.h"
-#include "warden/layers/layer_file.h"
-#include "warden/layers/tree.h"
+#include "inside/files/layer_file.h"
+#include "inside/files/layer_stack_merge.h"
 
 #define DEPTH_MAX    2048 /* nested directories: as deep as a path can name */
 #define IDS          65536u
@@ -170,7 +169,7 @@ static int make_dir(struct work *w, int to, const char *name, bool opaque, int *
 
     if (mkdirat(to, name, 0700) < 0 || (fd = openat(to, name, LAYER_DIR_FLAGS)) < 0)
         return fail(w, "make", name);
-    if (opaque && fsetxattr(fd, LAYER_OPAQUE, "y", 1, 0) < 0) {
+    if (opaque && layer_set_mark(fd, MARK_OPAQUE, "y", 1) < 0) {
         int r = fail(w, "make an opaque", name);
         close(fd);
         return r;
@@ -368,7 +367,7 @@ static int put_in_place(const struct layer_save *l, int aside, struct sg_error *
         AUTO(close_p) int parent = openat(l->parent, ".", LAYER_DIR_FLAGS);
         if (parent < 0 || fsync(parent) < 0) {
             int r = err_errno(e, "write the snapshot to disk");
-            tree_remove(l->parent, l->name, NULL);
+            layer_stack_remove(l->parent, l->name, NULL);
             return r;
         }
     }
@@ -390,7 +389,7 @@ int layer_save_write(const struct layer_save *l, uint64_t *ret_bytes, struct sg_
     if (r == 0)
         r = put_in_place(l, aside, e);
     close_p(&w.links);
-    tree_remove(l->parent, l->aside, NULL);
+    layer_stack_remove(l->parent, l->aside, NULL);
     if (r == -ENOSPC || r == -EDQUOT)
         return err_set(e, SG_ERR_LIMIT, -ENOSPC,
                        "no space left for the snapshot: free some in the server's state directory");

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "warden/layers/layer_file.h"
-#include "warden/layers/layer_stack_merge.h"
-#include "warden/layers/layer_stack_origin.h"
+#include "inside/files/layer_file.h"
+#include "inside/files/layer_stack_merge.h"
+#include "inside/files/layer_stack_origin.h"
 
 #define RENAME_FRESH 1u /* RENAME_NOREPLACE */
 

@@ -39,8 +39,11 @@ int origin_set(int fd, const struct origin *o);
 /* The origin that a copy of this file would name. */
 int origin_make(int fd, struct origin *ret);
 bool origin_is_on(const struct origin *o, const unsigned char uuid[ORIGIN_UUID]);
-/* Opens the origin itself, as O_PATH; dir: a directory of its file system. -ESTALE: it is gone. */
-int origin_open(const struct origin *o, int dir, int *ret);
+/* The number of the origin's inode, which its handle holds if it is on a tmpfs; else 0. Only root of
+ * the host could open it by its handle. */
+ino_t origin_inode(const struct origin *o);
+/* Whether the origin is this very file. */
+bool origin_is_of(const struct origin *o, int fd);
 
 /* Keeps a file of the scratch as an origin. -EMLINK: too many are kept already. */
 int origin_keep(int scratch, ino_t number);

@@ -1,4 +1,4 @@
-#include "warden/layers/layer_file.h"
+#include "inside/files/layer_file.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -7,6 +7,30 @@
 #include <sys/xattr.h>
 
 #define SEND_MAX (1u << 30)
+
+static bool trusted_marks;
+
+void layer_use_marks(bool trusted)
+{
+    trusted_marks = trusted;
+}
+
+const char *layer_mark_name(enum layer_mark m)
+{
+    static const char *const names[][2] = {
+        [MARK_OPAQUE] = {"user.overlay.opaque", "trusted.overlay.opaque"},
+        [MARK_ORIGIN] = {"user.overlay.origin", "trusted.overlay.origin"},
+        [MARK_IMPURE] = {"user.overlay.impure", "trusted.overlay.impure"},
+    };
+
+    _Static_assert(ARRAY_SIZE(names) == MARK_MAX_, "every mark has its names");
+    return names[m][trusted_marks];
+}
+
+int layer_set_mark(int fd, enum layer_mark m, const void *value, size_t len)
+{
+    return fsetxattr(fd, layer_mark_name(m), value, len, 0) < 0 ? -errno : 0;
+}
 
 bool layer_is_whiteout(const struct stat *st)
 {
@@ -17,12 +41,12 @@ bool layer_is_opaque(int dir)
 {
     char v;
 
-    return fgetxattr(dir, LAYER_OPAQUE, &v, 1) == 1 && v == 'y';
+    return fgetxattr(dir, layer_mark_name(MARK_OPAQUE), &v, 1) == 1 && v == 'y';
 }
 
 int layer_expect_whiteouts(int dir)
 {
-    return fsetxattr(dir, LAYER_ORIGIN, "", 0, 0) < 0 ? -errno : 0;
+    return layer_set_mark(dir, MARK_ORIGIN, "", 0);
 }
 
 void layer_closedir_p(DIR **d)
@@ -57,6 +81,13 @@ static bool has_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
+/* Whether it is the overlay's own. A user's attribute of such a name is stored with another prefix. */
+static bool is_mark(const char *name)
+{
+    return !trusted_marks && has_prefix(name, "user.overlay.") &&
+           !has_prefix(name, "user.overlay.overlay.");
+}
+
 int layer_copy_xattrs(struct layer_xattrs *x, int from, int to, bool acls)
 {
     ssize_t n = flistxattr(from, x->names, sizeof(x->names));
@@ -64,7 +95,8 @@ int layer_copy_xattrs(struct layer_xattrs *x, int from, int to, bool acls)
     if (n < 0)
         return errno == ENOTSUP ? 0 : -errno;
     for (const char *p = x->names; p < x->names + n; p += strlen(p) + 1) {
-        if (!has_prefix(p, "user.") && !(acls && has_prefix(p, "system.posix_acl_")))
+        if ((!has_prefix(p, "user.") || is_mark(p)) &&
+            !(acls && has_prefix(p, "system.posix_acl_")))
             continue;
         ssize_t len = fgetxattr(from, p, x->value, sizeof(x->value));
         if (len < 0)

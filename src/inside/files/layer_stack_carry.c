@@ -1,21 +1,24 @@
-#include "warden/layers/layer_stack_carry.h"
+#include "inside/files/layer_stack_carry.h"
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/xattr.h>
 
-#include "warden/layers/layer_file.h"
-#include "warden/layers/layer_stack_origin.h"
+#include "inside/files/layer_file.h"
+#include "inside/files/layer_stack_origin.h"
+#include "lib/base/sys.h"
 
-#define IMPURE     "trusted.overlay.impure" /* marks a directory with copies */
-#define FILE_STEPS 64 /* cost of copying a file, mostly for keeping its origin */
+#define FILE_STEPS   64 /* cost of copying a file, mostly for keeping its origin */
+#define SEARCH_FILES 4096
+#define SEARCH_DEPTH 64
 
 /* A directory in all layers that an overlay would look into: newest first, -1: not in that
  * layer. */
 struct place {
     size_t n;
-    int fd[STACK_MAX];
+    int fd[CARRY_LAYERS_MAX];
 };
 
 static void place_done(struct place *p)
@@ -25,10 +28,10 @@ static void place_done(struct place *p)
     p->n = 0;
 }
 
-static int place_open_top(const struct stack *s, struct place *ret, struct sg_error *e)
+static int place_open_top(const struct carry_stack *s, struct place *ret, struct sg_error *e)
 {
     for (size_t i = s->n; i-- > 0;) {
-        int fd = openat(s->v[i]->scratch->mount, s->v[i]->dir, LAYER_DIR_FLAGS);
+        int fd = openat(s->v[i].mount, s->v[i].dir, LAYER_DIR_FLAGS);
         if (fd < 0)
             return err_errno(e, "open a frozen layer");
         ret->fd[ret->n++] = fd;
@@ -113,7 +116,7 @@ static char *next_part(char **path)
 }
 
 struct carry {
-    const struct stack *from;
+    const struct carry_stack *from;
     struct layer_xattrs *xattrs;
     char *parts[CARRY_PARTS_MAX];              /* of the path; the last is the file */
     struct timespec times[CARRY_PARTS_MAX][2]; /* of their parent directories */
@@ -142,20 +145,81 @@ static int fail(struct carry *c, int r, size_t part, struct sg_error *e)
 
 /* ---- the origin ------------------------------------------------------------------------------ */
 
-/* Whether the overlay shows the origin that a frozen copy names: it must exist and have one link.
- * An origin that is on no file system of the layers is on one that nobody writes to. */
+/* 1: the origin is the file of this path; 0: it is not; -1: it is, but has several links, and then
+ * the overlay does not show its number. */
+static int compare_origin(const struct origin *o, int dir, const char *path)
+{
+    struct open_how how = {.flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS};
+    AUTO(close_p) int fd = sys_openat2(dir, path, &how);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != origin_inode(o) || !origin_is_of(o, fd))
+        return 0;
+    return st.st_nlink == 1 ? 1 : -1;
+}
+
+/* Looks for the origin under the name that its copy has, in all layers of a scratch, also in those
+ * that were merged since. */
+static int find_by_name(const struct carry *c, const struct origin *o, int scratch)
+{
+    AUTO(layer_closedir_p) DIR *d = layer_list(scratch);
+    char path[PATH_MAX];
+    const char *layer;
+    int r = 0;
+
+    while (r == 0 && d && (layer = layer_next(d)) != NULL) {
+        size_t len = (size_t)snprintf(path, sizeof(path), "%s", layer);
+        for (size_t i = 0; i < c->n && len < sizeof(path); i++)
+            len += (size_t)snprintf(path + len, sizeof(path) - len, "/%s", c->parts[i]);
+        if (len < sizeof(path))
+            r = compare_origin(o, scratch, path);
+    }
+    return r;
+}
+
+/* Looks for the origin of a file that was renamed. *left: how many entries to look at. */
+static int search(const struct origin *o, int dir, unsigned depth, unsigned *left)
+{
+    AUTO(layer_closedir_p) DIR *d = layer_list(dir);
+    const char *name;
+    int r = 0;
+
+    while (r == 0 && d && *left > 0 && (name = layer_next(d)) != NULL) {
+        AUTO(close_p) int in = -1;
+        struct stat st;
+        (*left)--;
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (st.st_ino == origin_inode(o))
+            r = compare_origin(o, dir, name);
+        else if (S_ISDIR(st.st_mode) && depth > 0 && (in = openat(dir, name, LAYER_DIR_FLAGS)) >= 0)
+            r = search(o, in, depth - 1, left);
+    }
+    return r;
+}
+
+/* Whether the overlay shows the origin that a frozen copy names: it must exist and have one link. A
+ * kept one does. An origin that is on no file system of the layers is on one that nobody writes
+ * to. */
 static bool is_shown(const struct carry *c, const struct origin *o)
 {
     for (size_t i = 0; i < c->from->n; i++) {
-        int scratch = c->from->v[i]->scratch->mount;
-        AUTO(close_p) int dir = openat(scratch, ".", LAYER_DIR_FLAGS), fd = -1;
+        int scratch = c->from->v[i].mount;
+        AUTO(close_p) int dir = openat(scratch, ".", LAYER_DIR_FLAGS), kept = -1;
         unsigned char uuid[ORIGIN_UUID];
-        struct stat st;
+        unsigned left = SEARCH_FILES;
         if (dir < 0 || origin_file_system(dir, uuid) < 0 || !origin_is_on(o, uuid))
             continue;
-        if (origin_open(o, dir, &fd) < 0 || fstat(fd, &st) < 0 || st.st_nlink != 1)
+        origin_open_kept(scratch, &kept);
+        if (origin_is_kept(kept, origin_inode(o)))
+            return true;
+        int r = find_by_name(c, o, dir);
+        if (r == 0)
+            r = search(o, dir, SEARCH_DEPTH, &left);
+        if (r <= 0)
             return false;
-        origin_keep(scratch, st.st_ino);
+        origin_keep(scratch, origin_inode(o));
         return true;
     }
     return true;
@@ -171,7 +235,7 @@ static int give_origin(const struct carry *c, size_t layer, int in, const struct
     if (origin_get(in, &o) < 0 || !is_shown(c, &o)) {
         if (origin_make(in, &o) < 0)
             return 0;
-        origin_keep(c->from->v[c->from->n - 1 - layer]->scratch->mount, st->st_ino);
+        origin_keep(c->from->v[c->from->n - 1 - layer].mount, st->st_ino);
     }
     return origin_set(out, &o);
 }
@@ -206,8 +270,8 @@ static int copy_file(struct carry *c, int to)
     if (out < 0)
         return errno == EEXIST ? 0 : -errno;
     r = fill_file(c, c->layer, in, out);
-    if (r == 0 && fsetxattr(to, IMPURE, "y", 1, 0) < 0)
-        r = -errno;
+    if (r == 0)
+        r = layer_set_mark(to, MARK_IMPURE, "y", 1);
     if (r < 0)
         unlinkat(to, name, 0);
     return r;
@@ -339,7 +403,7 @@ static bool take_apart(struct carry *c, char *path)
     return c->n > 0;
 }
 
-int layer_stack_carry(const struct stack *from, const struct scratch *scratch, const char *upper,
+int layer_stack_carry(const struct carry_stack *from, int scratch, const char *upper,
                       const char *path, struct carry_budget *left, struct sg_error *e)
 {
     AUTO(free_p) char *copy = xstrdup(path);
@@ -348,13 +412,13 @@ int layer_stack_carry(const struct stack *from, const struct scratch *scratch, c
     int r;
 
     c->from = from;
-    if (!from || left->files == 0 || !take_apart(c, copy) || !take(&left->steps, (uint32_t)from->n))
+    if (left->files == 0 || !take_apart(c, copy) || !take(&left->steps, (uint32_t)from->n))
         return 0;
     c->xattrs = xcalloc(1, sizeof(*c->xattrs));
     r = place_open_top(from, &c->last, e);
     if (r < 0 || !find_file(c, left))
         return r;
-    to = openat(scratch->mount, upper, LAYER_DIR_FLAGS);
+    to = openat(scratch, upper, LAYER_DIR_FLAGS);
     if (to < 0)
         return err_errno(e, "open a sandbox's upper layer");
     return copy_path(c, &to, e);

@@ -1,15 +1,14 @@
-#include "warden/layers/layer_stack_merge.h"
+#include "inside/files/layer_stack_merge.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/xattr.h>
 
-#include "warden/layers/layer_file.h"
-#include "warden/layers/layer_stack_origin.h"
-#include "warden/layers/layer_stack_used.h"
+#include "inside/files/layer_file.h"
+#include "inside/files/layer_stack_origin.h"
+#include "inside/files/layer_stack_used.h"
 
 #define RENAME_FRESH 1u /* RENAME_NOREPLACE */
 
@@ -212,8 +211,8 @@ static int enter_dir(struct work *w, const char *name)
     close(w->out);
     w->out = fd;
     w->level->sealed = opaque || w->level->up->sealed;
-    if (opaque && fsetxattr(fd, LAYER_OPAQUE, "y", 1, 0) < 0)
-        return fail(w, -errno, "make an opaque", name);
+    if (opaque && (r = layer_set_mark(fd, MARK_OPAQUE, "y", 1)) < 0)
+        return fail(w, r, "make an opaque", name);
     return take_entries(w);
 }
 

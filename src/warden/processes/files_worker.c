@@ -1,0 +1,301 @@
+#include "warden/processes/files_worker.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "lib/ipc/ipc.h"
+#include "lib/log/log.h"
+#include "warden/host/child.h"
+#include "warden/host/domain.h"
+#include "warden/host/idmap.h"
+#include "warden/layers/layer_stack.h"
+#include "warden/layers/mounts.h"
+#include "warden/providers/provider.h"
+#include "warden/server.h"
+
+#define STACK      (32u * 1024)
+#define CLOSE_NS   5000000000ull
+#define PROBE_MARK "user.overlay.probe"
+
+/* Seconds until a worker is killed. A carry holds a sandbox up; the others may have a whole disk to
+ * copy. */
+static const unsigned deadlines_s[FILES_OP_MAX_] = {
+    [FILES_SAVE] = 1800, [FILES_MERGE] = 600, [FILES_CARRY] = 3, [FILES_REMOVE] = 1800};
+
+struct files_worker {
+    struct server *server;
+    struct loop_source process;
+    int pidfd, sock;
+    files_done done; /* NULL: cancelled */
+    void *arg;
+};
+
+/* ---- the request ----------------------------------------------------------------------------- */
+
+void files_order_init(struct files_order *o, enum files_op op)
+{
+    *o = (struct files_order){
+        .request = {.magic = FILES_MAGIC, .op = (uint32_t)op, .deadline_s = deadlines_s[op]},
+        .list = -1};
+}
+
+int files_order_tree(struct files_order *o, int tree)
+{
+    uint32_t n = o->request.n_mounts;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (o->trees[i] == tree)
+            return (int)i;
+    if (n == FILES_MOUNTS_MAX)
+        return -E2BIG;
+    o->trees[n] = tree;
+    return (int)o->request.n_mounts++;
+}
+
+int files_order_add(struct files_order *o, int tree, const char *dir, bool upper)
+{
+    struct files_request *q = &o->request;
+    uint32_t n = q->n_layers + q->n_uppers;
+    int mount = n == FILES_LAYERS_MAX ? -E2BIG : files_order_tree(o, tree);
+
+    if (mount < 0)
+        return mount;
+    q->v[n].mount = (uint32_t)mount;
+    snprintf(q->v[n].dir, sizeof(q->v[n].dir), "%s", dir);
+    if (upper)
+        q->n_uppers++;
+    else
+        q->n_layers++;
+    return 0;
+}
+
+int files_order_add_view(struct files_order *o, const struct layer_stack_view *view)
+{
+    int r = 0;
+
+    o->request.first_id = view->first_id;
+    for (size_t i = 0; r == 0 && i < view->n; i++)
+        r = files_order_add(o, view->v[i].mount, view->v[i].dir, false);
+    return r;
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+struct start {
+    int userns, image, sock;
+};
+
+/* Runs in the child, which shares the warden's memory until it execs: no allocation. */
+static int become(void *arg)
+{
+    const struct start *s = arg;
+    char *argv[] = {(char *)(uintptr_t)FILES_ROLE, NULL}, *envp[] = {NULL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int image = fcntl(s->image, F_DUPFD_CLOEXEC, 64), sock = fcntl(s->sock, F_DUPFD_CLOEXEC, 64);
+    sigset_t none;
+
+    setsid();
+    signal(SIGPIPE, SIG_DFL);
+    for (int i = 0; i < FILES_FD; i++)
+        dup2(null, i);
+    if (image < 0 || dup2(sock, FILES_FD) < 0)
+        _exit(126);
+    if (s->userns >= 0 &&
+        (syscall(SYS_setgroups, 0, NULL) < 0 || setns(s->userns, CLONE_NEWUSER) < 0 ||
+         syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0))
+        _exit(126);
+    sys_close_range(FILES_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    syscall(SYS_execveat, image, "", argv, envp, AT_EMPTY_PATH);
+    _exit(126);
+}
+
+/* Like vfork: see start_helper in domain.c. */
+static int spawn(struct start *s, int *ret_pidfd)
+{
+    AUTO(free_p) char *stack = xcalloc(1, STACK);
+    sigset_t all, old;
+    int pid, r;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pid =
+        clone(become, stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, s, ret_pidfd);
+    r = pid < 0 ? -errno : 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return r;
+}
+
+static void on_ended(struct loop_source *src, uint32_t events)
+{
+    struct files_worker *w = CONTAINER_OF(src, struct files_worker, process);
+    struct server *s = w->server;
+    struct files_answer a;
+
+    (void)events;
+    loop_unwatch(&s->loop, &w->process);
+    if (ipc_take(w->sock, FILES_MAGIC, &a, sizeof(a), sizeof(a), NULL) != (ssize_t)sizeof(a))
+        a = (struct files_answer){.code = -ECHILD,
+                                  .kind = SG_ERR_LIMIT,
+                                  .message = "the process that works on the sandbox's files was "
+                                             "killed: try again"};
+    a.message[sizeof(a.message) - 1] = '\0';
+    child_reap(&w->pidfd, NULL);
+    close_p(&w->sock);
+    s->files.n--;
+    if (w->done)
+        w->done(w->arg, &a);
+    free(w);
+}
+
+/* Gives the worker its request, with the trees mounted for it. */
+static int send_request(const struct server *s, int sock, const struct files_order *o,
+                        struct sg_error *e)
+{
+    struct files_request q = o->request;
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = IPC_FDS_MAX};
+    int r = 0;
+
+    if (s->files.userns < 0)
+        q.flags |= FILES_TRUSTED;
+    for (size_t i = 0; i < ARRAY_SIZE(fds.at); i++)
+        fds.at[i] = -1;
+    for (size_t i = 0; r == 0 && i < q.n_mounts; i++) {
+        if (s->files.userns >= 0)
+            r = mounts_map_writable(o->trees[i], "a sandbox's files", s->files.userns,
+                                    &fds.at[fds.n], e);
+        else if ((fds.at[fds.n] = fcntl(o->trees[i], F_DUPFD_CLOEXEC, 0)) < 0)
+            r = err_errno(e, "open a sandbox's files");
+        fds.n += r == 0;
+    }
+    if (r == 0 && o->list >= 0) {
+        fds.at[fds.n] = fcntl(o->list, F_DUPFD_CLOEXEC, 0);
+        r = fds.at[fds.n] < 0 ? err_errno(e, "open the list of files") : 0;
+        fds.n += r == 0;
+    }
+    if (r == 0) {
+        r = ipc_send(sock, &q, sizeof(q), fds.at, fds.n);
+        if (r < 0)
+            err_set(e, SG_ERR_INTERNAL, r, "ask the files worker: %s", strerror(-r));
+    }
+    return r;
+}
+
+struct files_worker *files_worker_start(struct server *s, const struct files_order *o,
+                                        files_done done, void *arg, struct sg_error *e)
+{
+    struct files_worker *w;
+    int socks[2], r, pidfd = -1;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0) {
+        err_errno(e, "make a socket pair for the files worker");
+        return NULL;
+    }
+    fd_set_nonblock(socks[1], false);
+    struct start start = {.userns = s->files.userns, .image = s->files.image, .sock = socks[1]};
+    r = send_request(s, socks[0], o, e);
+    if (r == 0 && (r = spawn(&start, &pidfd)) < 0)
+        err_set(e, err_kind_of(-r), r, "start a files worker: %s", strerror(-r));
+    close(socks[1]);
+    if (r < 0) {
+        close(socks[0]);
+        return NULL;
+    }
+    w = xcalloc(1, sizeof(*w));
+    *w = (struct files_worker){.server = s,
+                               .process = {.fd = -1, .fn = on_ended},
+                               .pidfd = pidfd,
+                               .sock = socks[0],
+                               .done = done,
+                               .arg = arg};
+    s->files.n++;
+    loop_watch(&s->loop, &w->process, pidfd, EPOLLIN);
+    return w;
+}
+
+void files_worker_kill(struct files_worker *w)
+{
+    child_kill(w->pidfd);
+}
+
+void files_worker_cancel(struct files_worker *w)
+{
+    w->done = NULL;
+    files_worker_kill(w);
+}
+
+/* ---- what this host can do ------------------------------------------------------------------- */
+
+/* Whether a tree can be mounted for a worker, and holds marks that it can read. */
+static bool can_serve(int tree, int userns)
+{
+    AUTO(close_p) int mapped = -1, fd = -1;
+
+    if (mounts_map_writable(tree, "", userns, &mapped, NULL) < 0)
+        return false;
+    fd = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsetxattr(fd, PROBE_MARK, "y", 1, 0) < 0)
+        return false;
+    fremovexattr(fd, PROBE_MARK);
+    return true;
+}
+
+static bool can_do_without_root(const struct server *s, int userns)
+{
+    struct scratch *scratch = NULL;
+    bool can = scratch_make(1u << 20, 16, &scratch, NULL) == 0 && can_serve(scratch->mount, userns);
+
+    scratch_release(scratch);
+    return can && (!s->state.maps_ids || can_serve(s->state.snapshots, userns));
+}
+
+int files_workers_open(struct server *s, struct sg_error *e)
+{
+    AUTO(close_p) int userns = -1;
+    int r = slots_take(&s->files.slot, 1, e);
+
+    if (r == 0)
+        r = idmap_open_range(slot_first_id(s->files.slot.first), SLOT_IDS, &userns, e);
+    if (r == 0)
+        r = s->files.image = domain_program(e);
+    if (r < 0)
+        return r;
+    if (can_do_without_root(s, userns))
+        s->files.userns = steal_fd(&userns);
+    else
+        log_line(LEVEL_WARN,
+                 "files of sandboxes are saved and removed by processes of root: anything "
+                 "less needs Linux 6.15 and a state directory with user attributes");
+    return 0;
+}
+
+static void on_late(struct loop_timer *timer)
+{
+    (void)timer; /* it only wakes the loop */
+}
+
+void files_workers_close(struct server *s)
+{
+    uint64_t deadline = clock_ns() + CLOSE_NS;
+    struct loop_timer late = {.fn = on_late};
+
+    loop_timer_set(&s->loop, &late, deadline);
+    while (s->files.n > 0 && clock_ns() < deadline && loop_turn(&s->loop) == 0)
+        ;
+    loop_timer_cancel(&s->loop, &late);
+    close_p(&s->files.userns);
+    close_p(&s->files.image);
+    slots_release(&s->files.slot);
+    s->files = (struct files_workers)FILES_WORKERS_NONE;
+}

@@ -1,0 +1,53 @@
+/* Files workers: children of the warden that work on files of sandboxes, and are nobody on the host
+ * (wire/files.h). Each does one piece of work and exits. */
+#pragma once
+
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "warden/host/slots.h"
+#include "wire/files.h"
+
+struct server;
+struct files_worker;
+struct layer_stack_view;
+
+/* Part of struct server. */
+struct files_workers {
+    struct slots slot; /* the ids of all workers */
+    int userns; /* -1: workers have to be root of the host, with marks that only root can read */
+    int image;  /* the program */
+    size_t n;   /* how many run */
+};
+#define FILES_WORKERS_NONE                       \
+    {                                            \
+        .slot.fd = -1, .userns = -1, .image = -1 \
+    }
+
+/* Finds out how workers can be run on this host. Call it once the state directory is open. */
+int files_workers_open(struct server *s, struct sg_error *e);
+/* Waits until those that run have ended, a few seconds at most. */
+void files_workers_close(struct server *s);
+
+/* A request that is being put together, and the trees that it is about. */
+struct files_order {
+    struct files_request request;
+    int trees[FILES_MOUNTS_MAX]; /* stay the caller's */
+    int list;                    /* CARRY: the paths; else -1 */
+};
+void files_order_init(struct files_order *o, enum files_op op);
+/* The index of a tree in the request. -E2BIG: there are too many. */
+int files_order_tree(struct files_order *o, int tree);
+/* Adds a directory to the request's layers; to its uppers if `upper`. -E2BIG. */
+int files_order_add(struct files_order *o, int tree, const char *dir, bool upper);
+int files_order_add_view(struct files_order *o, const struct layer_stack_view *view);
+
+typedef void (*files_done)(void *arg, const struct files_answer *a);
+/* Starts a worker; done is called when it has ended, however it ended. NULL: it cannot be started,
+ * and done is not called. */
+struct files_worker *files_worker_start(struct server *s, const struct files_order *o,
+                                        files_done done, void *arg, struct sg_error *e);
+/* Ends a worker; done is called when it is gone. */
+void files_worker_kill(struct files_worker *w);
+/* The same, but done is not called. */
+void files_worker_cancel(struct files_worker *w);

@@ -1,0 +1,107 @@
+#include "warden/sandboxes/discard.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "lib/base/clock.h"
+#include "lib/log/log.h"
+#include "warden/processes/files_worker.h"
+#include "warden/server.h"
+
+#define DISCARDS_MAX 32 /* directories that one worker removes */
+/* Files that a sandbox leaves, because it moved or ended, are removed after that work, in idle
+ * time; and if there never is idle time, at DISCARD_LATE_NS all the same. */
+#define DISCARD_NS      30000000ull
+#define DISCARD_LATE_NS 250000000ull
+
+struct discarded {
+    struct list link;
+    int mount;
+    char dir[FILES_NAME];
+};
+
+static void start(struct server *s);
+
+static void on_timer(struct loop_timer *timer)
+{
+    struct server *s = CONTAINER_OF(timer, struct server, discard_timer);
+
+    if (s->discards_due) {
+        start(s);
+        return;
+    }
+    s->discards_due = true;
+    loop_want_idle(&s->loop);
+    loop_timer_set(&s->loop, timer, clock_ns() + DISCARD_LATE_NS);
+}
+
+void discard(struct server *s, int mount, const char *dir)
+{
+    struct discarded *d;
+
+    if (s->closing) /* files in memory go anyway */
+        return;
+    d = xcalloc(1, sizeof(*d));
+    d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);
+    snprintf(d->dir, sizeof(d->dir), "%s", dir);
+    if (list_empty(&s->discards)) {
+        s->discards_due = false;
+        s->discard_timer.fn = on_timer;
+        loop_timer_set(&s->loop, &s->discard_timer, clock_ns() + DISCARD_NS);
+    }
+    list_push(&s->discards, &d->link);
+}
+
+static void forget_first(struct server *s)
+{
+    struct discarded *d = LIST_POP(struct discarded, &s->discards, link);
+
+    close_p(&d->mount);
+    free(d);
+}
+
+static void on_removed(void *arg, const struct files_answer *a)
+{
+    (void)arg;
+    if (a->code < 0)
+        log_line(LEVEL_DEBUG, "files of a sandbox are left in memory: %s", a->message);
+}
+
+/* Starts a worker for as many directories as one worker removes. */
+static void start(struct server *s)
+{
+    AUTO(free_p) struct files_order *o = xcalloc(1, sizeof(*o));
+    struct sg_error e = {0};
+    size_t n = 0;
+
+    files_order_init(o, FILES_REMOVE);
+    LIST_EACH(struct discarded, d, &s->discards, link) {
+        if (n == DISCARDS_MAX)
+            break;
+        n++;
+        if (d->mount >= 0)
+            files_order_add(o, d->mount, d->dir, false);
+    }
+    if (o->request.n_layers > 0 && !files_worker_start(s, o, on_removed, NULL, &e))
+        log_line(LEVEL_WARN, "%s", e.message);
+    while (n-- > 0)
+        forget_first(s);
+    loop_timer_cancel(&s->loop, &s->discard_timer);
+    if (!list_empty(&s->discards))
+        loop_timer_set(&s->loop, &s->discard_timer, clock_ns() + DISCARD_LATE_NS);
+}
+
+bool discards_idle(struct server *s)
+{
+    if (list_empty(&s->discards) || !s->discards_due)
+        return false;
+    start(s);
+    return true;
+}
+
+void discards_close(struct server *s)
+{
+    loop_timer_cancel(&s->loop, &s->discard_timer);
+    while (!list_empty(&s->discards))
+        forget_first(s);
+}

@@ -1,0 +1,12 @@
+/* Files in memory that nobody needs any more: files workers remove them, when there is time. */
+#pragma once
+
+#include <stdbool.h>
+
+struct server;
+
+/* Removes a directory. Its file system may go away meanwhile. */
+void discard(struct server *s, int mount, const char *dir);
+/* Work for the loop's idle time. True: there was something to do. */
+bool discards_idle(struct server *s);
+void discards_close(struct server *s);

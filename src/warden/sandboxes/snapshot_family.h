@@ -1,0 +1,32 @@
+/* Families of snapshots: directories of STATE/layers (snapshot.h). */
+#pragma once
+
+#include "lib/base/ids.h"
+#include "lib/base/list.h"
+#include "lib/base/err.h"
+
+struct server;
+
+struct family {
+    struct server *server;
+    char name[ID_LEN + 16];
+    int dir;
+    unsigned users; /* snapshots, those that are being removed included */
+};
+
+/* Makes an empty family. */
+int family_make(struct server *s, struct family **ret, struct sg_error *e);
+struct family *family_use(struct family *f);
+/* The last user removes the directory. */
+void family_release(struct family *f);
+/* Moves a directory of the family aside, and has it removed. It may be missing. If that does not
+ * finish, the next start does it: no snapshot has such a name. */
+void family_remove(struct family *f, const char *name);
+
+/* Called for each directory that may be a snapshot. */
+typedef void (*family_found)(struct family *f, const char *name);
+/* At start: finds all families. What is left of things that a killed server wrote or removed is
+ * removed. Snapshots of an older version, or from a backup, are not in a family: each becomes one of
+ * its own. If the marks of a family are not those that this server's overlays have, they are
+ * changed. */
+int families_load(struct server *s, family_found found, struct sg_error *e);
