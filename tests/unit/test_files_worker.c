@@ -1,5 +1,6 @@
 /* The files worker: what it refuses to work on, and what it cannot do once it works. Each case runs
- * in a child, as root of a user namespace of its own, as the warden starts one. */
+ * in a child. Sanitizers make calls, and use memory, that a worker may not: with them, only what comes
+ * before it is confined is tried. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,6 +18,14 @@
 #include "tap.h"
 
 TAP_MAIN
+
+#ifdef __has_feature /* clang's */
+#define SANITIZED __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
 
 static char top[] = "/tmp/files-worker.XXXXXX";
 
@@ -69,17 +78,6 @@ static struct files_request removal(void)
                                   .v = {{.dir = "u1"}}};
 }
 
-TEST(a_request_is_carried_out)
-{
-    int fd = make_top();
-    struct files_request q = removal();
-    struct files_answer a = {0};
-
-    EXPECT(ask(&q, sizeof(q), fd, 1, &a) == 0 && a.code == 0);
-    EXPECT(faccessat(fd, "u1", F_OK, 0) < 0);
-    drop_top(fd);
-}
-
 TEST(wrong_requests_are_not_worked_on)
 {
     struct files_request wrong[8];
@@ -102,6 +100,18 @@ TEST(wrong_requests_are_not_worked_on)
     EXPECT(ask(&wrong[0], sizeof(wrong[0]) - 1, fd, 1, &a) < 0);
     EXPECT(ask(&wrong[0], sizeof(wrong[0]), fd, 2, &a) < 0);
     EXPECT(faccessat(fd, "u1", F_OK, 0) == 0);
+    drop_top(fd);
+}
+
+#if !SANITIZED
+TEST(a_request_is_carried_out)
+{
+    int fd = make_top();
+    struct files_request q = removal();
+    struct files_answer a = {0};
+
+    EXPECT(ask(&q, sizeof(q), fd, 1, &a) == 0 && a.code == 0);
+    EXPECT(faccessat(fd, "u1", F_OK, 0) < 0);
     drop_top(fd);
 }
 
@@ -195,11 +205,7 @@ static int use_memory(int fd)
 
 TEST(its_memory_is_bounded)
 {
-#ifndef __SANITIZE_ADDRESS__
     EXPECT(confined(use_memory, 10) == 0);
-#else
-    (void)use_memory;
-#endif
 }
 
 static int work_for_ever(int fd)
@@ -213,3 +219,4 @@ TEST(it_ends_at_its_deadline)
 {
     EXPECT(confined(work_for_ever, 1) == -SIGALRM);
 }
+#endif
