@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 build = tools/configure $(1) >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: all start test test-vm test-fork-long asan tsan fuzz bench format lint install clean help
+.PHONY: all start test test-vm test-fresh test-fork-long asan tsan fuzz bench format lint install clean help
 
 all: ## build the programs into build/bin and the libraries into build/lib
 	@$(call build,release)
@@ -23,6 +23,9 @@ test: ## install what is missing, build, run every test
 test-vm: all ## test with Debian's own kernel and cgroup v2, in a virtual machine
 	@tools/install-deps --vm
 	@tests/vm/run
+
+test-fresh: ## try `make start` on fresh machines: /root, /opt, a user with sudo
+	@tests/fresh/run
 
 test-fork-long: all ## live fork against a model, 20,000 random sequences
 	@tools/install-deps --runtime
