@@ -3,6 +3,9 @@
 A probe that needs the process is begun every 100 ms from the signal on; counted is the time until the first that
 succeeds."""
 import contextlib
+import http.server
+import itertools
+import json
 import os
 import signal
 import sys
@@ -29,14 +32,46 @@ KNOCK = "exec 3<>/dev/tcp/203.0.113.1/80 && read -t 20 x <&3; true"
 SETTLE_S = 2  # what is killed is a process that works, not one that starts
 
 
+class Hook(http.server.ThreadingHTTPServer):
+    """Takes webhooks about contexts."""
+
+    def __init__(self):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                self.server.paths.add(body.get("pathId"))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.paths, self.number = set(), itertools.count()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.options = ("--webhook-url", f"http://127.0.0.1:{self.server_port}/", "--webhook-events", "context.created")
+
+    def hears(self, site):
+        """Whether a new context is told of."""
+        path = f"told-{next(self.number)}"
+        made = site.api("PUT", "/v1/contexts", {"conversationId": "faults", "pathId": path, "template": "base"})
+        end = time.monotonic() + PATIENCE_S
+        while path not in self.paths and time.monotonic() < end:
+            time.sleep(0.005)
+        site.api("DELETE", f"/v1/contexts/{made.json()['context']['id']}")
+        return path in self.paths
+
+
 def faults(report):
-    with database.Database() as db, attacked.Site(*OPTIONS, "--store", db.url) as site:
+    with database.Database() as db, Hook() as hook, attacked.Site(*OPTIONS, *hook.options, "--store", db.url) as site:
         blocked = site.create(network={"allowOut": ["198.51.100.0/24"], "denyOut": ["0.0.0.0/0"]})
         probes = {
             "front": ("sandglass-front", lambda: site.ask("GET", "/health").status == 204),
             "guard": ("sg-guard", lambda: blocked.run(KNOCK)[0] == 0),
             "clerk": ("sandglass-clerk", lambda: site.api("PUT", "/v1/contexts", {
                 "conversationId": "faults", "pathId": "p", "template": "base"}).status in (200, 201)),
+            # The kernel keeps 15 characters of a name.
+            "herald": ("sandglass-heral", lambda: hook.hears(site)),
             "spawner": ("sg-spawner", lambda: used(site, "base", lambda box: box.trouble() == [])),
             "broker": ("sg-broker", lambda: used(site, "code-interpreter-v1",
                                                  lambda box: box.cell("1+1").text == "2")),
