@@ -90,12 +90,12 @@ function state(language) {
   let place
   for (const cell of table.cells)
     test(`${language}: ${cell.name}`, async () => {
-      const box = await shared()
+      const sandbox = await shared()
       if (!cell.goesOn && !(table.oneKernel && place)) {
-        if (place) await box.removeCodeContext(place)
-        place = await box.createCodeContext({ language })
+        if (place) await sandbox.removeCodeContext(place)
+        place = await sandbox.createCodeContext({ language })
       }
-      judgeCell(cell, await box.runCode(cell.code, { context: place }))
+      judgeCell(cell, await sandbox.runCode(cell.code, { context: place }))
     })
 }
 

@@ -6,8 +6,8 @@ const PLOT = 'import matplotlib.pyplot as plt, numpy as np\n'
 
 // The chart of the only figure that the code shows.
 async function chart(code) {
-  const box = await shared()
-  const execution = await box.runCode(`${PLOT}${code}\nplt.show()`)
+  const sandbox = await shared()
+  const execution = await sandbox.runCode(`${PLOT}${code}\nplt.show()`)
   assert.equal(execution.error, undefined, execution.error?.traceback)
   const results = shown(execution)
   assert.equal(results.length, 1, 'one figure')
@@ -195,24 +195,24 @@ axes[1][0].pie([1, 1]); axes[1][1].boxplot([1, 2, 3]); axes[1][2].imshow([[1, 2]
 })
 
 test('two figures are two results', async () => {
-  const box = await shared()
-  const execution = await box.runCode(`${PLOT}plt.figure(); plt.plot([1]); plt.figure(); plt.bar(["a"], [2]); plt.show()`)
+  const sandbox = await shared()
+  const execution = await sandbox.runCode(`${PLOT}plt.figure(); plt.plot([1]); plt.figure(); plt.bar(["a"], [2]); plt.show()`)
   assert.deepEqual(shown(execution).map((r) => r.chart.type), ['line', 'bar'])
 })
 
 test('a figure as the value of the cell is shown once', async () => {
-  const box = await shared()
-  const execution = await box.runCode(`${PLOT}fig, ax = plt.subplots()\nax.plot([1, 2])\nfig`)
+  const sandbox = await shared()
+  const execution = await sandbox.runCode(`${PLOT}fig, ax = plt.subplots()\nax.plot([1, 2])\nfig`)
   assert.equal(execution.results.length, 1)
   assert.equal(main(execution).chart.type, 'line')
 })
 
 test('a figure that is not shown appears at the end of its cell, and not in the next', async () => {
-  const box = await shared()
-  const opts = await context(box)
-  const execution = await box.runCode(`${PLOT}plt.plot([1, 2]);`, opts)
+  const sandbox = await shared()
+  const opts = await context(sandbox)
+  const execution = await sandbox.runCode(`${PLOT}plt.plot([1, 2]);`, opts)
   assert.deepEqual(shown(execution).map((r) => r.chart.type), ['line'])
-  assert.deepEqual((await box.runCode('1', opts)).results.map((r) => r.text), ['1'])
+  assert.deepEqual((await sandbox.runCode('1', opts)).results.map((r) => r.text), ['1'])
 })
 
 test('a blank figure, and what is no chart', async () => {
@@ -221,8 +221,8 @@ test('a blank figure, and what is no chart', async () => {
 })
 
 test('a chart of too many points is left out, and said to be', async () => {
-  const box = await shared()
-  const execution = await box.runCode(`${PLOT}plt.plot(np.zeros(200_000))\nplt.show()`)
+  const sandbox = await shared()
+  const execution = await sandbox.runCode(`${PLOT}plt.plot(np.zeros(200_000))\nplt.show()`)
   const [result] = shown(execution)
   assert.ok(result.png)
   assert.equal(result.chart, undefined)

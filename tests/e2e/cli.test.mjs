@@ -33,24 +33,24 @@ async function inTerminal(body, size) {
 
 test('sandbox list: a table on a terminal, JSON for programs', async () => {
   const metadata = { run: unique() }
-  const box = await fresh({ metadata })
+  const sandbox = await fresh({ metadata })
   await inTerminal(async (t) => {
     const { shown, status } = await t.run(`${CLI} sandbox list -m run=${metadata.run}`)
     assert.equal(status, 0)
-    assert.ok(shown.includes(box.sandboxId) && shown.includes('base'), shown)
+    assert.ok(shown.includes(sandbox.sandboxId) && shown.includes('base'), shown)
   })
   const items = JSON.parse(await works(['sandbox', 'list', '--format', 'json', '-m', `run=${metadata.run}`]))
-  assert.deepEqual(items.map((i) => i.sandboxId), [box.sandboxId])
-  await box.pause()
+  assert.deepEqual(items.map((i) => i.sandboxId), [sandbox.sandboxId])
+  await sandbox.pause()
   assert.deepEqual(JSON.parse(await works(['sandbox', 'list', '--format', 'json', '-m', `run=${metadata.run}`])), [])
   const paused = JSON.parse(await works(['sandbox', 'list', '--format', 'json', '--state', 'paused', '-m', `run=${metadata.run}`]))
   assert.equal(paused.length, 1)
 })
 
 test('sandbox connect: a shell in the terminal, of its size, until exit', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   await inTerminal(async (t) => {
-    t.type(`${CLI} sandbox connect ${box.sandboxId}; echo "left with $?"`)
+    t.type(`${CLI} sandbox connect ${sandbox.sandboxId}; echo "left with $?"`)
     await t.shows(/user@.*\$ *$/m)
     t.type('echo "it is $((6 * 7)) for $(id -un)"; stty size')
     await t.shows(/^it is 42 for user\n40 120$/m)
@@ -103,56 +103,56 @@ test('sandbox kill --all with metadata ends those and no others', async () => {
   const [a, b] = await Promise.all([fresh({ metadata }), fresh({ metadata })])
   const other = await fresh()
   await works(['sandbox', 'kill', '--all', '-m', `run=${metadata.run}`])
-  assert.deepEqual(await Promise.all([a, b, other].map((box) => box.isRunning())), [false, false, true])
+  assert.deepEqual(await Promise.all([a, b, other].map((sandbox) => sandbox.isRunning())), [false, false, true])
 })
 
 test('sandbox exec: output, status, user, input', async () => {
-  const box = await fresh()
-  assert.equal(await works(['sandbox', 'exec', box.sandboxId, 'echo', 'hello']), 'hello\n')
-  assert.equal(await works(['sandbox', 'exec', '-u', 'root', '-c', '/tmp', '-e', 'A=b', box.sandboxId, 'echo $(id -un) $PWD $A']), 'root /tmp b\n')
-  assert.equal((await e2b(['sandbox', 'exec', box.sandboxId, 'exit 3'])).status, 3)
-  assert.equal(await works(['sandbox', 'exec', box.sandboxId, 'tr', 'a-z', 'A-Z'], { input: 'from a pipe' }), 'FROM A PIPE')
+  const sandbox = await fresh()
+  assert.equal(await works(['sandbox', 'exec', sandbox.sandboxId, 'echo', 'hello']), 'hello\n')
+  assert.equal(await works(['sandbox', 'exec', '-u', 'root', '-c', '/tmp', '-e', 'A=b', sandbox.sandboxId, 'echo $(id -un) $PWD $A']), 'root /tmp b\n')
+  assert.equal((await e2b(['sandbox', 'exec', sandbox.sandboxId, 'exit 3'])).status, 3)
+  assert.equal(await works(['sandbox', 'exec', sandbox.sandboxId, 'tr', 'a-z', 'A-Z'], { input: 'from a pipe' }), 'FROM A PIPE')
 })
 
 test('sandbox logs: what was written inside', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   const word = unique()
-  await sh(box, `echo said-${word}; echo complained-${word} >&2`)
+  await sh(sandbox, `echo said-${word}; echo complained-${word} >&2`)
   const shown = await eventually('the lines are in the log', async () => {
-    const out = await works(['sandbox', 'logs', box.sandboxId])
+    const out = await works(['sandbox', 'logs', sandbox.sandboxId])
     return out.includes(`said-${word}`) && out.includes(`complained-${word}`) && out
   })
-  assert.match(shown, new RegExp(`Logs for sandbox .*${box.sandboxId}`))
-  const lines = (await works(['sandbox', 'logs', box.sandboxId, '--format', 'json', '--level', 'DEBUG'])).trim().split('\n').map((l) => JSON.parse(l))
+  assert.match(shown, new RegExp(`Logs for sandbox .*${sandbox.sandboxId}`))
+  const lines = (await works(['sandbox', 'logs', sandbox.sandboxId, '--format', 'json', '--level', 'DEBUG'])).trim().split('\n').map((l) => JSON.parse(l))
   assert.ok(lines.every((l) => !Number.isNaN(Date.parse(l.timestamp)) && l.level), JSON.stringify(lines[0]))
 })
 
 test('sandbox logs --follow: until the sandbox ends', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   await inTerminal(async (t) => {
-    t.type(`${CLI} sandbox logs --follow ${box.sandboxId}; echo "left with $?"`)
+    t.type(`${CLI} sandbox logs --follow ${sandbox.sandboxId}; echo "left with $?"`)
     await t.shows(/Logs for sandbox/)
     const word = unique()
-    await sh(box, `echo later-${word}`)
+    await sh(sandbox, `echo later-${word}`)
     await t.shows(new RegExp(`later-${word}`))
-    await box.kill()
+    await sandbox.kill()
     await t.shows(/Stopped printing logs[^]*left with 0/)
   })
 })
 
 test('sandbox metrics', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   const line = await eventually('a line of metrics', async () => {
-    const out = await works(['sandbox', 'metrics', box.sandboxId, '--format', 'json'])
+    const out = await works(['sandbox', 'metrics', sandbox.sandboxId, '--format', 'json'])
     return out.trim().split('\n').find((l) => l.startsWith('{'))
   }, 30)
   assert.ok(JSON.parse(line).memTotal > 0, line)
 }, { seconds: 50 })
 
 test('sandbox snapshot: create, list, delete', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   const name = `cli-${unique()}`
-  const made = await works(['sandbox', 'snapshot', 'create', box.sandboxId, '--name', name])
+  const made = await works(['sandbox', 'snapshot', 'create', sandbox.sandboxId, '--name', name])
   assert.match(made, new RegExp(name))
   const listed = JSON.parse(await works(['sandbox', 'snapshot', 'list', '--format', 'json', '--name', name]))
   assert.equal(listed.length, 1)

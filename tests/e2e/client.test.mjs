@@ -49,12 +49,12 @@ test('create: prints the id, and makes what was asked for', async () => {
   const args = ['create', 'base', '--timeout', '5m', '--env', 'COLOUR=blue', '--metadata', 'a b=c&d', '--auto-pause']
   const id = (await works(args)).trim()
   assert.match(id, /^[a-z0-9]{20}$/)
-  const box = mine(await Sandbox.connect(id, { timeoutMs: 1000 }))
-  const info = await box.getInfo()
+  const sandbox = mine(await Sandbox.connect(id, { timeoutMs: 1000 }))
+  const info = await sandbox.getInfo()
   assert.deepEqual(info.metadata, { 'a b': 'c&d' })
   assert.equal(info.lifecycle.onTimeout, 'pause')
   assert.ok(Math.abs(info.endAt - info.startedAt - 300_000) < 3000, `${info.endAt - info.startedAt} ms`)
-  assert.equal(await sh(box, 'echo $COLOUR'), 'blue')
+  assert.equal(await sh(sandbox, 'echo $COLOUR'), 'blue')
 })
 
 test('create --json: the server’s object', async () => {
@@ -65,7 +65,7 @@ test('create --json: the server’s object', async () => {
 
 test('ps: a table, ids only, JSON, by state and metadata', async () => {
   const metadata = { run: unique() }
-  const box = await fresh({ metadata })
+  const sandbox = await fresh({ metadata })
   const asleep = await fresh({ metadata })
   await asleep.pause()
   const by = ['--metadata', `run=${metadata.run}`]
@@ -73,17 +73,17 @@ test('ps: a table, ids only, JSON, by state and metadata', async () => {
   const [head, ...rows] = table.trimEnd().split('\n')
   assert.match(head, /^ID +TEMPLATE +STATE +STARTED +ENDS +METADATA *$/)
   assert.equal(rows.length, 2)
-  assert.ok(rows.some((r) => r.includes(box.sandboxId) && / running /.test(r) && r.includes(`run=${metadata.run}`)), table)
+  assert.ok(rows.some((r) => r.includes(sandbox.sandboxId) && / running /.test(r) && r.includes(`run=${metadata.run}`)), table)
   assert.ok(rows.some((r) => r.includes(asleep.sandboxId) && / paused /.test(r)), table)
   assert.equal(await works(['ps', '-q', ...by, '--state', 'paused']), `${asleep.sandboxId}\n`)
   const objects = JSON.parse(await works(['ps', '--json', ...by]))
-  assert.deepEqual(objects.map((o) => o.sandboxID).sort(), [box.sandboxId, asleep.sandboxId].sort())
+  assert.deepEqual(objects.map((o) => o.sandboxID).sort(), [sandbox.sandboxId, asleep.sandboxId].sort())
   assert.deepEqual(JSON.parse(await works(['ps', '--json', '--metadata', `run=${unique()}`])), [])
 })
 
 test('exec: output apart, status passed on', async () => {
-  const box = await fresh()
-  const id = box.sandboxId
+  const sandbox = await fresh()
+  const id = sandbox.sandboxId
   const both = await sandglass(['exec', id, 'sh', '-c', 'echo out; echo err >&2; exit 7'])
   assert.deepEqual([both.status, both.stdout, both.stderr], [7, 'out\n', 'err\n'])
   assert.equal(await works(['exec', id, 'printf', '%s|', 'a b', '$HOME', '*']), 'a b|$HOME|*|')
@@ -93,54 +93,54 @@ test('exec: output apart, status passed on', async () => {
 })
 
 test('exec: a program that is not there, a user that is not there', async () => {
-  const box = await fresh()
-  const { status, stderr } = await sandglass(['exec', box.sandboxId, 'no-such-program'])
+  const sandbox = await fresh()
+  const { status, stderr } = await sandglass(['exec', sandbox.sandboxId, 'no-such-program'])
   assert.notEqual(status, 0)
   assert.match(stderr, /^sandglass: .*no-such-program/)
-  await fails(1, /nobody-here/, ['exec', '--user', 'nobody-here', box.sandboxId, 'true'])
+  await fails(1, /nobody-here/, ['exec', '--user', 'nobody-here', sandbox.sandboxId, 'true'])
 })
 
 test('exec -i: input goes in, to its end', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   const data = Buffer.alloc(3_000_000, 'abcdefg\0')
-  const out = await works(['exec', '-i', box.sandboxId, 'sha256sum'], { input: data })
+  const out = await works(['exec', '-i', sandbox.sandboxId, 'sha256sum'], { input: data })
   same(out.split(' ')[0], sha256(data))
-  same(await works(['exec', box.sandboxId, 'cat'], { input: 'not wanted' }), '')
+  same(await works(['exec', sandbox.sandboxId, 'cat'], { input: 'not wanted' }), '')
 })
 
 test('exec: large output, whole', async () => {
-  const box = await fresh()
-  const out = await works(['exec', box.sandboxId, 'sh', '-c', 'head -c 20000000 /dev/zero | tr "\\0" z'], { bytes: true })
+  const sandbox = await fresh()
+  const out = await works(['exec', sandbox.sandboxId, 'sh', '-c', 'head -c 20000000 /dev/zero | tr "\\0" z'], { bytes: true })
   same(out.length, 20_000_000)
 })
 
 test('exec --timeout: 124, and the program is gone', async () => {
-  const box = await fresh()
-  const { status } = await sandglass(['exec', '--timeout', '1s', box.sandboxId, 'sleep', '1000'])
+  const sandbox = await fresh()
+  const { status } = await sandglass(['exec', '--timeout', '1s', sandbox.sandboxId, 'sleep', '1000'])
   assert.equal(status, 124)
-  await eventually('nothing runs', async () => (await box.commands.list()).length === 0)
+  await eventually('nothing runs', async () => (await sandbox.commands.list()).length === 0)
 })
 
 test('exec --detach: prints the pid and leaves it', async () => {
-  const box = await fresh()
-  const pid = Number(await works(['exec', '--detach', box.sandboxId, 'sleep', '1000']))
-  assert.deepEqual((await box.commands.list()).map((p) => p.pid), [pid])
+  const sandbox = await fresh()
+  const pid = Number(await works(['exec', '--detach', sandbox.sandboxId, 'sleep', '1000']))
+  assert.deepEqual((await sandbox.commands.list()).map((p) => p.pid), [pid])
 })
 
 test('exec: ^C ends the program inside', async () => {
-  const box = await fresh()
-  const child = spawn(SG, ['exec', box.sandboxId, 'sleep', '1000'], { env: surroundings })
+  const sandbox = await fresh()
+  const child = spawn(SG, ['exec', sandbox.sandboxId, 'sleep', '1000'], { env: surroundings })
   const ended = new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? signal)))
-  await eventually('it runs', async () => (await box.commands.list()).length === 1)
+  await eventually('it runs', async () => (await sandbox.commands.list()).length === 1)
   child.kill('SIGINT')
   assert.equal(await ended, 143)
-  await eventually('nothing runs', async () => (await box.commands.list()).length === 0)
+  await eventually('nothing runs', async () => (await sandbox.commands.list()).length === 0)
 })
 
 test('exec -it: a shell in the terminal', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   await inTerminal(async (t) => {
-    t.type(`stty -g > ${home}/before; ${SG} exec -it ${box.sandboxId} bash; echo "left with $?"; stty -g > ${home}/after`)
+    t.type(`stty -g > ${home}/before; ${SG} exec -it ${sandbox.sandboxId} bash; echo "left with $?"; stty -g > ${home}/after`)
     await t.shows(/user@.*\$ *$/m)
     t.type('echo "it is $((6 * 7)) for $(id -un)"; stty size; tty')
     await t.shows(/^it is 42 for user\n40 120\n\/dev\/pts\/\d+$/m)
@@ -150,7 +150,7 @@ test('exec -it: a shell in the terminal', async () => {
       return /^30 90$/m.test(t.screen())
     })
     t.type('sleep 1000')
-    await eventually('it sleeps', async () => /sleep/.test(await sh(box, 'cat /proc/[0-9]*/comm')))
+    await eventually('it sleeps', async () => /sleep/.test(await sh(sandbox, 'cat /proc/[0-9]*/comm')))
     t.press('C-c')
     t.type('echo "status $?"')
     await t.shows(/^status 130$/m)
@@ -163,11 +163,11 @@ test('exec -it: a shell in the terminal', async () => {
 })
 
 test('exec -it: the terminal is itself again when the sandbox ends', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   await inTerminal(async (t) => {
-    t.type(`${SG} exec -it ${box.sandboxId} bash; echo "left with $?"`)
+    t.type(`${SG} exec -it ${sandbox.sandboxId} bash; echo "left with $?"`)
     await t.shows(/user@.*\$ *$/m)
-    await box.kill()
+    await sandbox.kill()
     await t.shows(/left with \d+/)
     const { shown } = await t.run('stty -a | tr ";" "\\n" | grep -ow "\\-\\?\\(icanon\\|echo\\)"')
     assert.match(shown, /^icanon$/m)
@@ -176,13 +176,13 @@ test('exec -it: the terminal is itself again when the sandbox ends', async () =>
 })
 
 test('cp: a file in, a file out, a pipe each way', async () => {
-  const box = await fresh()
-  const id = box.sandboxId
+  const sandbox = await fresh()
+  const id = sandbox.sandboxId
   const file = scratch('file ü.bin')
   const data = Buffer.alloc(5_000_000, 'sandglass\0')
   fs.writeFileSync(file, data)
   await works(['cp', file, `${id}:/home/user/in side.bin`])
-  same(sha256(await box.files.read('/home/user/in side.bin', { format: 'bytes' })), sha256(data))
+  same(sha256(await sandbox.files.read('/home/user/in side.bin', { format: 'bytes' })), sha256(data))
   const back = scratch('back')
   await works(['cp', `${id}:/home/user/in side.bin`, back])
   same(sha256(fs.readFileSync(back)), sha256(data))
@@ -190,63 +190,63 @@ test('cp: a file in, a file out, a pipe each way', async () => {
   assert.equal(await works(['cp', `${id}:/home/user/piped`, '-']), 'through a pipe')
   fs.writeFileSync(file, '')
   await works(['cp', file, `${id}:empty`])
-  assert.equal(await box.files.read('/home/user/empty'), '')
+  assert.equal(await sandbox.files.read('/home/user/empty'), '')
 })
 
 test('cp: into a directory under the name it has', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   const file = scratch('named')
   fs.writeFileSync(file, 'x')
-  await works(['cp', file, `${box.sandboxId}:/tmp/`])
-  assert.equal(await box.files.read(`/tmp/${path.basename(file)}`), 'x')
+  await works(['cp', file, `${sandbox.sandboxId}:/tmp/`])
+  assert.equal(await sandbox.files.read(`/tmp/${path.basename(file)}`), 'x')
 })
 
 test('cp: whole directories, both ways', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   const dir = scratch('tree')
   fs.mkdirSync(`${dir}/a/b`, { recursive: true })
   fs.writeFileSync(`${dir}/top`, 'top')
   fs.writeFileSync(`${dir}/a/b/deep ü`, 'deep')
-  await works(['cp', dir, `${box.sandboxId}:/home/user/tree`])
-  assert.equal(await box.files.read('/home/user/tree/a/b/deep ü'), 'deep')
+  await works(['cp', dir, `${sandbox.sandboxId}:/home/user/tree`])
+  assert.equal(await sandbox.files.read('/home/user/tree/a/b/deep ü'), 'deep')
   const back = scratch('back')
-  await works(['cp', `${box.sandboxId}:/home/user/tree`, back])
+  await works(['cp', `${sandbox.sandboxId}:/home/user/tree`, back])
   assert.equal(fs.readFileSync(`${back}/top`, 'utf8'), 'top')
   assert.equal(fs.readFileSync(`${back}/a/b/deep ü`, 'utf8'), 'deep')
 })
 
 test('cp: a progress bar for what takes its time, on a terminal only', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   await inTerminal(async (t) => {
-    t.type(`(head -c 3M /dev/zero; sleep 1.5; head -c 3M /dev/zero; sleep 1) | ${SG} cp - ${box.sandboxId}:/tmp/slow; echo "left with $?"`)
+    t.type(`(head -c 3M /dev/zero; sleep 1.5; head -c 3M /dev/zero; sleep 1) | ${SG} cp - ${sandbox.sandboxId}:/tmp/slow; echo "left with $?"`)
     await t.shows(/\d+(\.\d+)? ?[KM]i?B/)
     await t.shows(/left with 0/)
   })
-  assert.equal(await sh(box, 'stat -c %s /tmp/slow'), String(6 * 1024 * 1024))
+  assert.equal(await sh(sandbox, 'stat -c %s /tmp/slow'), String(6 * 1024 * 1024))
 })
 
 test('cp: what is not there, on either side', async () => {
-  const box = await fresh()
-  await fails(1, /no-such/, ['cp', `${box.sandboxId}:/no-such`, scratch('x')])
-  const { status, stderr } = await sandglass(['cp', '/no/such/file', `${box.sandboxId}:/tmp/x`])
+  const sandbox = await fresh()
+  await fails(1, /no-such/, ['cp', `${sandbox.sandboxId}:/no-such`, scratch('x')])
+  const { status, stderr } = await sandglass(['cp', '/no/such/file', `${sandbox.sandboxId}:/tmp/x`])
   assert.notEqual(status, 0)
   assert.match(stderr, /^sandglass: .*\/no\/such\/file/)
 })
 
 test('logs: what was written inside, by level, as JSON, followed', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   const word = unique()
-  await sh(box, `echo said-${word}`)
-  await eventually('it is in the log', async () => (await works(['logs', box.sandboxId])).includes(`said-${word}`))
-  const lines = (await works(['logs', '--json', box.sandboxId])).trim()
+  await sh(sandbox, `echo said-${word}`)
+  await eventually('it is in the log', async () => (await works(['logs', sandbox.sandboxId])).includes(`said-${word}`))
+  const lines = (await works(['logs', '--json', sandbox.sandboxId])).trim()
   assert.ok(lines.includes(`said-${word}`))
-  const child = spawn(SG, ['logs', '-f', box.sandboxId], { env: surroundings })
+  const child = spawn(SG, ['logs', '-f', sandbox.sandboxId], { env: surroundings })
   let told = ''
   child.stdout.on('data', (d) => { told += d })
-  await sh(box, `echo later-${word}`)
+  await sh(sandbox, `echo later-${word}`)
   await eventually('it follows', () => told.includes(`later-${word}`))
   const ended = new Promise((resolve) => child.on('exit', resolve))
-  await box.kill()
+  await sandbox.kill()
   await Promise.race([ended, new Promise((_, no) => setTimeout(() => no(new Error('logs -f goes on after the end')), 10_000))])
 })
 
@@ -261,28 +261,28 @@ test('pause and resume', async () => {
 })
 
 test('fork: ids for scripts; variables and files come along, and each goes its own way', async () => {
-  const box = await interpreter()
-  const { id: context } = await box.createCodeContext()
-  await value(box, 'x = 41; open("kept", "w").write("of the first")', { context: { id: context } })
-  const ids = (await works(['fork', '-n', '2', '--timeout', '50s', box.sandboxId])).trim().split('\n')
+  const sandbox = await interpreter()
+  const { id: context } = await sandbox.createCodeContext()
+  await value(sandbox, 'x = 41; open("kept", "w").write("of the first")', { context: { id: context } })
+  const ids = (await works(['fork', '-n', '2', '--timeout', '50s', sandbox.sandboxId])).trim().split('\n')
   same(ids.length, 2)
   for (const id of ids) {
     const info = await mine(await Sandbox.connect(id, { timeoutMs: 1000 })).getInfo()
     assert.ok(Math.abs(info.endAt - info.startedAt - 50_000) < 4000, `${info.endAt - info.startedAt} ms`)
     same(await works(['repl', '--context', context, id], { input: 'x += 1; f"{x} {open(\'kept\').read()}"' }), '42 of the first\n')
   }
-  same(await value(box, 'x', { context: { id: context } }), '41')
-  const [{ sandbox, kernels }] = JSON.parse(await works(['fork', '--json', '--inherit', 'files', box.sandboxId]))
-  mine(await Sandbox.connect(sandbox.sandboxID))
+  same(await value(sandbox, 'x', { context: { id: context } }), '41')
+  const [{ sandbox: copy, kernels }] = JSON.parse(await works(['fork', '--json', '--inherit', 'files', sandbox.sandboxId]))
+  mine(await Sandbox.connect(copy.sandboxID))
   assert.ok(kernels.every((k) => k.state === 'fresh'), JSON.stringify(kernels))
 })
 
 test('fork: a table of kernels on a terminal', async () => {
-  const box = await interpreter()
-  const js = await box.createCodeContext({ language: 'javascript' })
-  await value(box, '1', { context: js })
+  const sandbox = await interpreter()
+  const js = await sandbox.createCodeContext({ language: 'javascript' })
+  await value(sandbox, '1', { context: js })
   await inTerminal(async (t) => {
-    const { shown, status } = await t.run(`NO_COLOR=1 ${SG} fork ${box.sandboxId}`)
+    const { shown, status } = await t.run(`NO_COLOR=1 ${SG} fork ${sandbox.sandboxId}`)
     same(status, 0)
     const [head, ...rows] = shown.trimEnd().split('\n')
     assert.match(head, /^SANDBOX +CONTEXT +LANGUAGE +KERNEL/)
@@ -293,10 +293,10 @@ test('fork: a table of kernels on a terminal', async () => {
 })
 
 test('fork: what is in the way is listed with what helps, and the sandbox goes on', async () => {
-  const box = await interpreter()
-  await value(box, 'x = 1')
-  await box.commands.run('exec 5> /home/user/log; exec sleep 1000', { background: true })
-  const { status, stdout, stderr } = await sandglass(['fork', box.sandboxId])
+  const sandbox = await interpreter()
+  await value(sandbox, 'x = 1')
+  await sandbox.commands.run('exec 5> /home/user/log; exec sleep 1000', { background: true })
+  const { status, stdout, stderr } = await sandglass(['fork', sandbox.sandboxId])
   same(status, 1)
   same(stdout, '')
   const [line, head, row, ...rest] = stderr.trimEnd().split('\n')
@@ -304,21 +304,21 @@ test('fork: what is in the way is listed with what helps, and the sandbox goes o
   assert.match(head, /^ *PID +COMMAND +WHAT +HOLDS$/)
   assert.match(row, /^ *\d+ +sleep.* +\S*\/home\/user\/log$/)
   assert.match(rest.join('\n'), /^What helps: \S/)
-  same(await value(box, 'x'), '1')
-  await works(['pause', box.sandboxId])
-  await fails(1, /paused/, ['fork', box.sandboxId])
+  same(await value(sandbox, 'x'), '1')
+  await works(['pause', sandbox.sandboxId])
+  await fails(1, /paused/, ['fork', sandbox.sandboxId])
   await fails(1, /./, ['fork', 'i' + '0'.repeat(19)])
 })
 
 test('top: one look for programs, a live table on a terminal', async () => {
-  const box = await fresh()
-  const shown = await works(['top', '--once', box.sandboxId])
-  assert.ok(shown.includes(box.sandboxId), shown)
-  const [object] = JSON.parse(await works(['top', '--json', box.sandboxId]))
-  assert.ok(JSON.stringify(object).includes(box.sandboxId))
+  const sandbox = await fresh()
+  const shown = await works(['top', '--once', sandbox.sandboxId])
+  assert.ok(shown.includes(sandbox.sandboxId), shown)
+  const [object] = JSON.parse(await works(['top', '--json', sandbox.sandboxId]))
+  assert.ok(JSON.stringify(object).includes(sandbox.sandboxId))
   await inTerminal(async (t) => {
-    t.type(`${SG} top ${box.sandboxId}; echo "left with $?"`)
-    await t.shows(new RegExp(`${box.sandboxId}.*MiB`))
+    t.type(`${SG} top ${sandbox.sandboxId}; echo "left with $?"`)
+    await t.shows(new RegExp(`${sandbox.sandboxId}.*MiB`))
     t.press('C-c')
     await t.shows(/left with \d+/)
   })
@@ -333,7 +333,7 @@ test('kill: one, several, and one that is gone', async () => {
 
 test('kill --all: asks on a terminal, and means the tenant’s own', async () => {
   const other = await fresh({ apiKey: OTHER_KEY })
-  const box = await fresh()
+  const sandbox = await fresh()
   await inTerminal(async (t) => {
     t.type(`E2B_API_KEY=${OTHER_KEY} ${SG} kill --all; echo "left with $?"`)
     await t.shows(/\?/)
@@ -345,7 +345,7 @@ test('kill --all: asks on a terminal, and means the tenant’s own', async () =>
     t.type('y')
     await t.shows(/left again with 0/)
   })
-  assert.deepEqual([await other.isRunning(), await box.isRunning()], [false, true])
+  assert.deepEqual([await other.isRunning(), await sandbox.isRunning()], [false, true])
 })
 
 test('settings: --url, --api-key-file, a missing key, a wrong key, nobody there', async () => {

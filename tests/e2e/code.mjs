@@ -11,8 +11,8 @@ export const fresh = async (opts) => mine(await Interpreter.create({ timeoutMs: 
 export const shared = () => common(Interpreter)
 
 // A new context, so that a cell finds no names of others.
-export async function context(box, opts = {}) {
-  return { context: await box.createCodeContext(opts) }
+export async function context(sandbox, opts = {}) {
+  return { context: await sandbox.createCodeContext(opts) }
 }
 
 export const out = (execution) => execution.logs.stdout.join('')
@@ -21,16 +21,16 @@ export const main = (execution) => execution.results.find((r) => r.isMainResult)
 export const shown = (execution) => execution.results.filter((r) => !r.isMainResult)
 
 // The text of the cell's value. A cell that failed, or said something on standard error, fails the test.
-export async function value(box, code, opts) {
-  const execution = await box.runCode(code, opts)
+export async function value(sandbox, code, opts) {
+  const execution = await sandbox.runCode(code, opts)
   assert.equal(execution.error, undefined, `${code}: ${execution.error?.name}: ${execution.error?.value}`)
   assert.equal(err(execution), '', `standard error of ${code}`)
   return execution.text
 }
 
 // The cell fails with an error of this name.
-export async function fails(box, code, name, message = /./, opts = undefined) {
-  const execution = await box.runCode(code, opts)
+export async function fails(sandbox, code, name, message = /./, opts = undefined) {
+  const execution = await sandbox.runCode(code, opts)
   assert.ok(execution.error, `${code}: no error, result ${execution.text}`)
   assert.equal(execution.error.name, name, `${execution.error.value}`)
   assert.match(execution.error.value, message)
@@ -38,17 +38,17 @@ export async function fails(box, code, name, message = /./, opts = undefined) {
 }
 
 // A cell that has begun: it has said something. In an object, because a promise would be waited for.
-export async function began(box, code, opts) {
+export async function began(sandbox, code, opts) {
   let heard
-  const cell = box.runCode(code, { ...opts, onStdout: (m) => { heard = m } })
+  const cell = sandbox.runCode(code, { ...opts, onStdout: (m) => { heard = m } })
   cell.catch(() => {})
   await eventually('the cell runs', () => heard)
   return { cell }
 }
 
 // A request to the interpreter of a sandbox, as somebody without the SDK makes it.
-export function ask(box, method, path, body) {
+export function ask(sandbox, method, path, body) {
   const headers = { 'Content-Type': 'application/json' }
-  if (box.envdAccessToken) headers['X-Access-Token'] = box.envdAccessToken
-  return toPort(box, PORT, { method, path, headers, body: body === undefined ? undefined : JSON.stringify(body) })
+  if (sandbox.envdAccessToken) headers['X-Access-Token'] = sandbox.envdAccessToken
+  return toPort(sandbox, PORT, { method, path, headers, body: body === undefined ? undefined : JSON.stringify(body) })
 }

@@ -61,9 +61,9 @@ async function conversation(body, paths = ['main']) {
 // First: what others use is counted seconds later.
 test('usage: a table with a total, JSON, days', async () => {
   const before = (await json(['usage'])).total
-  const box = await Sandbox.create('base', server.as)
-  await box.commands.run('head -c 300000 /dev/zero | tr "\\0" x')
-  await box.kill()
+  const sandbox = await Sandbox.create('base', server.as)
+  await sandbox.commands.run('head -c 300000 /dev/zero | tr "\\0" x')
+  await sandbox.kill()
   const used = await eventually('it is counted', async () => {
     const { total } = await json(['usage'])
     return total.sandboxes > before.sandboxes && total
@@ -152,8 +152,8 @@ test('touch: it lives on, for another time if one is given', () =>
 
 test('branch: lazy, with files, onto one that has a context', () =>
   conversation(async (talk, main) => {
-    const box = await Sandbox.connect(main.sandboxId, server.as)
-    await box.files.write('/home/user/kept', 'of the parent')
+    const sandbox = await Sandbox.connect(main.sandboxId, server.as)
+    await sandbox.files.write('/home/user/kept', 'of the parent')
     assert.match(await works(['ctx', 'branch', talk, 'main', 'lazy']), /^lazy: its sandbox is made when it is first used\n$/)
     const { context, inherited } = await json(['ctx', 'branch', talk, 'main', 'files', '--inherit', 'files'])
     same(inherited, 'files')

@@ -16,7 +16,7 @@ function drain(state, ...more) {
 const health = (server, query = '') => fetch(`${server.url}/health${query}`)
 const draining = (server) => eventually('it is not ready', async () => (await health(server, '?ready')).status === 503)
 // A command that ends when it is told to, and somebody who waits for it.
-const waiting = (box) => box.commands.run('read -r line; echo "got $line"', { background: true, stdin: true })
+const waiting = (sandbox) => sandbox.commands.run('read -r line; echo "got $line"', { background: true, stdin: true })
 
 test('a server is ready when a sandbox can be handed out', async () => {
   const server = await start()
@@ -28,9 +28,9 @@ test('a server is ready when a sandbox can be handed out', async () => {
 
 test('drain: nothing new is begun, what is under way may end, then the server does', async () => {
   const server = await start()
-  const box = await Sandbox.create(server.as)
-  const under = await waiting(box)
-  const watch = await box.files.watchDir('/tmp', () => {}) // nobody waits for the end of that
+  const sandbox = await Sandbox.create(server.as)
+  const under = await waiting(sandbox)
+  const watch = await sandbox.files.watchDir('/tmp', () => {}) // nobody waits for the end of that
   const said = drain(server.state, '--json')
   await draining(server)
   const why = await health(server, '?ready')
@@ -43,12 +43,12 @@ test('drain: nothing new is begun, what is under way may end, then the server do
   assert.match(create.headers.get('retry-after'), /^\d+$/)
   assert.equal(create.headers.get('connection'), 'close')
   for (const [port, path, body] of [[49983, '/process.Process/Start', '{"process":{"cmd":"true"}}'], [49999, '/execute', '{"code":"1"}']]) {
-    const a = await fetch(server.url + path, { method: 'POST', headers: { ...headers, 'E2b-Sandbox-Id': box.sandboxId, 'E2b-Sandbox-Port': `${port}`, 'X-Access-Token': box.envdAccessToken ?? '' }, body })
+    const a = await fetch(server.url + path, { method: 'POST', headers: { ...headers, 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': `${port}`, 'X-Access-Token': sandbox.envdAccessToken ?? '' }, body })
     assert.equal(a.status, 503, path)
     assert.match(a.headers.get('retry-after'), /^\d+$/)
   }
-  assert.equal(await box.isRunning(), true, 'what is there can be looked at')
-  await box.commands.sendStdin(under.pid, 'it\n')
+  assert.equal(await sandbox.isRunning(), true, 'what is there can be looked at')
+  await sandbox.commands.sendStdin(under.pid, 'it\n')
   assert.equal((await under.wait()).stdout, 'got it\n')
   assert.equal(await said.ended, 0, said.err)
   const told = JSON.parse(said.out)
@@ -59,8 +59,8 @@ test('drain: nothing new is begun, what is under way may end, then the server do
 
 test('drain_timeout: what does not end is ended', async () => {
   const server = await start(undefined, undefined, ['--drain-timeout', '1s'])
-  const box = await Sandbox.create(server.as)
-  const under = await waiting(box)
+  const sandbox = await Sandbox.create(server.as)
+  const under = await waiting(sandbox)
   assert.equal(await stop(server), 0)
   assert.match(server.err, /drain_timeout has expired/)
   await assert.rejects(under.wait())
@@ -69,8 +69,8 @@ test('drain_timeout: what does not end is ended', async () => {
 test('a second time, it ends now', async () => {
   for (const again of ['SIGTERM', 'drain']) {
     const server = await start(undefined, undefined, ['--drain-timeout', '1h'])
-    const box = await Sandbox.create(server.as)
-    const under = await waiting(box)
+    const sandbox = await Sandbox.create(server.as)
+    const under = await waiting(sandbox)
     const end = under.wait().catch((err) => err)
     server.child.kill('SIGTERM')
     await draining(server)

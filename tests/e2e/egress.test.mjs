@@ -13,8 +13,8 @@ const as = server.as
 
 const make = async (opts) => mine(await Sandbox.create('base', { ...as, ...opts }))
 // Who answers at a URL; null if nobody does.
-async function who(box, url, options = '') {
-  const { stdout } = await box.commands.run(`curl -ksS -m 8 ${options} '${url}' 2>/dev/null || true`)
+async function who(sandbox, url, options = '') {
+  const { stdout } = await sandbox.commands.run(`curl -ksS -m 8 ${options} '${url}' 2>/dev/null || true`)
   try {
     return JSON.parse(stdout).who
   } catch {
@@ -26,20 +26,20 @@ const headers = (request, name) => request.headers.filter(([n]) => n.toLowerCase
 // ---- who may be reached -------------------------------------------------------------------------
 
 test('without options the internet is there, and nothing of the inside', async () => {
-  const box = await make()
-  same(await who(box, 'https://a.test/'), 'a')
-  same(await who(box, `http://${B}/`), 'b')
+  const sandbox = await make()
+  same(await who(sandbox, 'https://a.test/'), 'a')
+  same(await who(sandbox, `http://${B}/`), 'b')
   const seen = now()
-  for (const url of ['http://169.254.169.254/', 'http://10.9.9.9/', `http://${world.EDGE4}/`, 'http://metadata.rebind.test/']) same(await who(box, url), null, url)
+  for (const url of ['http://169.254.169.254/', 'http://10.9.9.9/', `http://${world.EDGE4}/`, 'http://metadata.rebind.test/']) same(await who(sandbox, url), null, url)
   assert.deepEqual(seen.arrived(), [])
 })
 
 test('allowInternetAccess: false', async () => {
-  const box = await make({ allowInternetAccess: false })
+  const sandbox = await make({ allowInternetAccess: false })
   const seen = now()
-  for (const url of ['http://a.test/', `http://${A}/`, `https://${EVIL}/`]) same(await who(box, url), null, url)
+  for (const url of ['http://a.test/', `http://${A}/`, `https://${EVIL}/`]) same(await who(sandbox, url), null, url)
   assert.deepEqual([seen.arrived(), seen.queries()], [[], []])
-  same((await box.getInfo()).allowInternetAccess, false)
+  same((await sandbox.getInfo()).allowInternetAccess, false)
 })
 
 test('denyOut: an address, a network, all traffic', async () => {
@@ -65,11 +65,11 @@ test('allowOut is stronger than denyOut', async () => {
 })
 
 test('allowOut: names and wildcards', async () => {
-  const box = await make({ network: { allowOut: ['a.test', '*.b.test'], denyOut: ({ allTraffic }) => [allTraffic] } })
+  const sandbox = await make({ network: { allowOut: ['a.test', '*.b.test'], denyOut: ({ allTraffic }) => [allTraffic] } })
   const seen = now()
   for (const [url, name] of [['https://a.test/', 'a'], ['http://a.test/', 'a'], ['https://x.b.test/', 'b'], ['http://x.y.b.test:8080/', 'b'], ['http://b.test/', null], ['http://www.a.test/', null], ['https://evil.test/', null], [`https://${A}/`, null]])
-    same(await who(box, url), name, url)
-  same(await who(box, `https://a.test/`, `--resolve a.test:443:${EVIL}`), 'a', 'to where the name is, whatever the sandbox says')
+    same(await who(sandbox, url), name, url)
+  same(await who(sandbox, `https://a.test/`, `--resolve a.test:443:${EVIL}`), 'a', 'to where the name is, whatever the sandbox says')
   assert.deepEqual(seen.arrived(), [A, B])
   assert.deepEqual(seen.queries().filter((name) => !['a.test', 'x.b.test', 'x.y.b.test'].includes(name)), [], 'others are not even asked about')
 })
@@ -80,16 +80,16 @@ const rule = (headers) => [{ transform: { headers } }]
 
 test('rules set headers, and replace those that were given', async () => {
   const rules = { 'a.test': rule({ Authorization: 'Bearer of-the-rule', 'X-New': 'yes' }) }
-  const box = await make({ network: { rules } })
+  const sandbox = await make({ network: { rules } })
   for (const scheme of ['https', 'http']) {
     const seen = now()
-    const { stdout } = await box.commands.run(`curl -sS -m 8 -H 'authorization: mine' ${scheme}://a.test/who`)
+    const { stdout } = await sandbox.commands.run(`curl -sS -m 8 -H 'authorization: mine' ${scheme}://a.test/who`)
     same(JSON.parse(stdout).who, 'a')
     const [request] = seen.requests(A)
     assert.deepEqual([headers(request, 'authorization'), headers(request, 'x-new')], [['Bearer of-the-rule'], ['yes']], scheme)
   }
   const seen = now()
-  same(await who(box, 'https://x.b.test/', "-H 'authorization: mine'"), 'b', 'others are left alone')
+  same(await who(sandbox, 'https://x.b.test/', "-H 'authorization: mine'"), 'b', 'others are left alone')
   assert.deepEqual(headers(seen.requests(B)[0], 'authorization'), ['mine'])
 })
 
@@ -103,11 +103,11 @@ test('a rule does not allow its domain; allowOut may be made of the rules', asyn
 
 test('rules for wildcards: the exact one first, then the longest', async () => {
   const rules = { '*.B.test': rule({ 'X-Rule': 'wide' }), '*.y.b.test': rule({ 'X-Rule': 'narrow' }), 'z.y.b.test': rule({ 'X-Rule': 'exact' }) }
-  const box = await make({ network: { rules, allowOut: ['*.b.test', 'b.test'], denyOut: [ALL_TRAFFIC] } })
-  assert.deepEqual(Object.keys((await box.getInfo()).network.rules).sort(), ['*.b.test', '*.y.b.test', 'z.y.b.test'])
+  const sandbox = await make({ network: { rules, allowOut: ['*.b.test', 'b.test'], denyOut: [ALL_TRAFFIC] } })
+  assert.deepEqual(Object.keys((await sandbox.getInfo()).network.rules).sort(), ['*.b.test', '*.y.b.test', 'z.y.b.test'])
   for (const [name, value] of [['x.b.test', ['wide']], ['q.r.b.test', ['wide']], ['x.y.b.test', ['narrow']], ['z.y.b.test', ['exact']], ['b.test', []]]) {
     const seen = now()
-    same(await who(box, `http://${name}/`), 'b', name)
+    same(await who(sandbox, `http://${name}/`), 'b', name)
     assert.deepEqual(headers(seen.requests(B)[0], 'x-rule'), value, name)
   }
 })
@@ -130,50 +130,50 @@ test('what rules may be, in words of E2B', async () => {
 // ---- changes ------------------------------------------------------------------------------------
 
 test('updateNetwork replaces all of it, at once', async () => {
-  const box = await make({ network: { allowOut: ['a.test'], denyOut: [ALL_TRAFFIC], rules: { 'a.test': rule({ 'X-Rule': '1' }) } } })
-  same(await who(box, 'https://a.test/'), 'a')
-  await box.updateNetwork({ allowOut: ['*.b.test'], denyOut: ({ allTraffic }) => [allTraffic] })
-  assert.deepEqual([await who(box, 'http://a.test/'), await who(box, 'https://x.b.test/')], [null, 'b'])
-  const { network } = await box.getInfo()
+  const sandbox = await make({ network: { allowOut: ['a.test'], denyOut: [ALL_TRAFFIC], rules: { 'a.test': rule({ 'X-Rule': '1' }) } } })
+  same(await who(sandbox, 'https://a.test/'), 'a')
+  await sandbox.updateNetwork({ allowOut: ['*.b.test'], denyOut: ({ allTraffic }) => [allTraffic] })
+  assert.deepEqual([await who(sandbox, 'http://a.test/'), await who(sandbox, 'https://x.b.test/')], [null, 'b'])
+  const { network } = await sandbox.getInfo()
   assert.deepEqual([network.allowOut, network.denyOut, network.rules ?? {}], [['*.b.test'], [ALL_TRAFFIC], {}])
-  await box.updateNetwork({})
-  same(await who(box, `http://${EVIL}/`), 'evil', 'what is left out is cleared')
-  await Sandbox.updateNetwork(box.sandboxId, { allowInternetAccess: false }, as)
+  await sandbox.updateNetwork({})
+  same(await who(sandbox, `http://${EVIL}/`), 'evil', 'what is left out is cleared')
+  await Sandbox.updateNetwork(sandbox.sandboxId, { allowInternetAccess: false }, as)
   const seen = now()
-  assert.deepEqual([await who(box, `http://${EVIL}/`), await who(box, 'http://a.test/')], [null, null])
+  assert.deepEqual([await who(sandbox, `http://${EVIL}/`), await who(sandbox, 'http://a.test/')], [null, null])
   assert.deepEqual([seen.arrived(), seen.queries()], [[], []])
 })
 
 test('updateNetwork cuts what it forbids', async () => {
-  const box = await make()
+  const sandbox = await make()
   const seen = now()
-  const download = box.commands.run(`curl -s -m 60 -o /dev/null http://${A}/forever`, { timeoutMs: 0 })
+  const download = sandbox.commands.run(`curl -s -m 60 -o /dev/null http://${A}/forever`, { timeoutMs: 0 })
   download.catch(() => {}) // it may fail before it is waited for below
   while (seen.requests(A).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
   const began = Date.now()
-  await box.updateNetwork({ denyOut: [A] })
+  await sandbox.updateNetwork({ denyOut: [A] })
   await assert.rejects(download, e2b.CommandExitError)
   assert.ok(Date.now() - began < 20_000, 'long before its time')
 })
 
 test('updateNetwork: what cannot be', async () => {
-  const box = await make({ network: { denyOut: [EVIL] } })
-  await refused(box.updateNetwork({ allowOut: ['a.test'] }), 400, /When specifying allowed domains in allow out, you must include 'ALL_TRAFFIC' in deny out to block all other traffic\./)
-  await refused(box.updateNetwork({ denyOut: ['300.0.0.1/8'] }), 400, /invalid denied CIDR 300\.0\.0\.1\/8/)
-  await refused(box.updateNetwork({ denyOut: ['a.test'] }), 400, /invalid denied CIDR a\.test/)
-  assert.deepEqual([await who(box, `http://${A}/`), await who(box, `http://${EVIL}/`)], ['a', null], 'all stays as it was')
+  const sandbox = await make({ network: { denyOut: [EVIL] } })
+  await refused(sandbox.updateNetwork({ allowOut: ['a.test'] }), 400, /When specifying allowed domains in allow out, you must include 'ALL_TRAFFIC' in deny out to block all other traffic\./)
+  await refused(sandbox.updateNetwork({ denyOut: ['300.0.0.1/8'] }), 400, /invalid denied CIDR 300\.0\.0\.1\/8/)
+  await refused(sandbox.updateNetwork({ denyOut: ['a.test'] }), 400, /invalid denied CIDR a\.test/)
+  assert.deepEqual([await who(sandbox, `http://${A}/`), await who(sandbox, `http://${EVIL}/`)], ['a', null], 'all stays as it was')
   await rejects(Sandbox.updateNetwork('i' + '0'.repeat(19), {}, as), SandboxNotFoundError)
-  await box.pause()
-  await refused(box.updateNetwork({}), 409)
-  await box.connect()
-  assert.deepEqual([await who(box, `http://${A}/`), await who(box, `http://${EVIL}/`)], ['a', null], 'after a pause too')
+  await sandbox.pause()
+  await refused(sandbox.updateNetwork({}), 409)
+  await sandbox.connect()
+  assert.deepEqual([await who(sandbox, `http://${A}/`), await who(sandbox, `http://${EVIL}/`)], ['a', null], 'after a pause too')
 })
 
 test('forks and pauses keep it', async () => {
-  const box = await make({ network: { allowOut: ['a.test'], denyOut: [ALL_TRAFFIC] } })
-  await box.pause()
-  await box.connect()
-  for (const one of [box, ...(await box.fork({ count: 2 })).map(mine)])
+  const sandbox = await make({ network: { allowOut: ['a.test'], denyOut: [ALL_TRAFFIC] } })
+  await sandbox.pause()
+  await sandbox.connect()
+  for (const one of [sandbox, ...(await sandbox.fork({ count: 2 })).map(mine)])
     assert.deepEqual([await who(one, 'http://a.test/'), await who(one, `http://${EVIL}/`)], ['a', null])
 })
 
@@ -182,23 +182,23 @@ test('forks and pauses keep it', async () => {
 const proxy = { address: `proxy.test:${world.PROXY_PORT}`, username: world.PROXY_USER, password: world.PROXY_PASSWORD }
 
 test('egressProxy: filtered first, then through the proxy, by name', async () => {
-  const box = await make({ network: { allowOut: ['a.test'], denyOut: [ALL_TRAFFIC], egressProxy: proxy, rules: { 'a.test': rule({ 'X-Rule': '1' }) } } })
+  const sandbox = await make({ network: { allowOut: ['a.test'], denyOut: [ALL_TRAFFIC], egressProxy: proxy, rules: { 'a.test': rule({ 'X-Rule': '1' }) } } })
   const seen = now()
-  same(await who(box, 'https://a.test/'), 'a')
+  same(await who(sandbox, 'https://a.test/'), 'a')
   assert.ok(proxied().includes('a.test:443'), 'it was given the name')
   assert.deepEqual(headers(seen.requests(A)[0], 'x-rule'), ['1'], 'rules count all the same')
-  same(await who(box, `http://${EVIL}/`), null)
+  same(await who(sandbox, `http://${EVIL}/`), null)
   assert.deepEqual(seen.arrived(), [world.PROXY])
-  assert.ok(!JSON.stringify(await box.getInfo()).includes(world.PROXY_PASSWORD), 'the password is not told back')
+  assert.ok(!JSON.stringify(await sandbox.getInfo()).includes(world.PROXY_PASSWORD), 'the password is not told back')
 })
 
 test('egressProxy: an address without a list; a change', async () => {
-  const box = await make({ network: { egressProxy: { ...proxy, address: `${world.PROXY}:${world.PROXY_PORT}` } } })
+  const sandbox = await make({ network: { egressProxy: { ...proxy, address: `${world.PROXY}:${world.PROXY_PORT}` } } })
   const seen = now()
-  same(await who(box, `http://${B}/`), 'b')
+  same(await who(sandbox, `http://${B}/`), 'b')
   assert.deepEqual(seen.arrived(), [world.PROXY])
-  await box.updateNetwork({})
-  same(await who(box, `http://${B}/`), 'b')
+  await sandbox.updateNetwork({})
+  same(await who(sandbox, `http://${B}/`), 'b')
   assert.deepEqual(seen.arrived(), [world.PROXY, B].sort())
 })
 
@@ -208,9 +208,9 @@ test('egressProxy: what cannot be, and one that does not work', async () => {
   await refuse({ address: 'proxy.test' }, /egress proxy address must be in host:port/)
   await refuse({ address: 'proxy.test:0' }, /egress proxy port/)
   await refuse({ address: 'proxy.test:1080', password: 'x' }, /egress proxy password must be empty/)
-  const box = await make({ network: { egressProxy: { ...proxy, password: 'wrong' } } })
+  const sandbox = await make({ network: { egressProxy: { ...proxy, password: 'wrong' } } })
   const seen = now()
-  same(await who(box, `http://${A}/`), null)
+  same(await who(sandbox, `http://${A}/`), null)
   assert.deepEqual(seen.arrived(), [world.PROXY], 'not past it')
 })
 
@@ -219,8 +219,8 @@ test('egressProxy: what cannot be, and one that does not work', async () => {
 test('bytes that went out and came in are use of the conversation, and cost', async () => {
   const v1 = new Client(server), talk = `egress-${Date.now()}`
   const { context } = await v1.obtain(talk, 'main', { template: 'base', network: { allowOut: [ALL_TRAFFIC] } })
-  const box = await Sandbox.connect(context.sandboxId, as)
-  await box.commands.run(`head -c 200000 /dev/zero | curl -sS --data-binary @- http://${A}/upload -o /dev/null; curl -sS http://${A}/download/700000 -o /dev/null`)
+  const sandbox = await Sandbox.connect(context.sandboxId, as)
+  await sandbox.commands.run(`head -c 200000 /dev/zero | curl -sS --data-binary @- http://${A}/upload -o /dev/null; curl -sS http://${A}/download/700000 -o /dev/null`)
   await v1.gives(200, 'DELETE', `/v1/contexts/${context.id}`)
   const row = await eventually('it is counted', async () => {
     const [one] = (await v1.gives(200, 'GET', `/v1/usage?by=conversation&conversationId=${talk}`)).conversations
@@ -234,10 +234,10 @@ test('bytes that went out and came in are use of the conversation, and cost', as
 })
 
 test('a connection that was refused is an event', async () => {
-  const v1 = new Client(server), box = await make({ network: { denyOut: [EVIL] } })
-  await who(box, `http://${EVIL}/`)
+  const v1 = new Client(server), sandbox = await make({ network: { denyOut: [EVIL] } })
+  await who(sandbox, `http://${EVIL}/`)
   const [event] = await eventually('it is told', async () => {
-    const { events } = await v1.gives(200, 'GET', `/v1/events?limit=10&types=egress.blocked&sandboxId=${box.sandboxId}`)
+    const { events } = await v1.gives(200, 'GET', `/v1/events?limit=10&types=egress.blocked&sandboxId=${sandbox.sandboxId}`)
     return events.length > 0 && events
   })
   assert.match(event.detail, new RegExp(`^${EVIL.replaceAll('.', '\\.')}:80: `))

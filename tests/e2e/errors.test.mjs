@@ -41,23 +41,23 @@ test('RateLimitError: a tenant has as many sandboxes as it may have', async () =
 }, { seconds: 60 })
 
 test('NotEnoughSpaceError: a full disk; nothing of the file stays', async () => {
-  const box = await fresh()
-  await assert.rejects(box.commands.run('cat /dev/zero > /home/user/fill'), e2b.CommandExitError)
+  const sandbox = await fresh()
+  await assert.rejects(sandbox.commands.run('cat /dev/zero > /home/user/fill'), e2b.CommandExitError)
   const data = new Uint8Array(4_000_000).buffer
   for (const way of [{}, { useOctetStream: true }, { gzip: true }]) {
-    await rejects(box.files.write('/home/user/late', data, way), NotEnoughSpaceError)
-    assert.equal(await box.files.exists('/home/user/late'), false)
+    await rejects(sandbox.files.write('/home/user/late', data, way), NotEnoughSpaceError)
+    assert.equal(await sandbox.files.exists('/home/user/late'), false)
   }
-  await box.files.remove('/home/user/fill')
-  await box.files.write('/home/user/late', data)
-  assert.equal(await sh(box, 'stat -c %s late'), '4000000')
+  await sandbox.files.remove('/home/user/fill')
+  await sandbox.files.write('/home/user/late', data)
+  assert.equal(await sh(sandbox, 'stat -c %s late'), '4000000')
 })
 
 test('TimeoutError: a request that takes longer than it may', async () => {
-  const box = await common()
-  const handle = await box.commands.run('sleep 1000', { background: true })
+  const sandbox = await common()
+  const handle = await sandbox.commands.run('sleep 1000', { background: true })
   handle.wait().catch(() => {})
-  await rejects(box.commands.run('sleep 60', { timeoutMs: 300 }), TimeoutError)
+  await rejects(sandbox.commands.run('sleep 60', { timeoutMs: 300 }), TimeoutError)
   await handle.kill()
 })
 

@@ -35,21 +35,21 @@ async function works(args) {
 test('a life is told while it happens, and later on pages', async () => {
   const stream = new Stream(v1)
   await stream.ready()
-  const box = await make()
-  await stream.wait({ type: 'sandbox.created', sandboxId: box.sandboxId })
-  await box.pause()
-  await Sandbox.connect(box.sandboxId, server.as)
-  await box.kill()
-  const end = await stream.wait({ type: 'sandbox.ended', sandboxId: box.sandboxId })
+  const sandbox = await make()
+  await stream.wait({ type: 'sandbox.created', sandboxId: sandbox.sandboxId })
+  await sandbox.pause()
+  await Sandbox.connect(sandbox.sandboxId, server.as)
+  await sandbox.kill()
+  const end = await stream.wait({ type: 'sandbox.ended', sandboxId: sandbox.sandboxId })
   same(end.reason, 'killed')
   assert.ok(Math.abs(Date.parse(end.time) - Date.now()) < 60_000, end.time)
   await stream.close()
-  const mine = stream.events.filter((e) => e.sandboxId === box.sandboxId)
+  const mine = stream.events.filter((e) => e.sandboxId === sandbox.sandboxId)
   assert.deepEqual(mine.map((e) => e.type), ['sandbox.created', 'sandbox.paused', 'sandbox.resumed', 'sandbox.ended'])
-  assert.deepEqual((await page(`&sandboxId=${box.sandboxId}`)).events, mine)
-  assert.deepEqual((await page(`&sandboxId=${box.sandboxId}&after=${mine[1].id}`)).events, mine.slice(2))
-  assert.deepEqual((await page(`&sandboxId=${box.sandboxId}&types=sandbox.e*,context.*`)).events, mine.slice(3))
-  const first = await v1.gives(200, 'GET', `/v1/events?limit=1&sandboxId=${box.sandboxId}&after=${mine[0].id - 1}`)
+  assert.deepEqual((await page(`&sandboxId=${sandbox.sandboxId}`)).events, mine)
+  assert.deepEqual((await page(`&sandboxId=${sandbox.sandboxId}&after=${mine[1].id}`)).events, mine.slice(2))
+  assert.deepEqual((await page(`&sandboxId=${sandbox.sandboxId}&types=sandbox.e*,context.*`)).events, mine.slice(3))
+  const first = await v1.gives(200, 'GET', `/v1/events?limit=1&sandboxId=${sandbox.sandboxId}&after=${mine[0].id - 1}`)
   assert.deepEqual([first.events, first.next, first.more], [mine.slice(0, 1), mine[0].id, true])
 })
 
@@ -70,38 +70,38 @@ test('a tenant sees its own', async () => {
   const other = new Client(server, keyOf(server, 'other'))
   const stream = new Stream(other)
   await stream.ready()
-  const box = await Sandbox.create('base', { ...server.as, apiKey: other.key }), not = await make()
-  await stream.wait({ type: 'sandbox.created', sandboxId: box.sandboxId })
-  await Promise.all([box.kill(), not.kill()])
-  await stream.wait({ type: 'sandbox.ended', sandboxId: box.sandboxId })
+  const sandbox = await Sandbox.create('base', { ...server.as, apiKey: other.key }), not = await make()
+  await stream.wait({ type: 'sandbox.created', sandboxId: sandbox.sandboxId })
+  await Promise.all([sandbox.kill(), not.kill()])
+  await stream.wait({ type: 'sandbox.ended', sandboxId: sandbox.sandboxId })
   await stream.close()
-  assert.deepEqual([...new Set(stream.events.map((e) => e.sandboxId))], [box.sandboxId])
+  assert.deepEqual([...new Set(stream.events.map((e) => e.sandboxId))], [sandbox.sandboxId])
   const all = (await other.gives(200, 'GET', '/v1/events?limit=1000')).events
-  assert.ok(all.length >= 2 && all.every((e) => e.sandboxId === box.sandboxId), JSON.stringify(all))
+  assert.ok(all.length >= 2 && all.every((e) => e.sandboxId === sandbox.sandboxId), JSON.stringify(all))
 })
 
 test('a client that reads nothing costs nobody anything', async () => {
   const deaf = await fetch(`${v1.url}/v1/events?after=0`, { headers: { 'X-API-Key': v1.key } })
-  const box = await make()
-  await box.kill()
-  await eventually('others are told', async () => (await page(`&sandboxId=${box.sandboxId}`)).events.length === 2)
+  const sandbox = await make()
+  await sandbox.kill()
+  await eventually('others are told', async () => (await page(`&sandboxId=${sandbox.sandboxId}`)).events.length === 2)
   await deaf.body.cancel()
 })
 
 test('the front is killed: who comes back misses nothing', async () => {
   const stream = new Stream(v1)
   await stream.ready()
-  const box = await make()
-  const made = await stream.wait({ type: 'sandbox.created', sandboxId: box.sandboxId })
+  const sandbox = await make()
+  const made = await stream.wait({ type: 'sandbox.created', sandboxId: sandbox.sandboxId })
   await killFront(server)
   await eventually('the stream ends', () => stream.ended)
-  await Sandbox.kill(box.sandboxId, server.as)
+  await Sandbox.kill(sandbox.sandboxId, server.as)
   const again = new Stream(v1, '', { 'Last-Event-ID': String(made.id) })
-  const end = await again.wait({ type: 'sandbox.ended', sandboxId: box.sandboxId })
+  const end = await again.wait({ type: 'sandbox.ended', sandboxId: sandbox.sandboxId })
   await again.close()
   assert.ok(again.events.every((e, i) => e.id > (again.events[i - 1]?.id ?? made.id)), JSON.stringify(again.events))
   // The end of an earlier sandbox that the killed front had not stored yet is told again.
-  const own = again.events.filter((e) => e.type === 'gap' || e.sandboxId === box.sandboxId)
+  const own = again.events.filter((e) => e.type === 'gap' || e.sandboxId === sandbox.sandboxId)
   assert.deepEqual(own.map((e) => e.type), ['gap', 'sandbox.ended'])
   same(again.events[0].reason, 'restart')
   assert.ok(end.id > made.id)
@@ -114,8 +114,8 @@ test('the server is started again: numbers go on, and a stream ends with it', as
   assert.ok(stream.ended)
   server = await start(server.state, server.as.apiKey, options)
   v1 = new Client(server)
-  const box = await make()
-  await box.kill()
+  const sandbox = await make()
+  await sandbox.kill()
   const news = await eventually('there is news', async () => {
     const { events, gap } = await page(`&after=${last}`)
     assert.ok(!gap)
@@ -132,10 +132,10 @@ test('the server is started again: numbers go on, and a stream ends with it', as
 // ---- webhooks -----------------------------------------------------------------------------------
 
 test('a webhook gets signed posts, in order', async () => {
-  const box = await make()
-  await box.kill()
-  await hook.wait(box.sandboxId, 'sandbox.ended')
-  assert.deepEqual(hook.about(box.sandboxId), ['sandbox.created', 'sandbox.ended'])
+  const sandbox = await make()
+  await sandbox.kill()
+  await hook.wait(sandbox.sandboxId, 'sandbox.ended')
+  assert.deepEqual(hook.about(sandbox.sandboxId), ['sandbox.created', 'sandbox.ended'])
   for (const { event, headers, genuine } of hook.got) {
     assert.ok(genuine, JSON.stringify(headers))
     assert.deepEqual([headers['sandglass-event'], headers['sandglass-delivery'], headers['content-type']], [event.type, String(event.id), 'application/json'])
@@ -146,12 +146,12 @@ test('a webhook gets signed posts, in order', async () => {
 test('what is not taken comes again, and keeps its place', async () => {
   let failures = 1
   hook.status = ({ event }) => (event.type === 'sandbox.created' && failures-- > 0 ? 500 : 200)
-  const box = await make()
-  await box.kill()
-  await hook.wait(box.sandboxId, 'sandbox.ended')
+  const sandbox = await make()
+  await sandbox.kill()
+  await hook.wait(sandbox.sandboxId, 'sandbox.ended')
   hook.status = () => 204
-  assert.deepEqual(hook.about(box.sandboxId), ['sandbox.created', 'sandbox.ended'])
-  const tries = hook.tries.filter((t) => t.event.sandboxId === box.sandboxId)
+  assert.deepEqual(hook.about(sandbox.sandboxId), ['sandbox.created', 'sandbox.ended'])
+  const tries = hook.tries.filter((t) => t.event.sandboxId === sandbox.sandboxId)
   assert.deepEqual(tries.map((t) => t.status), [500, 200, 200])
   same(tries[0].headers['sandglass-delivery'], tries[1].headers['sandglass-delivery'])
   assert.ok(tries.every((t) => t.genuine))
@@ -159,15 +159,15 @@ test('what is not taken comes again, and keeps its place', async () => {
 
 test('a receiver that is away for a while gets everything, also from the next front', async () => {
   await hook.close()
-  const boxes = [await make(), await make()]
-  await boxes[0].kill()
+  const sandboxes = [await make(), await make()]
+  await sandboxes[0].kill()
   await eventually('the log says so', () => /webhook: event \d+ was not accepted and will be posted again/.test(server.err))
   await sleep(200) // what was not written by then dies with the front
   await killFront(server)
-  await Sandbox.kill(boxes[1].sandboxId, server.as)
+  await Sandbox.kill(sandboxes[1].sandboxId, server.as)
   await hook.open(hook.port)
-  for (const box of boxes) await hook.wait(box.sandboxId, 'sandbox.ended')
-  for (const box of boxes) assert.deepEqual(hook.about(box.sandboxId).sort(), ['sandbox.created', 'sandbox.ended'])
+  for (const sandbox of sandboxes) await hook.wait(sandbox.sandboxId, 'sandbox.ended')
+  for (const sandbox of sandboxes) assert.deepEqual(hook.about(sandbox.sandboxId).sort(), ['sandbox.created', 'sandbox.ended'])
   await eventually('the log says so', () => /webhook: the receiver accepts events again/.test(server.err))
   assert.ok(server.err.match(/webhook: /g).length < 10, server.err)
 })
@@ -176,9 +176,9 @@ test('targets that answer garbage, or never: requests do not notice', async () =
   for (const answer of ['\x00\x01garbage\r\n\r\n', undefined]) {
     const odd = await oddTarget(answer)
     const one = await start(undefined, undefined, ['--webhook-url', odd.url, '--webhook-secret', 'x', '--pool-min', '0', '--pool-max', '0'])
-    const box = await Sandbox.create('base', one.as)
+    const sandbox = await Sandbox.create('base', one.as)
     await eventually('it was tried', () => odd.connections > 0)
-    await box.kill()
+    await sandbox.kill()
     const client = new Client(one)
     await eventually('events are there', async () => (await client.gives(200, 'GET', '/v1/events?limit=10')).events.length >= 2)
     same(await stop(one), 0)
@@ -189,15 +189,15 @@ test('targets that answer garbage, or never: requests do not notice', async () =
 // ---- the command --------------------------------------------------------------------------------
 
 test('sandglass events', async () => {
-  const box = await make()
-  await box.kill()
-  const query = ['events', '--sandbox', box.sandboxId]
+  const sandbox = await make()
+  await sandbox.kill()
+  const query = ['events', '--sandbox', sandbox.sandboxId]
   const lines = await eventually('it is told', async () => {
     const text = (await works(query)).trimEnd().split('\n').filter((l) => !/ gap /.test(l))
     return text.length === 2 && text
   })
-  assert.match(lines[0], new RegExp(`^20\\d\\d-\\d\\d-\\d\\d [0-9:.]+ +\\d+  sandbox\\.created     sandbox=${box.sandboxId}`))
-  assert.match(lines[1], new RegExp(`  sandbox\\.ended       sandbox=${box.sandboxId}  reason=killed`))
+  assert.match(lines[0], new RegExp(`^20\\d\\d-\\d\\d-\\d\\d [0-9:.]+ +\\d+  sandbox\\.created     sandbox=${sandbox.sandboxId}`))
+  assert.match(lines[1], new RegExp(`  sandbox\\.ended       sandbox=${sandbox.sandboxId}  reason=killed`))
   same(lines[0].indexOf('sandbox='), lines[1].indexOf('sandbox='))
   const one = JSON.parse((await works([...query, '--json', '--types', 'sandbox.ended'])).trimEnd().split('\n').at(-1))
   same(one.type, 'sandbox.ended')
@@ -214,12 +214,12 @@ test('sandglass events -f goes on over the death of a front', async () => {
   let out = ''
   child.stdout.on('data', (d) => { out += d })
   try {
-    const told = (box, type) => eventually(`${type} is shown`, () => out.split('\n').some((l) => l.includes(box.sandboxId) && l.includes(`"${type}"`)))
-    const box = await make()
-    await told(box, 'sandbox.created')
+    const told = (sandbox, type) => eventually(`${type} is shown`, () => out.split('\n').some((l) => l.includes(sandbox.sandboxId) && l.includes(`"${type}"`)))
+    const sandbox = await make()
+    await told(sandbox, 'sandbox.created')
     await killFront(server)
-    await Sandbox.kill(box.sandboxId, server.as)
-    await told(box, 'sandbox.ended')
+    await Sandbox.kill(sandbox.sandboxId, server.as)
+    await told(sandbox, 'sandbox.ended')
     const ids = out.trimEnd().split('\n').map((l) => JSON.parse(l).id)
     assert.deepEqual(ids, [...new Set(ids)].sort((a, b) => a - b), 'each once, in order')
   } finally {
@@ -232,8 +232,8 @@ test('sandglass events -f goes on over the death of a front', async () => {
 test('usage with prices, by conversation and by day', async () => {
   const talk = `cost-${unique()}`
   const { context } = await v1.obtain(talk, 'main', { template: 'base' })
-  const box = await Sandbox.connect(context.sandboxId, server.as)
-  await box.commands.run('i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done')
+  const sandbox = await Sandbox.connect(context.sandboxId, server.as)
+  await sandbox.commands.run('i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done')
   await v1.gives(200, 'DELETE', `/v1/contexts/${context.id}`)
   const row = await eventually('it is counted', async () => {
     const { conversations } = await v1.gives(200, 'GET', `/v1/usage?by=conversation&conversationId=${talk}`)

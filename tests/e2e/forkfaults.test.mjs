@@ -51,9 +51,9 @@ const named = (server, name) => family(server).filter((p) => p.name === name).ma
 const kernels = (server) => family(server).filter((p) => p.name.startsWith('python')).length
 
 // The agent of a sandbox: in the same pid namespace as a process that has given itself a name.
-async function agentOf(server, box) {
+async function agentOf(server, sandbox) {
   const mark = `mark${Math.random().toString(36).slice(2, 10)}`
-  await says(box, `open("/proc/self/comm", "w").write("${mark}");`)
+  await says(sandbox, `open("/proc/self/comm", "w").write("${mark}");`)
   const space = link(`/proc/${named(server, mark)[0]}/ns/pid`)
   assert.ok(space, 'the kernel is found')
   return named(server, 'sg-agent').find((pid) => link(`/proc/${pid}/ns/pid`) === space)
@@ -66,12 +66,12 @@ const STATE = 'x = list(range(1000))\nf = open("/home/user/f", "a+")\nf.write("s
 const WHOLE = [499500, 'start\n', ['/home/user/f']]
 
 // What there is: the source, and branches that are whole. All but the source are ended.
-async function wholeOrGone(server, box) {
+async function wholeOrGone(server, sandbox) {
   const v1 = http(server.as)
-  assert.deepEqual(await eventually('the source answers', () => py(box, 'whole()')), WHOLE)
+  assert.deepEqual(await eventually('the source answers', () => py(sandbox, 'whole()')), WHOLE)
   for (const { sandboxID } of await v1.sandboxes()) {
-    if (sandboxID === box.sandboxId) continue
-    const copy = await box.constructor.connect(sandboxID, server.as)
+    if (sandboxID === sandbox.sandboxId) continue
+    const copy = await sandbox.constructor.connect(sandboxID, server.as)
     assert.deepEqual(await py(copy, 'whole()'), WHOLE, 'a branch that nobody was told of')
     await copy.kill()
   }
@@ -97,11 +97,11 @@ const hurt = (name, body, seconds) =>
 
 hurt('the front, at any moment of a fork, a checkpoint and a rewind', async (server) => {
   const { as } = server
-  const box = await warm(as)
-  await says(box, STATE)
-  await checkpoint(box, { label: 'start' }, as)
+  const sandbox = await warm(as)
+  await says(sandbox, STATE)
+  await checkpoint(sandbox, { label: 'start' }, as)
   const there = kernels(server)
-  const route = `/sandboxes/${box.sandboxId}`
+  const route = `/sandboxes/${sandbox.sandboxId}`
   const acts = [
     () => status(as, 'POST', `${route}/fork`, { count: 2, timeout: 60 }),
     () => status(as, 'POST', `${route}/checkpoints`, { label: 'later' }),
@@ -112,17 +112,17 @@ hurt('the front, at any moment of a fork, a checkpoint and a rewind', async (ser
     await sleep((round * 1.3) % 15)
     await killFront(server)
     await call
-    await wholeOrGone(server, box)
+    await wholeOrGone(server, sandbox)
   }
-  await rewind(box, { label: 'start' }, as)
-  assert.deepEqual(await py(box, 'whole()'), WHOLE)
-  const { box: copy } = await fork(box, {}, as)
+  await rewind(sandbox, { label: 'start' }, as)
+  assert.deepEqual(await py(sandbox, 'whole()'), WHOLE)
+  const { sandbox: copy } = await fork(sandbox, {}, as)
   assert.deepEqual(await py(copy, 'whole()'), WHOLE)
   await copy.kill()
   // Copies that nobody has a name for have ended; what is kept are checkpoints that are listed.
   const kept = (await http(as).gives(200, 'GET', `${route}/checkpoints`)).checkpoints.length
   await eventually('no copy is left that nobody knows', () => kernels(server) <= there + kept)
-  await box.kill()
+  await sandbox.kill()
   await eventually('all kernels are gone with it', () => kernels(server) < there)
 }, 60)
 
@@ -131,9 +131,9 @@ hurt('the front, at any moment of a fork, a checkpoint and a rewind', async (ser
 hurt('the broker, at any moment: what runs goes on, others can be forked again', async (server) => {
   const { as } = server
   for (let round = 0; round < (LONG ? 30 : 3); round++) {
-    const box = await warm(as)
-    await says(box, STATE)
-    const call = status(as, 'POST', `/sandboxes/${box.sandboxId}/fork`, { count: 2, timeout: 60 })
+    const sandbox = await warm(as)
+    await says(sandbox, STATE)
+    const call = status(as, 'POST', `/sandboxes/${sandbox.sandboxId}/fork`, { count: 2, timeout: 60 })
     await sleep(round * 2.5)
     const brokers = named(server, 'sg-broker')
     assert.ok(brokers.length > 0, 'there is a broker')
@@ -141,18 +141,18 @@ hurt('the broker, at any moment: what runs goes on, others can be forked again',
     assert.ok([201, 409, 500, 503].includes(await call), 'the fork is answered')
     await eventually('it is gone', () => brokers.every((pid) => !named(server, 'sg-broker').includes(pid)))
     // Unless it was being taken to its new root just then, in the broker's hands: then it ends, and that is said.
-    const cell = await box.runCode('import json\nprint(json.dumps(whole()))')
+    const cell = await sandbox.runCode('import json\nprint(json.dumps(whole()))')
     if (cell.error) assert.match(`${err(cell)} ${cell.error.value}`, /variables are gone/, `the kernel goes on: ${cell.error.name}`)
     else assert.deepEqual(JSON.parse(out(cell)), WHOLE)
-    await box.kill()
+    await sandbox.kill()
     for (const { sandboxID } of await http(as).sandboxes()) await http(as).ask('DELETE', `/sandboxes/${sandboxID}`)
     // Some that wait to be used have a kernel of the old one still, and say so.
     await eventually('a new sandbox can be forked', async () => {
       const next = await warm(as)
       await says(next, STATE)
       const made = await fork(next, {}, as).catch((err) => assert.match(err.message, /broker/))
-      if (made) assert.deepEqual(await py(made.box, 'whole()'), WHOLE)
-      await Promise.all([made?.box.kill(), next.kill()])
+      if (made) assert.deepEqual(await py(made.sandbox, 'whole()'), WHOLE)
+      await Promise.all([made?.sandbox.kill(), next.kill()])
       return made
     })
   }
@@ -168,13 +168,13 @@ async function killBrokers(server) {
 hurt('the broker, later: what checkpoints and snapshots knew is lost, and nobody is told that it is there', async (server) => {
   const { as } = server
   const v1 = new Client(server)
-  const box = await warm(as)
-  await says(box, STATE)
-  await checkpoint(box, { label: 'start' }, as)
-  const route = `/sandboxes/${box.sandboxId}`
+  const sandbox = await warm(as)
+  await says(sandbox, STATE)
+  await checkpoint(sandbox, { label: 'start' }, as)
+  const route = `/sandboxes/${sandbox.sandboxId}`
   const { snapshotID, state } = await http(as).gives(201, 'POST', `${route}/snapshots`, {})
   assert.equal(state, 'warm')
-  await says(box, 'live = 1\nopen("/tmp/later", "w").close()')
+  await says(sandbox, 'live = 1\nopen("/tmp/later", "w").close()')
   // A path of a conversation, whose first kernel is a copy too.
   const talk = await eventually('its kernel is a copy', async () => {
     const name = `talk-${Math.random().toString(36).slice(2)}`
@@ -188,7 +188,7 @@ hurt('the broker, later: what checkpoints and snapshots knew is lost, and nobody
   const lost = (answer) => assert.equal(answer.reason, 'state_lost', JSON.stringify(answer))
   await eventually('the checkpoints say so', async () => !(await http(as).gives(200, 'GET', `${route}/checkpoints`)).checkpoints[0].kernels)
   lost(await http(as).refuses(409, /start|gone/, 'POST', `${route}/rewind`, { label: 'start' }))
-  assert.deepEqual(await py(box, '[live, whole()]'), [1, WHOLE], 'what runs has lost nothing')
+  assert.deepEqual(await py(sandbox, '[live, whole()]'), [1, WHOLE], 'what runs has lost nothing')
   lost(await v1.refuses(409, /gone/, 'POST', `/v1/contexts/${context.id}/rewind`, { messageId: 'm1' }))
   const branch = { conversationId: talk, fromPathId: 'main', toPathId: 'b', inherit: 'state', atMessageId: 'm1' }
   lost(await v1.refuses(409, /gone/, 'POST', '/v1/contexts/branch', branch))
@@ -199,7 +199,7 @@ hurt('the broker, later: what checkpoints and snapshots knew is lost, and nobody
   // Who takes the files alone gets them, and the next cell says what is gone.
   const back = await http(as).gives(200, 'POST', `${route}/rewind`, { label: 'start', accept: 'files' })
   assert.deepEqual(back.kernels.map((k) => k.state), ['fresh'])
-  const cell = await box.runCode('import os\nprint(os.path.exists("/tmp/later"), "live" in globals())')
+  const cell = await sandbox.runCode('import os\nprint(os.path.exists("/tmp/later"), "live" in globals())')
   assert.equal(out(cell), 'False False\n')
   assert.match(err(cell), /variables of this context are gone/)
   const branched = await v1.gives(201, 'POST', '/v1/contexts/branch', { ...branch, accept: 'files' })
@@ -219,11 +219,11 @@ hurt('the agent of the source, or of a branch, at any moment', async (server) =>
   const other = await warm(as)
   await says(other, STATE)
   for (let round = 0; round < (LONG ? 60 : 6); round++) {
-    const box = await warm(as)
-    await says(box, STATE)
-    const agent = await agentOf(server, box)
+    const sandbox = await warm(as)
+    await says(sandbox, STATE)
+    const agent = await agentOf(server, sandbox)
     const agents = named(server, 'sg-agent')
-    const call = http(as).ask('POST', `/sandboxes/${box.sandboxId}/fork`, { count: 2, timeout: 60 })
+    const call = http(as).ask('POST', `/sandboxes/${sandbox.sandboxId}/fork`, { count: 2, timeout: 60 })
     await sleep((round * 2) % 9)
     // The source's own, or one that was not anybody's before: it may become a branch's.
     const mine = [agent, await agentOf(server, other)]
@@ -232,11 +232,11 @@ hurt('the agent of the source, or of a branch, at any moment', async (server) =>
     const answer = await call
     assert.ok([201, 404, 409, 500, 503].includes(answer.status), `${answer.status} ${answer.text}`)
     if (answer.status === 201)
-      for (const { sandbox } of answer.json) {
-        const copy = await box.constructor.connect(sandbox.sandboxID, as).catch(() => undefined)
+      for (const { sandbox: made } of answer.json) {
+        const copy = await sandbox.constructor.connect(made.sandboxID, as).catch(() => undefined)
         if (copy) assert.deepEqual(await py(copy, 'whole()').catch(() => WHOLE), WHOLE)
       }
-    if (victim !== agent) assert.deepEqual(await py(box, 'whole()'), WHOLE, 'the source goes on')
+    if (victim !== agent) assert.deepEqual(await py(sandbox, 'whole()'), WHOLE, 'the source goes on')
     for (const { sandboxID } of await http(as).sandboxes())
       if (sandboxID !== other.sandboxId) await http(as).ask('DELETE', `/sandboxes/${sandboxID}`)
   }
@@ -250,9 +250,9 @@ hurt('the whole server, at any moment: nothing is left, the next one starts and 
   let server = first
   for (let round = 0; round < (LONG ? 40 : 4); round++) {
     const { as } = server
-    const box = await warm(as)
-    await says(box, STATE)
-    const route = `/sandboxes/${box.sandboxId}`
+    const sandbox = await warm(as)
+    await says(sandbox, STATE)
+    const route = `/sandboxes/${sandbox.sandboxId}`
     const calls = [status(as, 'POST', `${route}/${round % 2 ? 'checkpoints' : 'fork'}`, round % 2 ? { label: 'a' } : { count: 3, timeout: 60 }), status(as, 'POST', `${route}/snapshots`, {})]
     await sleep((round * 3) % 14)
     server.child.kill('SIGKILL')
@@ -260,9 +260,9 @@ hurt('the whole server, at any moment: nothing is left, the next one starts and 
     await Promise.all(calls)
     server = mine.server = await start(server.state, as.apiKey)
   }
-  const box = await warm(server.as)
-  await says(box, STATE)
-  const { box: copy } = await fork(box, {}, server.as)
+  const sandbox = await warm(server.as)
+  await says(sandbox, STATE)
+  const { sandbox: copy } = await fork(sandbox, {}, server.as)
   assert.deepEqual(await py(copy, 'whole()'), WHOLE)
 }, 60)
 

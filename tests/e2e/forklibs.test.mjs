@@ -11,25 +11,25 @@ const as = server.as
 
 // The code that is to work in a copy, in the source, and after going back; its value each time.
 async function everywhere(begin, use, expected) {
-  const box = await warm(as)
-  await says(box, begin)
-  await checkpoint(box, { label: 'start' }, as)
-  const { box: copy, kernels } = await fork(box, {}, as)
-  const { box: second, kernels: again } = await fork(copy, {}, as)
+  const sandbox = await warm(as)
+  await says(sandbox, begin)
+  await checkpoint(sandbox, { label: 'start' }, as)
+  const { sandbox: copy, kernels } = await fork(sandbox, {}, as)
+  const { sandbox: second, kernels: again } = await fork(copy, {}, as)
   for (const k of [kernels, again]) assert.deepEqual(states(k), { python: 'carried' }, JSON.stringify(k))
-  for (const b of [second, copy, box]) assert.deepEqual(await py(b, use), expected)
-  await rewind(box, { label: 'start' }, as)
-  assert.deepEqual(await py(box, use), expected)
-  return { box, copy }
+  for (const b of [second, copy, sandbox]) assert.deepEqual(await py(b, use), expected)
+  await rewind(sandbox, { label: 'start' }, as)
+  assert.deepEqual(await py(sandbox, use), expected)
+  return { sandbox, copy }
 }
 
 test('numpy: arrays and views of them, the shared generator anew, a generator of its own goes on', async () => {
-  const { box, copy } = await everywhere(
+  const { sandbox, copy } = await everywhere(
     'import numpy as np\na = np.arange(1_000_000)\nview = a[::2]\nown = np.random.default_rng(7)\nown.random()\nnp.random.seed(5)\ndef use():\n    view[0] += 5\n    return [int(a.sum()), int(a[0]), float(own.random()), float((a[:100].reshape(10, 10) @ np.ones((10, 10))).sum())]',
     'use()',
     [499999500005, 5, 0.8972138009695755, 49550],
   )
-  assert.notEqual(await py(box, 'float(np.random.random())'), await py(copy, 'float(np.random.random())'), 'the library\'s own generator is not shared')
+  assert.notEqual(await py(sandbox, 'float(np.random.random())'), await py(copy, 'float(np.random.random())'), 'the library\'s own generator is not shared')
 })
 
 test('pandas and matplotlib: frames, a figure in the making', async () => {
@@ -41,24 +41,24 @@ test('pandas and matplotlib: frames, a figure in the making', async () => {
 })
 
 test('sqlite3: a connection that is open over two checkpoints, with writes between, on both sides', async () => {
-  const box = await warm(as)
-  await says(box, 'import sqlite3\ndb = sqlite3.connect("/home/user/data.db")\ndb.execute("create table t (n integer)")\ndb.execute("insert into t values (1)")\ndb.commit()\ndef put(n):\n    db.execute("insert into t values (?)", (n,))\n    db.commit()\n    return [row[0] for row in db.execute("select n from t order by rowid")]')
-  await checkpoint(box, { label: 'one' }, as)
-  assert.deepEqual(await py(box, 'put(2)'), [1, 2])
-  await checkpoint(box, { label: 'two' }, as)
-  assert.deepEqual(await py(box, 'put(3)'), [1, 2, 3])
-  const { box: copy } = await fork(box, {}, as)
-  assert.deepEqual([await py(copy, 'put(4)'), await py(box, 'put(5)')], [[1, 2, 3, 4], [1, 2, 3, 5]])
-  const { box: second } = await fork(copy, {}, as)
+  const sandbox = await warm(as)
+  await says(sandbox, 'import sqlite3\ndb = sqlite3.connect("/home/user/data.db")\ndb.execute("create table t (n integer)")\ndb.execute("insert into t values (1)")\ndb.commit()\ndef put(n):\n    db.execute("insert into t values (?)", (n,))\n    db.commit()\n    return [row[0] for row in db.execute("select n from t order by rowid")]')
+  await checkpoint(sandbox, { label: 'one' }, as)
+  assert.deepEqual(await py(sandbox, 'put(2)'), [1, 2])
+  await checkpoint(sandbox, { label: 'two' }, as)
+  assert.deepEqual(await py(sandbox, 'put(3)'), [1, 2, 3])
+  const { sandbox: copy } = await fork(sandbox, {}, as)
+  assert.deepEqual([await py(copy, 'put(4)'), await py(sandbox, 'put(5)')], [[1, 2, 3, 4], [1, 2, 3, 5]])
+  const { sandbox: second } = await fork(copy, {}, as)
   assert.deepEqual([await py(second, 'put(6)'), await py(copy, 'put(7)')], [[1, 2, 3, 4, 6], [1, 2, 3, 4, 7]])
-  await rewind(box, { label: 'two' }, as)
-  assert.deepEqual(await py(box, 'put(8)'), [1, 2, 8])
-  for (const b of [box, copy, second]) assert.equal(await py(b, 'db.execute("pragma integrity_check").fetchone()[0]'), 'ok')
-  await says(box, 'db.execute("begin immediate")')
-  const [one] = await inTheWay(box, { as })
+  await rewind(sandbox, { label: 'two' }, as)
+  assert.deepEqual(await py(sandbox, 'put(8)'), [1, 2, 8])
+  for (const b of [sandbox, copy, second]) assert.equal(await py(b, 'db.execute("pragma integrity_check").fetchone()[0]'), 'ok')
+  await says(sandbox, 'db.execute("begin immediate")')
+  const [one] = await inTheWay(sandbox, { as })
   assert.equal(one.what, 'lock', 'in a transaction it holds a lock')
-  await says(box, 'db.rollback()')
-  await fork(box, {}, as)
+  await says(sandbox, 'db.rollback()')
+  await fork(sandbox, {}, as)
 })
 
 test('requests: a session with its connections; the branch makes its own', async () => {
@@ -94,15 +94,15 @@ test('generators, iterators, closures, decimals, regular expressions in the midd
 })
 
 test('a pool of threads is refused with what helps', async () => {
-  const box = await warm(as)
-  await says(box, 'import numpy as np, os\nm = np.random.random((400, 400))\nm @ m;')
-  await fork(box, {}, as)
-  await says(box, 'from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\npool.submit(m.sum).result();')
-  const [one] = await inTheWay(box, { as })
+  const sandbox = await warm(as)
+  await says(sandbox, 'import numpy as np, os\nm = np.random.random((400, 400))\nm @ m;')
+  await fork(sandbox, {}, as)
+  await says(sandbox, 'from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\npool.submit(m.sum).result();')
+  const [one] = await inTheWay(sandbox, { as })
   assert.equal(one.what, 'thread')
   assert.match(one.remedy, /OpenBLAS.*rest by themselves/)
-  await says(box, 'pool.shutdown()')
-  const { box: copy } = await fork(box, {}, as)
+  await says(sandbox, 'pool.shutdown()')
+  const { sandbox: copy } = await fork(sandbox, {}, as)
   assert.equal(await py(copy, 'm.shape[0]'), 400)
 })
 
@@ -115,11 +115,11 @@ test('subprocess and multiprocessing work in a branch', async () => {
 })
 
 test('replay reaches nothing: what a cell asked of a server it is not asked again', async () => {
-  const box = await warm(as)
+  const sandbox = await warm(as)
   const js = { language: 'javascript' }
-  await says(box, `console.log((await (await fetch("http://${world.A}/first")).json()).who)`, js)
+  await says(sandbox, `console.log((await (await fetch("http://${world.A}/first")).json()).who)`, js)
   const seen = now()
-  const { box: copy, kernels } = await fork(box, { inherit: 'replay' }, as)
+  const { sandbox: copy, kernels } = await fork(sandbox, { inherit: 'replay' }, as)
   assert.equal(states(kernels).javascript, 'replayed', JSON.stringify(kernels))
   const [{ diverged }] = kernels.filter((k) => k.language === 'javascript')
   assert.equal(diverged?.length, 1, JSON.stringify(kernels))

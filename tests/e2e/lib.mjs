@@ -151,14 +151,14 @@ export async function fresh(template, opts) {
     opts = template
     template = opts?.template ?? 'base'
   }
-  const box = await Sandbox.create(template, { timeoutMs: 120_000, ...opts })
-  alive.push(box)
-  return box
+  const sandbox = await Sandbox.create(template, { timeoutMs: 120_000, ...opts })
+  alive.push(sandbox)
+  return sandbox
 }
 
-export function mine(box) {
-  alive.push(box)
-  return box
+export function mine(sandbox) {
+  alive.push(sandbox)
+  return sandbox
 }
 
 // One sandbox for all tests of a file that do not mind each other.
@@ -169,31 +169,31 @@ export function common(Class = Sandbox) {
 }
 
 async function endAll() {
-  const boxes = alive
+  const sandboxes = alive
   alive = []
-  await Promise.all(boxes.filter(Boolean).map((b) => within(20, b.kill()).catch(() => {})))
+  await Promise.all(sandboxes.filter(Boolean).map((b) => within(20, b.kill()).catch(() => {})))
 }
 
 // A new directory in the home of `user`.
-export async function folder(box, name = unique()) {
+export async function folder(sandbox, name = unique()) {
   const dir = `/home/user/${name}`
-  await box.files.makeDir(dir)
+  await sandbox.files.makeDir(dir)
   return dir
 }
 
-export async function sh(box, command, opts) {
-  const { stdout } = await box.commands.run(command, opts)
+export async function sh(sandbox, command, opts) {
+  const { stdout } = await sandbox.commands.run(command, opts)
   return stdout.trimEnd()
 }
 
 // Starts a server inside and waits until its port answers.
-export async function serve(box, program, port, opts) {
+export async function serve(sandbox, program, port, opts) {
   const file = `/tmp/server-${port}.py`
-  await box.files.write(file, program)
-  const handle = await box.commands.run(`exec python3 ${file}`, { background: true, timeoutMs: 0, ...opts })
+  await sandbox.files.write(file, program)
+  const handle = await sandbox.commands.run(`exec python3 ${file}`, { background: true, timeoutMs: 0, ...opts })
   handle.wait().catch(() => {})
   const open = `python3 -c 'import socket; socket.create_connection(("127.0.0.1", ${port}), 1)'`
-  await eventually(`port ${port} is open`, () => box.commands.run(open))
+  await eventually(`port ${port} is open`, () => sandbox.commands.run(open))
   return handle
 }
 
@@ -221,7 +221,7 @@ export async function api(method, route, { body, key = KEY, headers = {} } = {})
 }
 
 // A request to a port of a sandbox, named by headers. fetch() would not let a test choose the host.
-export function toPort(box, port, { method = 'GET', path = '/', headers = {}, body, at = process.env.E2B_SANDBOX_URL } = {}) {
+export function toPort(sandbox, port, { method = 'GET', path = '/', headers = {}, body, at = process.env.E2B_SANDBOX_URL } = {}) {
   const url = new URL(at)
   const chunked = Object.keys(headers).some((name) => name.toLowerCase() === 'transfer-encoding')
   const length = body === undefined || chunked ? {} : { 'Content-Length': Buffer.byteLength(body) }
@@ -232,7 +232,7 @@ export function toPort(box, port, { method = 'GET', path = '/', headers = {}, bo
         port: url.port,
         method,
         path,
-        headers: { 'E2b-Sandbox-Id': box.sandboxId ?? box, 'E2b-Sandbox-Port': String(port), ...length, ...headers },
+        headers: { 'E2b-Sandbox-Id': sandbox.sandboxId ?? sandbox, 'E2b-Sandbox-Port': String(port), ...length, ...headers },
       },
       (res) => {
         const parts = []

@@ -5,17 +5,17 @@ const { AuthenticationError, E2B, InvalidArgumentError, SandboxError, SandboxNot
 const NO_SUCH = 'i' + '0'.repeat(19)
 
 test('create: an id that fits into a host name, and it runs', async () => {
-  const box = await fresh()
-  assert.match(box.sandboxId, /^[a-z0-9]{20}$/)
-  assert.equal(await box.isRunning(), true)
-  assert.ok(box.getHost(8000).startsWith(`8000-${box.sandboxId}.`), box.getHost(8000))
+  const sandbox = await fresh()
+  assert.match(sandbox.sandboxId, /^[a-z0-9]{20}$/)
+  assert.equal(await sandbox.isRunning(), true)
+  assert.ok(sandbox.getHost(8000).startsWith(`8000-${sandbox.sandboxId}.`), sandbox.getHost(8000))
 })
 
 test('create: the template as first argument, as option, and another one', async () => {
   const a = await fresh('base')
   const b = await fresh({ template: 'base' })
   const c = await fresh('code-interpreter-v1')
-  const infos = await Promise.all([a, b, c].map((box) => box.getInfo()))
+  const infos = await Promise.all([a, b, c].map((sandbox) => sandbox.getInfo()))
   assert.equal(infos[0].templateId, infos[1].templateId)
   assert.notEqual(infos[0].templateId, infos[2].templateId)
   assert.equal(infos[0].name, 'base')
@@ -34,11 +34,11 @@ test('create: a template name with characters it cannot have is refused', async 
 test('getInfo: both forms say the same, and everything', async () => {
   const metadata = { purpose: 'test', 'odd key': 'ünï & "quoted"' }
   const before = Date.now()
-  const box = await fresh({ metadata, timeoutMs: 90_000 })
-  const info = await box.getInfo()
-  assert.deepEqual(await Sandbox.getInfo(box.sandboxId), info)
-  assert.deepEqual(await Sandbox.getFullInfo(box.sandboxId), info)
-  assert.equal(info.sandboxId, box.sandboxId)
+  const sandbox = await fresh({ metadata, timeoutMs: 90_000 })
+  const info = await sandbox.getInfo()
+  assert.deepEqual(await Sandbox.getInfo(sandbox.sandboxId), info)
+  assert.deepEqual(await Sandbox.getFullInfo(sandbox.sandboxId), info)
+  assert.equal(info.sandboxId, sandbox.sandboxId)
   assert.equal(info.state, 'running')
   assert.deepEqual(info.metadata, metadata)
   near(info.startedAt, before, 5000, 'startedAt')
@@ -51,8 +51,8 @@ test('getInfo: both forms say the same, and everything', async () => {
 })
 
 test('create: 300 s is the time it gets when none is named', async () => {
-  const box = mine(await Sandbox.create())
-  const info = await box.getInfo()
+  const sandbox = mine(await Sandbox.create())
+  const info = await sandbox.getInfo()
   near(info.endAt, +info.startedAt + 300_000, 2000, 'endAt')
 })
 
@@ -63,28 +63,28 @@ test('create: no time, less than none, or a year is refused', async () => {
 })
 
 test('setTimeout: extends and shortens, both forms', async () => {
-  const box = await fresh({ timeoutMs: 60_000 })
-  await box.setTimeout(600_000)
-  near((await box.getInfo()).endAt, Date.now() + 600_000, 3000, 'extended')
-  await box.setTimeout(30_000)
-  near((await box.getInfo()).endAt, Date.now() + 30_000, 3000, 'shortened')
-  await Sandbox.setTimeout(box.sandboxId, 120_000)
-  near((await box.getInfo()).endAt, Date.now() + 120_000, 3000, 'extended again')
+  const sandbox = await fresh({ timeoutMs: 60_000 })
+  await sandbox.setTimeout(600_000)
+  near((await sandbox.getInfo()).endAt, Date.now() + 600_000, 3000, 'extended')
+  await sandbox.setTimeout(30_000)
+  near((await sandbox.getInfo()).endAt, Date.now() + 30_000, 3000, 'shortened')
+  await Sandbox.setTimeout(sandbox.sandboxId, 120_000)
+  near((await sandbox.getInfo()).endAt, Date.now() + 120_000, 3000, 'extended again')
 })
 
 test('setTimeout: 0 ends it now', async () => {
-  const box = await fresh()
-  await box.setTimeout(0)
-  await eventually('it is gone', async () => !(await box.isRunning()))
-  await rejects(box.getInfo(), SandboxNotFoundError)
+  const sandbox = await fresh()
+  await sandbox.setTimeout(0)
+  await eventually('it is gone', async () => !(await sandbox.isRunning()))
+  await rejects(sandbox.getInfo(), SandboxNotFoundError)
 })
 
 test('a sandbox ends when its time is over', async () => {
-  const box = await fresh({ timeoutMs: 1000 })
-  assert.equal(await sh(box, 'echo here'), 'here')
-  await eventually('it is gone', async () => !(await box.isRunning()))
-  await rejects(box.getInfo(), SandboxNotFoundError)
-  assert.equal(await box.kill(), false)
+  const sandbox = await fresh({ timeoutMs: 1000 })
+  assert.equal(await sh(sandbox, 'echo here'), 'here')
+  await eventually('it is gone', async () => !(await sandbox.isRunning()))
+  await rejects(sandbox.getInfo(), SandboxNotFoundError)
+  assert.equal(await sandbox.kill(), false)
 })
 
 test('setTimeout: an unknown sandbox', async () => {
@@ -92,109 +92,109 @@ test('setTimeout: an unknown sandbox', async () => {
 })
 
 test('connect: only ever extends', async () => {
-  const box = await fresh({ timeoutMs: 600_000 })
-  const end = +(await box.getInfo()).endAt
-  const again = await Sandbox.connect(box.sandboxId, { timeoutMs: 5000 })
+  const sandbox = await fresh({ timeoutMs: 600_000 })
+  const end = +(await sandbox.getInfo()).endAt
+  const again = await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 5000 })
   near((await again.getInfo()).endAt, end, 2000, 'not shortened')
-  same(await box.connect({ timeoutMs: 1_200_000 }), box, 'the instance form gives itself')
-  near((await box.getInfo()).endAt, Date.now() + 1_200_000, 3000, 'extended')
+  same(await sandbox.connect({ timeoutMs: 1_200_000 }), sandbox, 'the instance form gives itself')
+  near((await sandbox.getInfo()).endAt, Date.now() + 1_200_000, 3000, 'extended')
 })
 
 test('connect: the same sandbox through another handle', async () => {
-  const box = await fresh()
-  await box.files.write('/tmp/note', 'from the first')
-  const again = await Sandbox.connect(box.sandboxId)
-  assert.equal(again.sandboxId, box.sandboxId)
+  const sandbox = await fresh()
+  await sandbox.files.write('/tmp/note', 'from the first')
+  const again = await Sandbox.connect(sandbox.sandboxId)
+  assert.equal(again.sandboxId, sandbox.sandboxId)
   assert.equal(await again.files.read('/tmp/note'), 'from the first')
   await again.files.write('/tmp/note', 'from the second')
-  assert.equal(await sh(box, 'cat /tmp/note'), 'from the second')
+  assert.equal(await sh(sandbox, 'cat /tmp/note'), 'from the second')
 })
 
 test('connect: unknown, and gone', async () => {
   await rejects(Sandbox.connect(NO_SUCH), SandboxNotFoundError)
-  const box = await fresh()
-  await box.kill()
-  await rejects(Sandbox.connect(box.sandboxId), SandboxNotFoundError)
+  const sandbox = await fresh()
+  await sandbox.kill()
+  await rejects(Sandbox.connect(sandbox.sandboxId), SandboxNotFoundError)
 })
 
 test('an id with the suffix of old clients still names the sandbox', async () => {
-  const box = await fresh()
-  const info = await Sandbox.getInfo(`${box.sandboxId}-6532622b`)
-  assert.equal(info.sandboxId, box.sandboxId)
+  const sandbox = await fresh()
+  const info = await Sandbox.getInfo(`${sandbox.sandboxId}-6532622b`)
+  assert.equal(info.sandboxId, sandbox.sandboxId)
 })
 
 test('kill: true the first time, false the second, both forms', async () => {
-  const box = await fresh()
-  assert.equal(await box.kill(), true)
-  assert.equal(await box.kill(), false)
-  assert.equal(await Sandbox.kill(box.sandboxId), false)
+  const sandbox = await fresh()
+  assert.equal(await sandbox.kill(), true)
+  assert.equal(await sandbox.kill(), false)
+  assert.equal(await Sandbox.kill(sandbox.sandboxId), false)
   const other = await fresh()
   assert.equal(await Sandbox.kill(other.sandboxId), true)
   assert.equal(await Sandbox.kill(NO_SUCH), false)
 })
 
 test('after kill: not running, not described, nothing can be done with it', async () => {
-  const box = await fresh()
-  await box.kill()
-  assert.equal(await box.isRunning(), false)
-  await rejects(box.getInfo(), SandboxNotFoundError)
-  await rejects(box.commands.run('true'), SandboxNotFoundError)
-  await rejects(box.commands.list(), TimeoutError)
-  await rejects(box.files.read('/etc/hostname'), TimeoutError)
-  await rejects(box.files.list('/'), TimeoutError)
-  await rejects(box.files.watchDir('/', () => {}), SandboxNotFoundError)
-  await rejects(box.getMetrics(), SandboxNotFoundError)
-  await rejects(box.setTimeout(1000), SandboxNotFoundError)
+  const sandbox = await fresh()
+  await sandbox.kill()
+  assert.equal(await sandbox.isRunning(), false)
+  await rejects(sandbox.getInfo(), SandboxNotFoundError)
+  await rejects(sandbox.commands.run('true'), SandboxNotFoundError)
+  await rejects(sandbox.commands.list(), TimeoutError)
+  await rejects(sandbox.files.read('/etc/hostname'), TimeoutError)
+  await rejects(sandbox.files.list('/'), TimeoutError)
+  await rejects(sandbox.files.watchDir('/', () => {}), SandboxNotFoundError)
+  await rejects(sandbox.getMetrics(), SandboxNotFoundError)
+  await rejects(sandbox.setTimeout(1000), SandboxNotFoundError)
 })
 
 test('kill while a command runs: the command ends with a TimeoutError', async () => {
-  const box = await fresh()
-  const handle = await box.commands.run('sleep 60', { background: true })
-  assert.equal(await box.kill(), true)
+  const sandbox = await fresh()
+  const handle = await sandbox.commands.run('sleep 60', { background: true })
+  assert.equal(await sandbox.kill(), true)
   await rejects(handle.wait(), TimeoutError)
 })
 
 test('the end of its time while a command runs: a TimeoutError too', async () => {
-  const box = await fresh()
-  const running = box.commands.run('echo on; sleep 60', { onStdout: () => box.setTimeout(0) })
+  const sandbox = await fresh()
+  const running = sandbox.commands.run('echo on; sleep 60', { onStdout: () => sandbox.setTimeout(0) })
   await rejects(running, TimeoutError)
 })
 
 test('envs: global ones are in every command, a command can change them for itself', async () => {
   const envs = { PLAIN: 'one', ODD: 'a b "c" $d \\ ü', EMPTY: '' }
-  const box = await fresh({ envs })
-  same(await sh(box, 'printf %s "$PLAIN|$ODD|${EMPTY-unset}"'), 'one|a b "c" $d \\ ü|', 'environment')
-  assert.equal(await sh(box, 'echo $PLAIN', { envs: { PLAIN: 'two' } }), 'two')
-  assert.equal(await sh(box, 'echo $PLAIN', { user: 'root' }), 'one')
-  assert.equal(await sh(box, 'echo $PLAIN'), 'one')
+  const sandbox = await fresh({ envs })
+  same(await sh(sandbox, 'printf %s "$PLAIN|$ODD|${EMPTY-unset}"'), 'one|a b "c" $d \\ ü|', 'environment')
+  assert.equal(await sh(sandbox, 'echo $PLAIN', { envs: { PLAIN: 'two' } }), 'two')
+  assert.equal(await sh(sandbox, 'echo $PLAIN', { user: 'root' }), 'one')
+  assert.equal(await sh(sandbox, 'echo $PLAIN'), 'one')
 })
 
 test('envs: the sandbox knows that it is one, and which', async () => {
-  const box = await fresh()
-  const { templateId } = await box.getInfo()
-  assert.equal(await sh(box, 'echo $E2B_SANDBOX $E2B_SANDBOX_ID $E2B_TEMPLATE_ID'), `true ${box.sandboxId} ${templateId}`)
+  const sandbox = await fresh()
+  const { templateId } = await sandbox.getInfo()
+  assert.equal(await sh(sandbox, 'echo $E2B_SANDBOX $E2B_SANDBOX_ID $E2B_TEMPLATE_ID'), `true ${sandbox.sandboxId} ${templateId}`)
   const files = 'for f in E2B_SANDBOX E2B_SANDBOX_ID E2B_TEMPLATE_ID; do cat /run/e2b/.$f; echo; done | xargs'
-  assert.equal(await sh(box, files), `true ${box.sandboxId} ${templateId}`)
+  assert.equal(await sh(sandbox, files), `true ${sandbox.sandboxId} ${templateId}`)
 })
 
 test('the client class binds its options', async () => {
   const client = new E2B({ apiKey: OTHER_KEY })
-  const box = mine(await client.Sandbox.create({ timeoutMs: 60_000 }))
-  assert.equal(await sh(box, 'echo bound'), 'bound')
-  assert.equal(await Sandbox.kill(box.sandboxId), false, 'the key of the environment is another tenant')
-  assert.equal(await client.Sandbox.kill(box.sandboxId), true)
+  const sandbox = mine(await client.Sandbox.create({ timeoutMs: 60_000 }))
+  assert.equal(await sh(sandbox, 'echo bound'), 'bound')
+  assert.equal(await Sandbox.kill(sandbox.sandboxId), false, 'the key of the environment is another tenant')
+  assert.equal(await client.Sandbox.kill(sandbox.sandboxId), true)
 })
 
 test('another tenant: a foreign sandbox does not exist', async () => {
-  const box = await common()
+  const sandbox = await common()
   const as = { apiKey: OTHER_KEY }
-  await rejects(Sandbox.getInfo(box.sandboxId, as), SandboxNotFoundError)
-  await rejects(Sandbox.connect(box.sandboxId, as), SandboxNotFoundError)
-  await rejects(Sandbox.pause(box.sandboxId, as), SandboxNotFoundError)
-  await rejects(Sandbox.setTimeout(box.sandboxId, 0, as), SandboxNotFoundError)
-  await rejects(Sandbox.fork(box.sandboxId, as), SandboxNotFoundError)
-  assert.equal(await Sandbox.kill(box.sandboxId, as), false)
-  assert.equal(await box.isRunning(), true)
+  await rejects(Sandbox.getInfo(sandbox.sandboxId, as), SandboxNotFoundError)
+  await rejects(Sandbox.connect(sandbox.sandboxId, as), SandboxNotFoundError)
+  await rejects(Sandbox.pause(sandbox.sandboxId, as), SandboxNotFoundError)
+  await rejects(Sandbox.setTimeout(sandbox.sandboxId, 0, as), SandboxNotFoundError)
+  await rejects(Sandbox.fork(sandbox.sandboxId, as), SandboxNotFoundError)
+  assert.equal(await Sandbox.kill(sandbox.sandboxId, as), false)
+  assert.equal(await sandbox.isRunning(), true)
 })
 
 test('a missing sandbox is told by one message', async () => {
@@ -207,8 +207,8 @@ test('a missing sandbox is told by one message', async () => {
 test('twenty at once, each runs its command', async () => {
   const said = await Promise.all(
     Array.from({ length: 20 }, async (_, i) => {
-      const box = await fresh({ metadata: { i: String(i) } })
-      return sh(box, `echo ${i} $E2B_SANDBOX_ID`).then((out) => [out, `${i} ${box.sandboxId}`])
+      const sandbox = await fresh({ metadata: { i: String(i) } })
+      return sh(sandbox, `echo ${i} $E2B_SANDBOX_ID`).then((out) => [out, `${i} ${sandbox.sandboxId}`])
     }),
   )
   for (const [got, wanted] of said) same(got, wanted)
@@ -222,7 +222,7 @@ test('sandboxes do not see each other', async () => {
   assert.equal(await b.files.exists(`/tmp/${secret}`), false)
   assert.equal((await b.commands.list()).length, 0)
   assert.equal(await b.commands.kill(handle.pid), false)
-  const bootId = (box) => sh(box, 'cat /proc/sys/kernel/random/boot_id')
+  const bootId = (sandbox) => sh(sandbox, 'cat /proc/sys/kernel/random/boot_id')
   assert.notEqual(await bootId(a), await bootId(b))
 })
 

@@ -13,20 +13,20 @@ const idsOf = async (opts) => ids(await all(opts))
 
 test('a new sandbox is listed, with what getInfo says', async () => {
   const metadata = { run: unique(), note: 'ünï' }
-  const box = await fresh({ metadata })
+  const sandbox = await fresh({ metadata })
   const [item, ...more] = await all({ query: { metadata } })
   assert.equal(more.length, 0)
-  const info = await box.getInfo()
+  const info = await sandbox.getInfo()
   for (const key of ['sandboxId', 'templateId', 'name', 'metadata', 'state', 'cpuCount', 'memoryMB', 'envdVersion', 'startedAt', 'endAt'])
     assert.deepEqual(item[key], info[key], key)
-  assert.ok((await idsOf()).includes(box.sandboxId))
+  assert.ok((await idsOf()).includes(sandbox.sandboxId))
 })
 
 test('a sandbox that ended is not', async () => {
   const metadata = { run: unique() }
-  const box = await fresh({ metadata })
+  const sandbox = await fresh({ metadata })
   assert.equal((await all({ query: { metadata } })).length, 1)
-  await box.kill()
+  await sandbox.kill()
   assert.equal((await all({ query: { metadata } })).length, 0)
 })
 
@@ -34,8 +34,8 @@ test('metadata with characters that mean something in a query', async () => {
   const odd = { 'a b': 'c&d', 'k=v': '1+1=2', 'ünï💥': 'per%cent%20', 'plus+': 'a+b c', slash: '/?#[]@', quote: '"\'`', empty: '' }
   for (const [key, value] of Object.entries(odd)) {
     const metadata = { run: unique(), [key]: value }
-    const box = await fresh({ metadata })
-    assert.deepEqual(await idsOf({ query: { metadata } }), [box.sandboxId], `filter ${key}`)
+    const sandbox = await fresh({ metadata })
+    assert.deepEqual(await idsOf({ query: { metadata } }), [sandbox.sandboxId], `filter ${key}`)
     assert.deepEqual(await idsOf({ query: { metadata: { ...metadata, [key]: `${value}x` } } }), [], `other value of ${key}`)
   }
 })
@@ -78,10 +78,10 @@ test('order, and everything started after a moment', async () => {
 
 test('template: by name and by id, a tag is refused', async () => {
   const metadata = { run: unique() }
-  const box = await fresh('base', { metadata })
-  const { templateId } = await box.getInfo()
-  assert.deepEqual(await idsOf({ query: { metadata, template: 'base' } }), [box.sandboxId])
-  assert.deepEqual(await idsOf({ query: { metadata, template: templateId } }), [box.sandboxId])
+  const sandbox = await fresh('base', { metadata })
+  const { templateId } = await sandbox.getInfo()
+  assert.deepEqual(await idsOf({ query: { metadata, template: 'base' } }), [sandbox.sandboxId])
+  assert.deepEqual(await idsOf({ query: { metadata, template: templateId } }), [sandbox.sandboxId])
   assert.deepEqual(await idsOf({ query: { metadata, template: 'code-interpreter-v1' } }), [])
   await refused(Sandbox.list({ query: { template: 'base:latest' } }).nextItems(), 400)
 })
@@ -133,15 +133,15 @@ test('a bad token, a bad limit, a bad state', async () => {
 
 test('another tenant sees nothing of it', async () => {
   const metadata = { run: unique() }
-  const box = await fresh({ metadata })
+  const sandbox = await fresh({ metadata })
   assert.deepEqual(await idsOf({ query: { metadata }, apiKey: OTHER_KEY }), [])
-  assert.ok(!(await idsOf({ apiKey: OTHER_KEY })).includes(box.sandboxId))
+  assert.ok(!(await idsOf({ apiKey: OTHER_KEY })).includes(sandbox.sandboxId))
 })
 
 test('endAt follows setTimeout', async () => {
   const metadata = { run: unique() }
-  const box = await fresh({ metadata })
-  await box.setTimeout(500_000)
+  const sandbox = await fresh({ metadata })
+  await sandbox.setTimeout(500_000)
   near((await all({ query: { metadata } }))[0].endAt, Date.now() + 500_000, 3000, 'endAt')
 })
 

@@ -2,15 +2,15 @@
 import { assert, common, e2b, eventually, fresh, rejects, run, Sandbox, sh, test } from './lib.mjs'
 
 const { SandboxNotFoundError } = e2b
-const some = (box) => eventually('there are metrics', async () => {
-  const metrics = await box.getMetrics()
+const some = (sandbox) => eventually('there are metrics', async () => {
+  const metrics = await sandbox.getMetrics()
   return metrics.length && metrics
 }, 20)
 
 test('metrics come, and say something that can be', async () => {
-  const box = await common()
-  const info = await box.getInfo()
-  for (const m of await some(box)) {
+  const sandbox = await common()
+  const info = await sandbox.getInfo()
+  for (const m of await some(sandbox)) {
     assert.ok(m.timestamp >= info.startedAt - 1000 && m.timestamp <= Date.now() + 1000, `timestamp ${m.timestamp}`)
     assert.equal(m.cpuCount, info.cpuCount)
     assert.ok(m.cpuUsedPct >= 0 && m.cpuUsedPct <= 100 * info.cpuCount + 10, `cpuUsedPct ${m.cpuUsedPct}`)
@@ -22,29 +22,29 @@ test('metrics come, and say something that can be', async () => {
 })
 
 test('they grow with what is used', async () => {
-  const box = await fresh()
-  const first = (await some(box)).at(-1)
-  await sh(box, 'head -c 20M /dev/zero > disk')
+  const sandbox = await fresh()
+  const first = (await some(sandbox)).at(-1)
+  await sh(sandbox, 'head -c 20M /dev/zero > disk')
   const hog = 'import time\nx = bytearray(50_000_000)\nwhile True: pass\n'
-  await box.files.write('/tmp/hog.py', hog)
-  const handle = await box.commands.run('exec python3 /tmp/hog.py', { background: true, timeoutMs: 0 })
+  await sandbox.files.write('/tmp/hog.py', hog)
+  const handle = await sandbox.commands.run('exec python3 /tmp/hog.py', { background: true, timeoutMs: 0 })
   handle.wait().catch(() => {})
   await eventually('all three are seen', async () => {
-    const last = (await box.getMetrics()).at(-1)
+    const last = (await sandbox.getMetrics()).at(-1)
     return last.diskUsed - first.diskUsed > 19e6 && last.memUsed - first.memUsed > 40e6 && last.cpuUsedPct > 20
   }, 25)
 })
 
 test('a range is honoured', async () => {
-  const box = await common()
-  await some(box)
+  const sandbox = await common()
+  await some(sandbox)
   const at = (s) => new Date(Date.now() + s * 1000)
-  assert.deepEqual(await box.getMetrics({ start: at(-7200), end: at(-3600) }), [])
-  assert.deepEqual(await box.getMetrics({ start: at(3600) }), [])
-  const recent = await Sandbox.getMetrics(box.sandboxId, { start: at(-60), end: at(1) })
+  assert.deepEqual(await sandbox.getMetrics({ start: at(-7200), end: at(-3600) }), [])
+  assert.deepEqual(await sandbox.getMetrics({ start: at(3600) }), [])
+  const recent = await Sandbox.getMetrics(sandbox.sandboxId, { start: at(-60), end: at(1) })
   assert.ok(recent.length > 0)
   const [one] = recent
-  const around = await box.getMetrics({ start: new Date(+one.timestamp - 1000), end: new Date(+one.timestamp + 1000) })
+  const around = await sandbox.getMetrics({ start: new Date(+one.timestamp - 1000), end: new Date(+one.timestamp + 1000) })
   assert.ok(around.some((m) => +m.timestamp === +one.timestamp))
   for (const m of around) assert.ok(Math.abs(m.timestamp - one.timestamp) <= 2000, `${m.timestamp}`)
 })

@@ -9,46 +9,46 @@ const { WebSocket } = require('undici')
 let made
 function served() {
   made ??= (async () => {
-    const box = await common()
-    await serve(box, inside('http_server.py'), 8000)
-    await serve(box, inside('ws_server.py'), 8001)
-    return box
+    const sandbox = await common()
+    await serve(sandbox, inside('http_server.py'), 8000)
+    await serve(sandbox, inside('ws_server.py'), 8001)
+    return sandbox
   })()
   return made
 }
 
 test('a request reaches the port, and its answer comes back', async () => {
-  const box = await served()
-  const res = await toPort(box, 8000, { path: '/some/path?q=a%20b&c' })
+  const sandbox = await served()
+  const res = await toPort(sandbox, 8000, { path: '/some/path?q=a%20b&c' })
   assert.deepEqual([res.status, res.text], [200, 'GET /some/path?q=a%20b&c 0'])
   for (const status of [201, 204, 302, 404, 418, 500, 503]) {
-    const other = await toPort(box, 8000, { path: `/status/${status}` })
+    const other = await toPort(sandbox, 8000, { path: `/status/${status}` })
     assert.deepEqual([other.status, other.headers['x-from']], [status, 'inside'])
   }
 })
 
 test('methods and bodies', async () => {
-  const box = await served()
+  const sandbox = await served()
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-    assert.equal((await toPort(box, 8000, { method, path: `/m/${method}`, body: 'body' })).status, 200, method)
-  assert.equal((await toPort(box, 8000, { path: '/m/PUT' })).text, 'body')
-  const head = await toPort(box, 8000, { method: 'HEAD', path: '/x' })
+    assert.equal((await toPort(sandbox, 8000, { method, path: `/m/${method}`, body: 'body' })).status, 200, method)
+  assert.equal((await toPort(sandbox, 8000, { path: '/m/PUT' })).text, 'body')
+  const head = await toPort(sandbox, 8000, { method: 'HEAD', path: '/x' })
   assert.deepEqual([head.status, head.text, head.headers['content-length']], [200, '', String('HEAD /x 0'.length)])
 })
 
 test('large bodies, both ways, with a length and in chunks', async () => {
-  const box = await served()
+  const sandbox = await served()
   const body = Buffer.alloc(8_000_000, 'sandglass')
   for (const headers of [{ 'Content-Length': body.length }, { 'Transfer-Encoding': 'chunked' }])
-    same((await toPort(box, 8000, { method: 'POST', path: '/hash', body, headers })).text, sha256(body))
-  const big = await toPort(box, 8000, { path: '/big/16000000' })
+    same((await toPort(sandbox, 8000, { method: 'POST', path: '/hash', body, headers })).text, sha256(body))
+  const big = await toPort(sandbox, 8000, { path: '/big/16000000' })
   same(sha256(big.data), sha256(Buffer.alloc(16_000_000, '0123456789abcdef')))
 })
 
 test('what is streamed arrives as it is written', async () => {
-  const box = await served()
+  const sandbox = await served()
   const url = new URL(process.env.E2B_SANDBOX_URL)
-  const headers = { 'E2b-Sandbox-Id': box.sandboxId, 'E2b-Sandbox-Port': '8000' }
+  const headers = { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '8000' }
   const times = await new Promise((resolve, reject) => {
     const got = []
     http.get({ host: url.hostname, port: url.port, path: '/stream', headers }, (res) => {
@@ -61,10 +61,10 @@ test('what is streamed arrives as it is written', async () => {
 })
 
 test('one connection, many requests', async () => {
-  const box = await served()
+  const sandbox = await served()
   const url = new URL(process.env.E2B_SANDBOX_URL)
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-  const headers = { 'E2b-Sandbox-Id': box.sandboxId, 'E2b-Sandbox-Port': '8000' }
+  const headers = { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '8000' }
   const ask = (i) =>
     new Promise((resolve, reject) => {
       http.get({ agent, host: url.hostname, port: url.port, path: `/n/${i}`, headers }, (res) => {
@@ -79,9 +79,9 @@ test('one connection, many requests', async () => {
 })
 
 test('a WebSocket', async () => {
-  const box = await served()
+  const sandbox = await served()
   const url = process.env.E2B_SANDBOX_URL.replace('http', 'ws') + '/chat?room=1'
-  const socket = new WebSocket(url, { headers: { 'E2b-Sandbox-Id': box.sandboxId, 'E2b-Sandbox-Port': '8001' } })
+  const socket = new WebSocket(url, { headers: { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '8001' } })
   socket.binaryType = 'arraybuffer'
   const got = []
   socket.addEventListener('message', (e) => got.push(e.data))
@@ -100,11 +100,11 @@ test('a WebSocket', async () => {
 })
 
 test('a port that nobody listens on', async () => {
-  const box = await served()
-  const { status, json: { requestId, ...json } } = await toPort(box, 9999)
+  const sandbox = await served()
+  const { status, json: { requestId, ...json } } = await toPort(sandbox, 9999)
   assert.equal(status, 502)
   assert.match(requestId, /^[a-z0-9]{20}$/)
-  assert.deepEqual(json, { sandboxId: box.sandboxId, message: 'The sandbox is running but port is not open', port: 9999, code: 502 })
+  assert.deepEqual(json, { sandboxId: sandbox.sandboxId, message: 'The sandbox is running but port is not open', port: 9999, code: 502 })
 })
 
 test('a sandbox that is not there', async () => {
@@ -116,58 +116,58 @@ test('a sandbox that is not there', async () => {
 })
 
 test('ports that are none, and paths of the inside', async () => {
-  const box = await served()
+  const sandbox = await served()
   for (const port of [0, 65536, -1, 'abc', '80x', ''])
-    assert.ok((await toPort(box, port)).status >= 400, `port ${port}`)
+    assert.ok((await toPort(sandbox, port)).status >= 400, `port ${port}`)
   for (const path of ['/init', '/freeze', '/unfreeze', '/collapse', '/fsfreeze', '/fsthaw', '/upgrade']) {
-    const { status, json } = await toPort(box, 49983, { method: 'POST', path, headers: { 'X-Access-Token': box.envdAccessToken } })
+    const { status, json } = await toPort(sandbox, 49983, { method: 'POST', path, headers: { 'X-Access-Token': sandbox.envdAccessToken } })
     assert.deepEqual([status, json?.code, json?.path], [404, 404, path])
   }
 })
 
 test('headers reach the inside, those of the hop do not', async () => {
-  const box = await served()
-  const { json } = await toPort(box, 8000, { path: '/asked', headers: { 'X-Mine': 'kept', Connection: 'keep-alive, X-Hop', 'X-Hop': 'dropped' } })
+  const sandbox = await served()
+  const { json } = await toPort(sandbox, 8000, { path: '/asked', headers: { 'X-Mine': 'kept', Connection: 'keep-alive, X-Hop', 'X-Hop': 'dropped' } })
   const names = json.headers.map(([name]) => name.toLowerCase())
   assert.ok(names.includes('x-mine'))
   assert.ok(!names.includes('x-hop'), 'a header of the hop')
 })
 
 test('allowPublicTraffic: false asks for the token on every port but the one of the API', async () => {
-  const box = await fresh({ network: { allowPublicTraffic: false } })
-  assert.ok(box.trafficAccessToken, 'a token came with it')
-  await serve(box, inside('http_server.py'), 8000)
-  const ask = (headers) => toPort(box, 8000, { path: '/', headers })
+  const sandbox = await fresh({ network: { allowPublicTraffic: false } })
+  assert.ok(sandbox.trafficAccessToken, 'a token came with it')
+  await serve(sandbox, inside('http_server.py'), 8000)
+  const ask = (headers) => toPort(sandbox, 8000, { path: '/', headers })
   for (const headers of [{}, { 'E2B-Traffic-Access-Token': 'wrong' }, { 'E2B-Traffic-Access-Token': '' }]) {
     const { status, json } = await ask(headers)
-    assert.deepEqual([status, json?.sandboxId, json?.code], [403, box.sandboxId, 403])
+    assert.deepEqual([status, json?.sandboxId, json?.code], [403, sandbox.sandboxId, 403])
   }
-  assert.equal((await ask({ 'E2B-Traffic-Access-Token': box.trafficAccessToken })).status, 200)
-  assert.equal((await box.getInfo()).network.allowPublicTraffic, false)
-  const again = await Sandbox.connect(box.sandboxId)
-  assert.equal(again.trafficAccessToken, box.trafficAccessToken)
-  await box.pause()
-  await box.connect()
+  assert.equal((await ask({ 'E2B-Traffic-Access-Token': sandbox.trafficAccessToken })).status, 200)
+  assert.equal((await sandbox.getInfo()).network.allowPublicTraffic, false)
+  const again = await Sandbox.connect(sandbox.sandboxId)
+  assert.equal(again.trafficAccessToken, sandbox.trafficAccessToken)
+  await sandbox.pause()
+  await sandbox.connect()
   assert.equal((await ask({})).status, 403, 'after a pause too')
 })
 
 test('allowPublicTraffic: true is how it is', async () => {
-  const box = await fresh()
-  assert.equal(box.trafficAccessToken, undefined)
+  const sandbox = await fresh()
+  assert.equal(sandbox.trafficAccessToken, undefined)
 })
 
 test('maskRequestHost: what the inside sees as the host', async () => {
-  const box = await fresh({ network: { maskRequestHost: 'inner.test:${PORT}' } })
-  await serve(box, inside('http_server.py'), 8000)
-  const { json } = await toPort(box, 8000, { path: '/asked' })
+  const sandbox = await fresh({ network: { maskRequestHost: 'inner.test:${PORT}' } })
+  await serve(sandbox, inside('http_server.py'), 8000)
+  const { json } = await toPort(sandbox, 8000, { path: '/asked' })
   const hosts = json.headers.filter(([name]) => name.toLowerCase() === 'host').map(([, value]) => value)
   assert.deepEqual(hosts, ['inner.test:8000'])
-  assert.equal((await box.getInfo()).network.maskRequestHost, 'inner.test:${PORT}')
+  assert.equal((await sandbox.getInfo()).network.maskRequestHost, 'inner.test:${PORT}')
 })
 
 test('without it, the host is the one that was asked for', async () => {
-  const box = await served()
-  const { json } = await toPort(box, 8000, { path: '/asked' })
+  const sandbox = await served()
+  const { json } = await toPort(sandbox, 8000, { path: '/asked' })
   const host = new URL(process.env.E2B_SANDBOX_URL).host
   assert.deepEqual(json.headers.filter(([n]) => n.toLowerCase() === 'host').map(([, v]) => v), [host])
 })
@@ -194,23 +194,23 @@ test('public traffic can only be closed on a secured sandbox', async () => {
 })
 
 test('allowInternetAccess: false is told back', async () => {
-  const box = await fresh({ allowInternetAccess: false })
-  assert.equal((await box.getInfo()).allowInternetAccess, false)
+  const sandbox = await fresh({ allowInternetAccess: false })
+  assert.equal((await sandbox.getInfo()).allowInternetAccess, false)
 })
 
 test('denyOut is told back, and there is no way out', async () => {
-  const box = await fresh({ network: { denyOut: ({ allTraffic }) => [allTraffic] } })
-  assert.deepEqual((await box.getInfo()).network.denyOut, [ALL_TRAFFIC])
+  const sandbox = await fresh({ network: { denyOut: ({ allTraffic }) => [allTraffic] } })
+  assert.deepEqual((await sandbox.getInfo()).network.denyOut, [ALL_TRAFFIC])
   const connect = 'import socket; s = socket.create_connection(("192.0.2.1", 80), 2)'
-  await assert.rejects(box.commands.run(`python3 -c '${connect}'`), e2b.CommandExitError)
+  await assert.rejects(sandbox.commands.run(`python3 -c '${connect}'`), e2b.CommandExitError)
 })
 
 test('updateNetwork: checked like the options of create', async () => {
-  const box = await fresh()
-  await refused(box.updateNetwork({ denyOut: ['nonsense'] }), 400, /invalid denied CIDR nonsense/)
+  const sandbox = await fresh()
+  await refused(sandbox.updateNetwork({ denyOut: ['nonsense'] }), 400, /invalid denied CIDR nonsense/)
   await rejects(Sandbox.updateNetwork('i' + '0'.repeat(19), { denyOut: [ALL_TRAFFIC] }), SandboxNotFoundError)
-  await box.updateNetwork({ denyOut: [ALL_TRAFFIC] })
-  assert.deepEqual((await box.getInfo()).network.denyOut, [ALL_TRAFFIC])
+  await sandbox.updateNetwork({ denyOut: [ALL_TRAFFIC] })
+  assert.deepEqual((await sandbox.getInfo()).network.denyOut, [ALL_TRAFFIC])
 })
 
 await run()

@@ -53,9 +53,9 @@ talk('a path has no sandbox until it is asked for, and then one', async (id) => 
 
 talk('what was left on a path is still there', async (id) => {
   const { context } = await v1.obtain(id, 'main')
-  const box = await connect(context)
-  await value(box, 'x = 41\nopen("/home/user/f", "w").write("kept");')
-  const handle = await box.commands.run('sleep 1000', { background: true, timeoutMs: 0 })
+  const sandbox = await connect(context)
+  await value(sandbox, 'x = 41\nopen("/home/user/f", "w").write("kept");')
+  const handle = await sandbox.commands.run('sleep 1000', { background: true, timeoutMs: 0 })
   handle.wait().catch(() => {})
   const again = await connect((await v1.obtain(id, 'main')).context)
   assert.equal(await value(again, '(x + 1, open("/home/user/f").read())'), "(42, 'kept')")
@@ -71,13 +71,13 @@ talk('each path, and the same path of another conversation, has its own', async 
 })
 
 talk('the first call says how the sandbox is to be', async (id) => {
-  const { context, sandbox } = await v1.obtain(id, 'main', {
+  const { context, sandbox: made } = await v1.obtain(id, 'main', {
     template: 'base', ttlSeconds: 77, metadata: { colour: 'red' }, envs: { COLOUR: 'blue' }, network: { denyOut: ['0.0.0.0/0'] },
   })
   assert.deepEqual([context.templateId, context.ttlSeconds], ['base', 77])
-  const box = await Sandbox.connect(sandbox.sandboxID, server.as)
-  assert.equal(await sh(box, 'echo $COLOUR'), 'blue')
-  assert.equal((await box.getInfo()).metadata.colour, 'red')
+  const sandbox = await Sandbox.connect(made.sandboxID, server.as)
+  assert.equal(await sh(sandbox, 'echo $COLOUR'), 'blue')
+  assert.equal((await sandbox.getInfo()).metadata.colour, 'red')
   const again = await v1.obtain(id, 'main')
   assert.equal(again.context.templateId, 'base')
   assert.equal((await v1.obtain(id, 'main', { ttlSeconds: 99 })).context.ttlSeconds, 99)
@@ -138,12 +138,12 @@ talk('touch moves the end', async (id) => {
 
 talk('DELETE ends it, once and for all; the row stays', async (id) => {
   const { context } = await v1.obtain(id, 'main')
-  const box = await connect(context)
+  const sandbox = await connect(context)
   const ended = await v1.end(context.id)
   assert.deepEqual([ended.id, ended.sandboxStatus], [context.id, 'terminated'])
   assert.ok(ended.terminatedAt)
   assert.ok(!(await sandboxIds()).includes(context.sandboxId), 'its sandbox is gone')
-  assert.equal(await box.isRunning(), false)
+  assert.equal(await sandbox.isRunning(), false)
   const again = await v1.end(context.id)
   assert.equal(again.terminatedAt, ended.terminatedAt)
   assert.deepEqual(await v1.contexts({ conversationId: id }), [])
@@ -180,8 +180,8 @@ talk('a sandbox that is gone is replaced, and the answer says so', async (id) =>
   assert.deepEqual([(await v1.obtain(id, 'main')).wasCreated, (await v1.obtain(id, 'main')).replaced], [false, false], 'told once')
 
   const n = 10_000_000 + Math.floor(Math.random() * 9_000_000)
-  const box = await Sandbox.connect(second.sandbox.sandboxID, server.as)
-  const handle = await box.commands.run(`exec sleep ${n}`, { background: true, timeoutMs: 0 })
+  const sandbox = await Sandbox.connect(second.sandbox.sandboxID, server.as)
+  const handle = await sandbox.commands.run(`exec sleep ${n}`, { background: true, timeoutMs: 0 })
   handle.wait().catch(() => {})
   process.kill(await eventually('its first process', () => firstProcess(n)), 'SIGKILL')
   await eventually('it is gone', async () => !(await sandboxIds()).includes(second.sandbox.sandboxID))
@@ -192,9 +192,9 @@ talk('a sandbox that is gone is replaced, and the answer says so', async (id) =>
 
 talk('a sandbox that was paused is woken, with what it knew', async (id) => {
   const { context } = await v1.obtain(id, 'main')
-  const box = await connect(context)
-  await value(box, 'x = 5')
-  await box.pause()
+  const sandbox = await connect(context)
+  await value(sandbox, 'x = 5')
+  await sandbox.pause()
   const again = await v1.obtain(id, 'main')
   assert.deepEqual([again.wasCreated, again.replaced, again.sandbox.sandboxID], [false, false, context.sandboxId])
   assert.equal(await value(await connect(again.context), 'x'), '5')
@@ -256,8 +256,8 @@ talk('branches that cannot be, and those from nothing', async (id) => {
 
 talk('a merge ends the source, and leaves the target as it is', async (id) => {
   const target = await v1.obtain(id, 'main')
-  const box = await connect(target.context)
-  await value(box, 'x = "untouched"')
+  const sandbox = await connect(target.context)
+  await value(sandbox, 'x = "untouched"')
   await v1.gives(201, 'POST', '/v1/contexts/branch', branch(id, 'main', 'side', { inherit: 'files' }))
   const before = await v1.context(target.context.id)
   const [side] = await v1.contexts({ conversationId: id, pathId: 'side' })
@@ -267,7 +267,7 @@ talk('a merge ends the source, and leaves the target as it is', async (id) => {
   assert.ok(!(await sandboxIds()).includes(side.sandboxId))
   const after = await v1.context(target.context.id)
   assert.deepEqual({ ...after, resourceUsage: 0 }, { ...before, resourceUsage: 0 })
-  assert.equal(await value(box, 'x'), 'untouched')
+  assert.equal(await value(sandbox, 'x'), 'untouched')
   const nothing = await v1.gives(200, 'POST', '/v1/contexts/merge', { conversationId: id, sourcePathId: 'side', targetPathId: 'main' })
   assert.equal(nothing.terminated, null)
   await v1.refuses(400, /same/, 'POST', '/v1/contexts/merge', { conversationId: id, sourcePathId: 'main', targetPathId: 'main' })
@@ -465,18 +465,18 @@ talk('bad ids, times and fields are told by name, and nothing is made', async (i
 // ---- E2B's SDKs ---------------------------------------------------------------------------------
 
 talk('the SDK connects to a context\'s sandbox', async (id) => {
-  const { context, sandbox } = await v1.obtain(id, 'main')
-  const box = await Interpreter.connect(sandbox.sandboxID, server.as)
-  const execution = await box.runCode('import os\nprint("hello")\n6 * 7')
+  const { context, sandbox: made } = await v1.obtain(id, 'main')
+  const sandbox = await Interpreter.connect(made.sandboxID, server.as)
+  const execution = await sandbox.runCode('import os\nprint("hello")\n6 * 7')
   assert.deepEqual([execution.text, execution.logs.stdout.join('')], ['42', 'hello\n'])
-  await box.files.write('/home/user/a.txt', 'written')
+  await sandbox.files.write('/home/user/a.txt', 'written')
   assert.equal((await v1.code(id, 'main', 'open("/home/user/a.txt").read()')).results[0].text, 'written')
-  assert.equal(await value(box, '(1, 2)'), '(1, 2)')
-  await box.setTimeout(60_000)
+  assert.equal(await value(sandbox, '(1, 2)'), '(1, 2)')
+  await sandbox.setTimeout(60_000)
   const after = await v1.context(context.id)
   assert.equal(after.ttlSeconds, 60)
   near(new Date(after.expiresAt), Date.now() + 60_000, 10_000, 'expiresAt')
-  assert.equal((await box.getInfo()).sandboxId, context.sandboxId)
+  assert.equal((await sandbox.getInfo()).sandboxId, context.sandboxId)
 })
 
 talk('programs that know only the SDK get the sandbox of a path', async (id) => {
@@ -503,11 +503,11 @@ talk('programs that know only the SDK get the sandbox of a path', async (id) => 
 
 talk('a fork, or a sandbox of a snapshot, of a context\'s sandbox is nobody\'s but its maker\'s', async (id) => {
   const { context } = await v1.obtain(id, 'main', { template: 'base' })
-  const box = await Sandbox.connect(context.sandboxId, server.as)
-  await box.files.write('/home/user/f', 'here')
-  const [fork] = await box.fork()
+  const sandbox = await Sandbox.connect(context.sandboxId, server.as)
+  await sandbox.files.write('/home/user/f', 'here')
+  const [fork] = await sandbox.fork()
   if (fork instanceof Error) throw fork
-  const { snapshotId } = await box.createSnapshot()
+  const { snapshotId } = await sandbox.createSnapshot()
   const copy = await Sandbox.create(snapshotId, server.as)
   await v1.end(context.id)
   await sleep(600) // three turns of the reaper
@@ -563,7 +563,7 @@ test('callers and enders of one path: never two contexts, never an error but "no
     }
   }
   const killer = async () => {
-    while (Date.now() < until) for (const box of await sandboxIds()) await v1.ask('DELETE', `/sandboxes/${box}`)
+    while (Date.now() < until) for (const sandbox of await sandboxIds()) await v1.ask('DELETE', `/sandboxes/${sandbox}`)
   }
   await Promise.all([...Array.from({ length: 6 }, user), ender(), ender(), killer()])
   assert.deepEqual(strange, [])

@@ -54,11 +54,11 @@ test('a server that has done nothing: promtool has nothing to say', async () => 
 })
 
 test('the life of a sandbox', async () => {
-  let box
+  let sandbox
   const made = await grown(async () => {
-    box = mine(await Interpreter.create(as))
-    same((await box.runCode('6 * 7')).text, '42')
-    await box.commands.run('true')
+    sandbox = mine(await Interpreter.create(as))
+    same((await sandbox.runCode('6 * 7')).text, '42')
+    await sandbox.commands.run('true')
   })
   same(await made('warden_sandboxes_total{what="made"}'), 1)
   same(await made('sandboxes{state="running"}'), 1)
@@ -68,22 +68,22 @@ test('the life of a sandbox', async () => {
   const sum = (name) => [...figures].filter(([key]) => key.startsWith(`sandglass_${name}_count`)).reduce((n, [, value]) => n + value, 0)
   assert.ok(sum('sandbox_create_seconds') >= 1 && sum('execute_seconds') >= 2 && sum('http_request_seconds') >= 3)
 
-  const paused = await grown(() => box.pause())
+  const paused = await grown(() => sandbox.pause())
   same(await paused('sandboxes{state="paused"}'), 1)
   await grows('pause', paused, 'sandbox_pause_seconds_count{kind="memory"}')
-  await box.connect()
-  const forked = await grown(async () => { mine((await box.fork(as))[0]) })
+  await sandbox.connect()
+  const forked = await grown(async () => { mine((await sandbox.fork(as))[0]) })
   same(await forked('sandboxes{state="running"}'), 1)
   await grows('fork', forked, 'sandbox_fork_seconds_count{kind="fork"}')
-  const ended = await grown(() => box.kill())
+  const ended = await grown(() => sandbox.kill())
   await grows('kill', ended, 'warden_sandboxes_total{what="ended"}')
   await grows('kill', ended, 'sandbox_ended_total{why="killed"}')
   lint((await scrape()).text)
 })
 
 test('connections: bytes, verdicts, targets', async () => {
-  const box = mine(await Sandbox.create('base', { ...as, network: { denyOut: [world.EVIL] } }))
-  const curl = (url) => box.commands.run(`curl -sS -m 5 -o /dev/null '${url}' || true`)
+  const sandbox = mine(await Sandbox.create('base', { ...as, network: { denyOut: [world.EVIL] } }))
+  const curl = (url) => sandbox.commands.run(`curl -sS -m 5 -o /dev/null '${url}' || true`)
   const open = await grown(() => curl(`http://${world.A}/`))
   await grows('allowed', open, 'egress_flows_total{verdict="allowed"}')
   await grows('allowed', open, 'egress_flow_seconds_count')
@@ -104,10 +104,10 @@ test('connections: bytes, verdicts, targets', async () => {
 // The front counts what cells say, the guard what goes out.
 test('what was taken out of texts, by kind', async () => {
   const rules = { 'a.test': [{ transform: { headers: { 'X-Rule': '1' } } }] }
-  const box = mine(await Interpreter.create({ ...as, network: { rules } }))
-  const said = await grown(() => box.runCode('print("write to somebody@example.org")'))
+  const sandbox = mine(await Interpreter.create({ ...as, network: { rules } }))
+  const said = await grown(() => sandbox.runCode('print("write to somebody@example.org")'))
   await grows('said', said, 'sanitised_total{kind="email"}')
-  const sent = await grown(() => box.commands.run(`curl -sS -m 5 -o /dev/null -d 'one@example.org, two@example.org' http://a.test/`))
+  const sent = await grown(() => sandbox.commands.run(`curl -sS -m 5 -o /dev/null -d 'one@example.org, two@example.org' http://a.test/`))
   await grows('sent', sent, 'sanitised_total{kind="email"}', 2)
 })
 
@@ -128,8 +128,8 @@ test('its own address has nothing but metrics', async () => {
     const res = await fetch(own + target, { headers: { 'X-API-Key': as.apiKey } })
     same(res.status, 404, target)
   }
-  const box = mine(await Sandbox.create('base', as))
-  same((await fetch(`${own}/health`, { headers: { 'E2b-Sandbox-Id': box.sandboxId } })).status, 404, 'a port of a sandbox')
+  const sandbox = mine(await Sandbox.create('base', as))
+  same((await fetch(`${own}/health`, { headers: { 'E2b-Sandbox-Id': sandbox.sandboxId } })).status, 404, 'a port of a sandbox')
   same((await fetch(`${own}/sandboxes`, { method: 'POST', headers: { 'X-API-Key': as.apiKey } })).status, 404)
   const hint = await fetch(`${own}/`)
   assert.deepEqual([hint.status, /\/metrics/.test(await hint.text())], [200, true])

@@ -5,15 +5,15 @@ const { AuthenticationError, CommandExitError, InvalidArgumentError, NotFoundErr
 const bytes = (text) => new TextEncoder().encode(text)
 
 // A terminal whose screen is a string; `type` sends, `shows` waits for what came since the last call.
-async function terminal(box, opts) {
+async function terminal(sandbox, opts) {
   const t = { screen: '', read: 0 }
   const onData = (data) => {
     t.screen += Buffer.from(data).toString('latin1')
   }
-  t.handle = await box.pty.create({ cols: 80, rows: 24, timeoutMs: 0, onData, ...opts })
+  t.handle = await sandbox.pty.create({ cols: 80, rows: 24, timeoutMs: 0, onData, ...opts })
   t.handle.wait().catch(() => {})
   t.onData = onData
-  t.type = (text) => box.pty.sendInput(t.handle.pid, bytes(text))
+  t.type = (text) => sandbox.pty.sendInput(t.handle.pid, bytes(text))
   t.shows = (pattern) =>
     eventually(`the terminal shows ${pattern}`, () => {
       const found = t.screen.slice(t.read).match(pattern)
@@ -41,11 +41,11 @@ test('user, directory and environment', async () => {
 })
 
 test('resize', async () => {
-  const box = await common()
-  const t = await terminal(box)
+  const sandbox = await common()
+  const t = await terminal(sandbox)
   await t.type("trap 'echo changed' WINCH; stty size\r")
   await t.shows(/24 80\r\n/)
-  await box.pty.resize(t.handle.pid, { cols: 120, rows: 50 })
+  await sandbox.pty.resize(t.handle.pid, { cols: 120, rows: 50 })
   await t.type('stty size\r')
   await t.shows(/50 120\r\n/)
   await t.handle.kill()
@@ -72,32 +72,32 @@ test('UTF-8 goes through as it is', async () => {
 })
 
 test('kill: once', async () => {
-  const box = await common()
-  const t = await terminal(box)
-  assert.equal(await box.pty.kill(t.handle.pid), true)
+  const sandbox = await common()
+  const t = await terminal(sandbox)
+  assert.equal(await sandbox.pty.kill(t.handle.pid), true)
   const err = await rejects(t.handle.wait(), CommandExitError)
   assert.deepEqual([err.exitCode, err.error], [-1, 'signal: killed'])
-  assert.equal(await box.pty.kill(t.handle.pid), false)
+  assert.equal(await sandbox.pty.kill(t.handle.pid), false)
 })
 
 test('disconnect, then connect', async () => {
-  const box = await common()
-  const t = await terminal(box)
+  const sandbox = await common()
+  const t = await terminal(sandbox)
   await t.type('X=remembered\r')
   await t.handle.disconnect()
   let screen = ''
-  const again = await box.pty.connect(t.handle.pid, { timeoutMs: 0, onData: (d) => { screen += Buffer.from(d) } })
+  const again = await sandbox.pty.connect(t.handle.pid, { timeoutMs: 0, onData: (d) => { screen += Buffer.from(d) } })
   assert.equal(again.pid, t.handle.pid)
-  await box.pty.sendInput(again.pid, bytes('echo "it is $X"\r'))
+  await sandbox.pty.sendInput(again.pid, bytes('echo "it is $X"\r'))
   await eventually('the shell answers', () => screen.includes('it is remembered\r\n'))
-  await box.pty.sendInput(again.pid, bytes('exit 3\r'))
+  await sandbox.pty.sendInput(again.pid, bytes('exit 3\r'))
   assert.equal((await rejects(again.wait(), CommandExitError)).exitCode, 3)
 })
 
 test('it is listed as what it is', async () => {
-  const box = await common()
-  const t = await terminal(box)
-  const found = (await box.commands.list()).find((p) => p.pid === t.handle.pid)
+  const sandbox = await common()
+  const t = await terminal(sandbox)
+  const found = (await sandbox.commands.list()).find((p) => p.pid === t.handle.pid)
   assert.deepEqual([found.cmd, found.args, found.envs.TERM], ['/bin/bash', ['-i', '-l'], 'xterm-256color'])
   await t.handle.kill()
 })
@@ -110,17 +110,17 @@ test('much output', async () => {
 })
 
 test('what is not there, and what is no terminal', async () => {
-  const box = await common()
-  await rejects(box.pty.sendInput(4_000_000, bytes('x')), NotFoundError)
-  await rejects(box.pty.resize(4_000_000, { cols: 1, rows: 1 }), NotFoundError)
-  await rejects(box.pty.connect(4_000_000), NotFoundError)
-  assert.equal(await box.pty.kill(4_000_000), false)
-  await rejects(box.pty.create({ cols: 80, rows: 24, onData: () => {}, user: 'nobody-here' }), AuthenticationError)
-  await rejects(box.pty.create({ cols: 80, rows: 24, onData: () => {}, cwd: '/no/such' }), InvalidArgumentError)
-  const plain = await box.commands.run('sleep 1000', { background: true, stdin: true })
+  const sandbox = await common()
+  await rejects(sandbox.pty.sendInput(4_000_000, bytes('x')), NotFoundError)
+  await rejects(sandbox.pty.resize(4_000_000, { cols: 1, rows: 1 }), NotFoundError)
+  await rejects(sandbox.pty.connect(4_000_000), NotFoundError)
+  assert.equal(await sandbox.pty.kill(4_000_000), false)
+  await rejects(sandbox.pty.create({ cols: 80, rows: 24, onData: () => {}, user: 'nobody-here' }), AuthenticationError)
+  await rejects(sandbox.pty.create({ cols: 80, rows: 24, onData: () => {}, cwd: '/no/such' }), InvalidArgumentError)
+  const plain = await sandbox.commands.run('sleep 1000', { background: true, stdin: true })
   plain.wait().catch(() => {})
-  await assert.rejects(box.pty.sendInput(plain.pid, bytes('x')), Error)
-  await assert.rejects(box.pty.resize(plain.pid, { cols: 10, rows: 10 }), Error)
+  await assert.rejects(sandbox.pty.sendInput(plain.pid, bytes('x')), Error)
+  await assert.rejects(sandbox.pty.resize(plain.pid, { cols: 10, rows: 10 }), Error)
   await plain.kill()
 })
 

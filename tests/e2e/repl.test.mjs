@@ -72,12 +72,12 @@ test('a pipe: --json is the server’s events', async () => {
 
 test('a pipe: variables, and a sandbox that was named: its files stay, our context does not', async () => {
   same((await repl(['--env', 'COLOUR=blue'], 'import os; os.environ["COLOUR"]')).stdout, 'blue\n')
-  const box = await fresh('code-interpreter-v1')
-  const contexts = async () => (await toPort(box, 49999, { path: '/contexts' })).json.map((c) => c.id).sort()
+  const sandbox = await fresh('code-interpreter-v1')
+  const contexts = async () => (await toPort(sandbox, 49999, { path: '/contexts' })).json.map((c) => c.id).sort()
   const before = await contexts()
-  same((await repl([box.sandboxId], 'ours = open("mark", "w").write("x"); ours')).stdout, '1\n')
-  same(await sh(box, 'cat /home/user/mark'), 'x')
-  same((await repl([box.sandboxId], '"ours" in globals()')).stdout, 'False\n')
+  same((await repl([sandbox.sandboxId], 'ours = open("mark", "w").write("x"); ours')).stdout, '1\n')
+  same(await sh(sandbox, 'cat /home/user/mark'), 'x')
+  same((await repl([sandbox.sandboxId], '"ours" in globals()')).stdout, 'False\n')
   assert.deepEqual(await contexts(), before)
 })
 

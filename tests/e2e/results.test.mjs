@@ -11,8 +11,8 @@ const png = (base64) => {
 // ---- kinds --------------------------------------------------------------------------------------
 
 test('text: the value of the cell', async () => {
-  const box = await shared()
-  const execution = await box.runCode('x = 41\nx + 1')
+  const sandbox = await shared()
+  const execution = await sandbox.runCode('x = 41\nx + 1')
   assert.equal(execution.text, '42')
   assert.equal(execution.results.length, 1)
   assert.equal(execution.results[0].isMainResult, true)
@@ -37,9 +37,9 @@ const KINDS = {
 
 for (const [kind, [method, given, wanted]] of Object.entries(KINDS))
   test(`${kind}: as a value, and displayed`, async () => {
-    const box = await shared()
+    const sandbox = await shared()
     const code = `class Thing:\n    def ${method}(self): return ${given}\n    def __repr__(self): return "<thing>"\ndisplay(Thing())\nThing()`
-    const execution = await box.runCode(code)
+    const execution = await sandbox.runCode(code)
     assert.equal(execution.error, undefined)
     assert.deepEqual(execution.results.map((r) => r.isMainResult), [false, true])
     for (const result of execution.results) {
@@ -51,8 +51,8 @@ for (const [kind, [method, given, wanted]] of Object.entries(KINDS))
   })
 
 test('data: a pandas frame as columns, HTML and text', async () => {
-  const box = await shared()
-  const execution = await box.runCode(`
+  const sandbox = await shared()
+  const execution = await sandbox.runCode(`
 import pandas as pd
 pd.DataFrame({"name": ["ann", "bob"], "n": [1, 2], "x": [0.5, None], "on": [True, False],
               "at": pd.to_datetime(["2024-05-06T07:08:09", None])})`)
@@ -65,64 +65,64 @@ pd.DataFrame({"name": ["ann", "bob"], "n": [1, 2], "x": [0.5, None], "on": [True
 })
 
 test('data: a large frame is shortened in text and HTML, not in its data', async () => {
-  const box = await shared()
-  const execution = await box.runCode('import pandas as pd\npd.DataFrame({"i": range(5000)})')
+  const sandbox = await shared()
+  const execution = await sandbox.runCode('import pandas as pd\npd.DataFrame({"i": range(5000)})')
   assert.equal(main(execution).data.i.length, 5000)
   assert.match(main(execution).text, /5000 rows x 1 columns/)
   assert.ok(main(execution).html.length < 20_000, 'HTML of a page')
 })
 
 test('png: images of PIL, and of matplotlib', async () => {
-  const box = await shared()
-  const execution = await box.runCode('from PIL import Image\nImage.new("RGB", (7, 5), "blue")')
+  const sandbox = await shared()
+  const execution = await sandbox.runCode('from PIL import Image\nImage.new("RGB", (7, 5), "blue")')
   assert.deepEqual(png(main(execution).png), { width: 7, height: 5 })
-  const figure = await box.runCode('import matplotlib.pyplot as plt\nplt.figure(figsize=(2, 1))\nplt.plot([1, 2])\nplt.show()')
+  const figure = await sandbox.runCode('import matplotlib.pyplot as plt\nplt.figure(figsize=(2, 1))\nplt.plot([1, 2])\nplt.show()')
   assert.equal(figure.results.length, 1)
   assert.ok(png(figure.results[0].png).width > 50)
 })
 
 test('jpeg: an image that was one', async () => {
-  const box = await shared()
-  const execution = await box.runCode('from PIL import Image\nimport io\nb = io.BytesIO()\nImage.new("RGB", (4, 4)).save(b, "JPEG")\nb.seek(0)\nImage.open(b)')
+  const sandbox = await shared()
+  const execution = await sandbox.runCode('from PIL import Image\nimport io\nb = io.BytesIO()\nImage.new("RGB", (4, 4)).save(b, "JPEG")\nb.seek(0)\nImage.open(b)')
   assert.equal(Buffer.from(main(execution).jpeg, 'base64').subarray(0, 2).toString('hex'), 'ffd8')
 })
 
 test('latex: sympy', async () => {
-  const box = await shared()
-  assert.match(main(await box.runCode('import sympy\nsympy.Rational(1, 3)')).latex, /\\frac\{1\}\{3\}/)
+  const sandbox = await shared()
+  assert.match(main(await sandbox.runCode('import sympy\nsympy.Rational(1, 3)')).latex, /\\frac\{1\}\{3\}/)
 })
 
 test('plotly: HTML, and what draws it', async () => {
-  const box = await shared()
-  const result = main(await box.runCode('import plotly.graph_objects as go\ngo.Figure(go.Scatter(x=[1, 2], y=[3, 4]))'))
+  const sandbox = await shared()
+  const result = main(await sandbox.runCode('import plotly.graph_objects as go\ngo.Figure(go.Scatter(x=[1, 2], y=[3, 4]))'))
   assert.match(result.html, /plotly/)
   const drawn = result.raw.extra['application/vnd.plotly.v1+json']
   assert.deepEqual([drawn.data[0].x, drawn.data[0].y], [[1, 2], [3, 4]])
 })
 
 test('extra: a type without a field of its own', async () => {
-  const box = await shared()
-  const execution = await box.runCode('display({"text/plain": "t", "application/x-tree": {"a": [1]}}, raw=True)')
+  const sandbox = await shared()
+  const execution = await sandbox.runCode('display({"text/plain": "t", "application/x-tree": {"a": [1]}}, raw=True)')
   assert.deepEqual(shown(execution)[0].raw.extra, { 'application/x-tree': { a: [1] } })
 })
 
 test('several displays, a figure and a value: in their order', async () => {
-  const box = await shared()
-  const execution = await box.runCode('import matplotlib.pyplot as plt\ndisplay("one")\nplt.plot([1])\nplt.show()\ndisplay("three")\n"last"')
+  const sandbox = await shared()
+  const execution = await sandbox.runCode('import matplotlib.pyplot as plt\ndisplay("one")\nplt.plot([1])\nplt.show()\ndisplay("three")\n"last"')
   assert.deepEqual(execution.results.map((r) => [r.isMainResult, r.png ? 'png' : r.text]), [[false, 'one'], [false, 'png'], [false, 'three'], [true, 'last']])
   assert.equal(execution.text, 'last')
 })
 
 test('javascript: values have text and JSON', async () => {
-  const box = await shared()
-  const execution = await box.runCode('const o = { a: [1, "x"], b: null }; o', { language: 'javascript' })
+  const sandbox = await shared()
+  const execution = await sandbox.runCode('const o = { a: [1, "x"], b: null }; o', { language: 'javascript' })
   assert.deepEqual(main(execution).json, { a: [1, 'x'], b: null })
   assert.equal(execution.text, "{ a: [ 1, 'x' ], b: null }")
 })
 
 test('an error: name, value, traceback', async () => {
-  const box = await shared()
-  const execution = await fails(box, 'def f():\n    raise ValueError("wröng")\nf()', 'ValueError', /^wröng$/)
+  const sandbox = await shared()
+  const execution = await fails(sandbox, 'def f():\n    raise ValueError("wröng")\nf()', 'ValueError', /^wröng$/)
   assert.match(execution.error.traceback, /line 3[^]*line 2[^]*ValueError: wröng/)
   assert.ok(!execution.error.traceback.includes('\u001b'), 'no colours')
   assert.equal(execution.text, undefined)
@@ -131,9 +131,9 @@ test('an error: name, value, traceback', async () => {
 // ---- callbacks ----------------------------------------------------------------------------------
 
 test('callbacks: output, results and errors, in order', async () => {
-  const box = await shared()
+  const sandbox = await shared()
   const told = []
-  const execution = await box.runCode('import sys\nprint("out")\nprint("err", file=sys.stderr)\ndisplay("shown")\nprint("again")\n1 / 0', {
+  const execution = await sandbox.runCode('import sys\nprint("out")\nprint("err", file=sys.stderr)\ndisplay("shown")\nprint("again")\n1 / 0', {
     onStdout: (m) => { told.push(['stdout', m.line, m.error, typeof m.timestamp]) },
     onStderr: (m) => { told.push(['stderr', m.line, m.error, typeof m.timestamp]) },
     onResult: (r) => { told.push(['result', r.text, r.isMainResult]) },
@@ -151,9 +151,9 @@ test('callbacks: output, results and errors, in order', async () => {
 })
 
 test('callbacks: the value of the cell too', async () => {
-  const box = await shared()
+  const sandbox = await shared()
   const told = []
-  await box.runCode('[1, 2]', { onResult: (r) => { told.push([r.text, r.json, r.isMainResult]) } })
+  await sandbox.runCode('[1, 2]', { onResult: (r) => { told.push([r.text, r.json, r.isMainResult]) } })
   assert.deepEqual(told, [['[1, 2]', [1, 2], true]])
 })
 
@@ -165,35 +165,35 @@ for (const [language, code] of [
   ['bash', 'echo first; until [ -e /tmp/go-bash ]; do sleep 0.01; done; echo second'],
 ])
   test(`streaming: ${language} is heard while the cell runs`, async () => {
-    const box = await shared()
+    const sandbox = await shared()
     const lines = []
-    const cell = box.runCode(code, { language, onStdout: (m) => { lines.push(m.line) } })
+    const cell = sandbox.runCode(code, { language, onStdout: (m) => { lines.push(m.line) } })
     await eventually('the first line', () => lines.join('').includes('first'))
     assert.ok(!lines.join('').includes('second'), 'the cell waits')
-    await box.files.write(`/tmp/go-${language}`, '')
+    await sandbox.files.write(`/tmp/go-${language}`, '')
     same(out(await cell), 'first\nsecond\n')
   })
 
 test('streaming: a display is heard while the cell runs', async () => {
-  const box = await shared()
+  const sandbox = await shared()
   let result
-  const cell = box.runCode('import os, time\ndisplay("now")\nwhile not os.path.exists("/tmp/go-display"): time.sleep(0.01)', { onResult: (r) => { result = r } })
+  const cell = sandbox.runCode('import os, time\ndisplay("now")\nwhile not os.path.exists("/tmp/go-display"): time.sleep(0.01)', { onResult: (r) => { result = r } })
   await eventually('the display', () => result?.text === 'now')
-  await box.files.write('/tmp/go-display', '')
+  await sandbox.files.write('/tmp/go-display', '')
   assert.equal((await cell).error, undefined)
 })
 
 test('a cell without output for more than five seconds: the connection lives', async () => {
-  const box = await shared()
-  const opts = await context(box)
-  assert.equal(await value(box, 'import time\ntime.sleep(5.5)\n"awake"', opts), 'awake')
+  const sandbox = await shared()
+  const opts = await context(sandbox)
+  assert.equal(await value(sandbox, 'import time\ntime.sleep(5.5)\n"awake"', opts), 'awake')
 })
 
 test('a slow reader loses nothing', async () => {
-  const box = await fresh()
+  const sandbox = await fresh()
   let bytes = 0
   let calls = 0
-  const execution = await box.runCode('for i in range(200_000): print("x" * 49)', {
+  const execution = await sandbox.runCode('for i in range(200_000): print("x" * 49)', {
     onStdout: async (m) => {
       bytes += m.line.length
       if (++calls % 50 === 0) await sleep(5)

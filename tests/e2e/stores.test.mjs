@@ -37,8 +37,8 @@ const ready = async (client) => (await client.ask('GET', '/v1/contexts?limit=1')
 test('a path is where its sandbox is, and every server says where', async () => {
   const id = `talk-${unique()}`
   const made = await one.v1.obtain(id, 'main')
-  const box = await Interpreter.connect(made.sandbox.sandboxID, one.as)
-  await value(box, 'x = 5')
+  const sandbox = await Interpreter.connect(made.sandbox.sandboxID, one.as)
+  await value(sandbox, 'x = 5')
   const sent = await two.v1.ask('PUT', '/v1/contexts', { conversationId: id, pathId: 'main' }, { redirect: 'manual' })
   assert.deepEqual([sent.status, sent.headers.get('location')], [307, `${one.server.url}/v1/contexts`], sent.text)
   const again = await obtain(two, id, 'main')
@@ -108,8 +108,8 @@ test('a server that drains sends on what others have, and signs off when it ends
   const id = `talk-${unique()}`
   await one.v1.obtain(id, 'other')
   const made = await third.v1.obtain(id, 'main', base)
-  const box = await Sandbox.connect(made.sandbox.sandboxID, third.as)
-  const waits = await box.commands.run('read -r line; echo "got $line"', { background: true, stdin: true })
+  const sandbox = await Sandbox.connect(made.sandbox.sandboxID, third.as)
+  const waits = await sandbox.commands.run('read -r line; echo "got $line"', { background: true, stdin: true })
   third.server.child.kill('SIGTERM')
   await eventually('it is not ready', async () => (await fetch(`${third.server.url}/health?ready`)).status === 503)
   const put = (at, pathId) => at.v1.ask('PUT', '/v1/contexts', { conversationId: id, pathId, ...base }, { redirect: 'manual' })
@@ -124,7 +124,7 @@ test('a server that drains sends on what others have, and signs off when it ends
     assert.match(no.headers.get('retry-after'), /^\d+$/)
   }
   assert.equal((await put(one, 'main')).status, 307, 'it is still there')
-  await box.commands.sendStdin(waits.pid, 'all\n')
+  await sandbox.commands.sendStdin(waits.pid, 'all\n')
   assert.equal((await waits.wait()).stdout, 'got all\n')
   assert.equal(await third.server.ended, 0)
   const next = await put(one, 'main')
@@ -137,8 +137,8 @@ test('the database is away: sandboxes serve, contexts say 503, and afterwards al
   const id = `talk-${unique()}`
   const made = await one.v1.obtain(id, 'main')
   const lost = await one.v1.obtain(id, 'lost', base)
-  const box = await Interpreter.connect(made.sandbox.sandboxID, one.as)
-  await value(box, 'x = 1')
+  const sandbox = await Interpreter.connect(made.sandbox.sandboxID, one.as)
+  await value(sandbox, 'x = 1')
   pg.down()
   const put = { conversationId: id, pathId: 'main' }
   for (const [method, route, body] of [
@@ -159,8 +159,8 @@ test('the database is away: sandboxes serve, contexts say 503, and afterwards al
   assert.equal(tool.unavailable, true)
   assert.doesNotMatch(JSON.stringify(tool), /sand-glass|127\.0\.0\.1/, 'nothing of the address is told')
   // What needs no store works on.
-  assert.equal(await value(box, 'x + 1'), '2')
-  assert.equal(await sh(box, 'echo fine'), 'fine')
+  assert.equal(await value(sandbox, 'x + 1'), '2')
+  assert.equal(await sh(sandbox, 'echo fine'), 'fine')
   const plain = await Sandbox.create('base', one.as)
   assert.equal(await sh(plain, 'echo new'), 'new')
   await plain.kill()
@@ -170,7 +170,7 @@ test('the database is away: sandboxes serve, contexts say 503, and afterwards al
   await eventually('contexts again', () => ready(one.v1))
   const again = await one.v1.obtain(id, 'main')
   assert.deepEqual([again.wasCreated, again.sandbox.sandboxID], [false, made.sandbox.sandboxID])
-  assert.equal(await value(box, 'x'), '1')
+  assert.equal(await value(sandbox, 'x'), '1')
   const replaced = await one.v1.obtain(id, 'lost')
   assert.deepEqual([replaced.replaced, replaced.context.id], [true, lost.context.id])
   assert.equal((await one.v1.contexts({ conversationId: id })).length, 2)
@@ -231,11 +231,11 @@ test('a database that is only to be read is said to be', async () => {
 test('a database that is slow: whoever needs it waits, but not for long, and nobody else does', async () => {
   const id = `talk-${unique()}`
   const made = await one.v1.obtain(id, 'main', base)
-  const box = await Sandbox.connect(made.sandbox.sandboxID, one.as)
+  const sandbox = await Sandbox.connect(made.sandbox.sandboxID, one.as)
   const release = await pg.hold('lock table sandglass.context in access exclusive mode')
   const waiting = Promise.all(Array.from({ length: 30 }, (_, i) => one.v1.refuses(503, /slow/, 'PUT', '/v1/contexts', { conversationId: id, pathId: i % 2 ? 'main' : 'new', ...base })))
   waiting.catch(() => {})
-  for (let i = 0; i < 5; i++) assert.equal(await sh(box, 'echo quick'), 'quick')
+  for (let i = 0; i < 5; i++) assert.equal(await sh(sandbox, 'echo quick'), 'quick')
   assert.equal((await fetch(`${one.server.url}/health`)).status, 204)
   await waiting.finally(release)
   assert.equal((await one.v1.obtain(id, 'main')).sandbox.sandboxID, made.sandbox.sandboxID)
@@ -265,8 +265,8 @@ test('a server that starts without its database finds it later', async () => {
   try {
     server = await start(undefined, undefined, OPTIONS)
     await new Client(server).refuses(503, /database/i, 'PUT', '/v1/contexts', { conversationId: 'a', pathId: 'b' })
-    const box = await Sandbox.create('base', server.as)
-    assert.equal(await sh(box, 'echo works'), 'works')
+    const sandbox = await Sandbox.create('base', server.as)
+    assert.equal(await sh(sandbox, 'echo works'), 'works')
   } finally {
     pg.up()
   }

@@ -7,24 +7,24 @@ import { freePort, killFront, launch, scratch, SG, start, stop } from './server.
 
 test('the front is killed: sandboxes, programs, files, times and tokens are still there', async () => {
   const server = await start()
-  const box = await Sandbox.create({ ...server.as, metadata: { a: 'b' }, envs: { COLOUR: 'blue' } })
+  const sandbox = await Sandbox.create({ ...server.as, metadata: { a: 'b' }, envs: { COLOUR: 'blue' } })
   const asleep = await Sandbox.create(server.as)
   await asleep.files.write('/home/user/f', 'asleep')
   await asleep.pause()
   const stored = await Sandbox.create(server.as)
   await stored.files.write('/home/user/f', 'stored')
   await stored.pause({ keepMemory: false })
-  const handle = await box.commands.run('n=0; while read x; do n=$((n + 1)); echo "$n $x $COLOUR"; done; exit 6', { background: true, stdin: true, timeoutMs: 0, cwd: '/tmp' })
+  const handle = await sandbox.commands.run('n=0; while read x; do n=$((n + 1)); echo "$n $x $COLOUR"; done; exit 6', { background: true, stdin: true, timeoutMs: 0, cwd: '/tmp' })
   handle.wait().catch(() => {})
   await handle.sendStdin('one\n')
   await eventually('the first line', () => handle.stdout === '1 one blue\n')
-  const before = [await box.getInfo(), await box.commands.list()]
+  const before = [await sandbox.getInfo(), await sandbox.commands.list()]
   await killFront(server)
-  const after = [await box.getInfo(), await box.commands.list()]
+  const after = [await sandbox.getInfo(), await sandbox.commands.list()]
   assert.deepEqual(after[1], before[1])
   assert.ok(Math.abs(after[0].endAt - before[0].endAt) < 1000, 'the same end')
   assert.deepEqual({ ...after[0], startedAt: 0, endAt: 0 }, { ...before[0], startedAt: 0, endAt: 0 })
-  const again = await box.commands.connect(handle.pid)
+  const again = await sandbox.commands.connect(handle.pid)
   await again.sendStdin('two\n')
   await again.closeStdin()
   const err = await rejects(again.wait(), e2b.CommandExitError)
@@ -34,7 +34,7 @@ test('the front is killed: sandboxes, programs, files, times and tokens are stil
     await other.connect()
     assert.equal(await other.files.read('/home/user/f'), content)
   }
-  assert.equal(await box.kill(), true)
+  assert.equal(await sandbox.kill(), true)
   assert.equal(await stop(server), 0)
 })
 
@@ -46,9 +46,9 @@ test('the front is killed again and again while sandboxes are made and used', as
   const worker = async () => {
     while (going) {
       try {
-        const box = await Sandbox.create({ ...server.as, timeoutMs: 30_000 })
-        if ((await sh(box, 'echo $E2B_SANDBOX_ID')) !== box.sandboxId) strange.push('another sandbox answered')
-        await box.kill()
+        const sandbox = await Sandbox.create({ ...server.as, timeoutMs: 30_000 })
+        if ((await sh(sandbox, 'echo $E2B_SANDBOX_ID')) !== sandbox.sandboxId) strange.push('another sandbox answered')
+        await sandbox.kill()
         good++
       } catch (err) {
         // A connection that breaks is how a client sees the end of a front; wrong answers are not.
@@ -74,18 +74,18 @@ test('the front is killed again and again while sandboxes are made and used', as
 
 test('times run out while there is no front', async () => {
   const server = await start()
-  const box = await Sandbox.create({ ...server.as, timeoutMs: 1000 })
+  const sandbox = await Sandbox.create({ ...server.as, timeoutMs: 1000 })
   await killFront(server)
-  await eventually('it is gone', async () => !(await box.isRunning()))
-  await rejects(box.getInfo(), e2b.SandboxNotFoundError)
+  await eventually('it is gone', async () => !(await sandbox.isRunning()))
+  await rejects(sandbox.getInfo(), e2b.SandboxNotFoundError)
   await stop(server)
 })
 
 test('SIGTERM: what is under way is finished, then it ends with 0', async () => {
   const server = await start()
-  const box = await Sandbox.create(server.as)
-  const under = box.commands.run('sleep 1; echo finished')
-  await eventually('it runs', async () => (await box.commands.list()).length === 1)
+  const sandbox = await Sandbox.create(server.as)
+  const under = sandbox.commands.run('sleep 1; echo finished')
+  await eventually('it runs', async () => (await sandbox.commands.list()).length === 1)
   server.child.kill('SIGTERM')
   assert.equal((await under).stdout, 'finished\n')
   assert.equal(await server.ended, 0)
@@ -93,13 +93,13 @@ test('SIGTERM: what is under way is finished, then it ends with 0', async () => 
 
 test('after a restart: keys and named snapshots are there, sandboxes are not', async () => {
   const first = await start()
-  const box = await Sandbox.create(first.as)
-  await box.files.write('/home/user/f', 'kept')
-  const { snapshotId } = await box.createSnapshot({ name: 'kept' })
+  const sandbox = await Sandbox.create(first.as)
+  await sandbox.files.write('/home/user/f', 'kept')
+  const { snapshotId } = await sandbox.createSnapshot({ name: 'kept' })
   assert.equal(await stop(first), 0)
   const second = await start(first.state, first.as.apiKey)
   assert.doesNotMatch(second.out, /e2b_[0-9a-f]{40}/, 'a key is told once')
-  await rejects(Sandbox.getInfo(box.sandboxId, second.as), e2b.SandboxNotFoundError)
+  await rejects(Sandbox.getInfo(sandbox.sandboxId, second.as), e2b.SandboxNotFoundError)
   const copy = await Sandbox.create(snapshotId, second.as)
   assert.equal(await copy.files.read('/home/user/f'), 'kept')
   assert.equal(await stop(second), 0)
@@ -107,14 +107,14 @@ test('after a restart: keys and named snapshots are there, sandboxes are not', a
 
 test('killed whole: the next start finds nothing in its way, and takes over the state', async () => {
   const first = await start()
-  const boxes = await Promise.all([1, 2, 3].map(() => Sandbox.create(first.as)))
-  await Promise.all(boxes.map((b) => b.commands.run('sleep 1000', { background: true, timeoutMs: 0 }).then((h) => h.wait().catch(() => {}) && 0)))
+  const sandboxes = await Promise.all([1, 2, 3].map(() => Sandbox.create(first.as)))
+  await Promise.all(sandboxes.map((b) => b.commands.run('sleep 1000', { background: true, timeoutMs: 0 }).then((h) => h.wait().catch(() => {}) && 0)))
   first.child.kill('SIGKILL')
   await first.ended
   const second = await start(first.state, first.as.apiKey)
-  await rejects(Sandbox.getInfo(boxes[0].sandboxId, second.as), e2b.SandboxNotFoundError)
-  const box = await Sandbox.create(second.as)
-  assert.equal(await sh(box, 'echo again'), 'again')
+  await rejects(Sandbox.getInfo(sandboxes[0].sandboxId, second.as), e2b.SandboxNotFoundError)
+  const sandbox = await Sandbox.create(second.as)
+  assert.equal(await sh(sandbox, 'echo again'), 'again')
   assert.equal(await stop(second), 0)
 })
 
@@ -149,7 +149,7 @@ test('keys: made, listed and taken back while the server runs', async () => {
   const sandglass = (...args) => execFileSync(SG, ['key', ...args, '--state', server.state], { encoding: 'utf8' })
   const key = sandglass('create', '--tenant', 'temp', '--name', 'short-lived').trim()
   const as = { ...server.as, apiKey: key }
-  const box = await Sandbox.create(as)
+  const sandbox = await Sandbox.create(as)
   const listed = JSON.parse(sandglass('list', '--json'))
   const mine = listed.find((k) => k.name === 'short-lived')
   assert.ok(mine, JSON.stringify(listed))
@@ -158,7 +158,7 @@ test('keys: made, listed and taken back while the server runs', async () => {
   sandglass('revoke', mine.id)
   await eventually('it is refused', async () => {
     try {
-      await Sandbox.getInfo(box.sandboxId, as)
+      await Sandbox.getInfo(sandbox.sandboxId, as)
     } catch (err) {
       return err instanceof e2b.AuthenticationError
     }

@@ -20,37 +20,37 @@ dns.lookup = (host, options, callback) => {
 let made
 function served() {
   made ??= (async () => {
-    const box = await common()
-    await serve(box, inside('http_server.py'), 8000)
-    await serve(box, inside('ws_server.py'), 8001)
-    return box
+    const sandbox = await common()
+    await serve(sandbox, inside('http_server.py'), 8000)
+    await serve(sandbox, inside('ws_server.py'), 8001)
+    return sandbox
   })()
   return made
 }
 
 test('the SDK needs nothing but the domain', async () => {
   for (const name of ['E2B_API_URL', 'E2B_SANDBOX_URL']) assert.equal(process.env[name], undefined, `${name} is not set`)
-  const box = await fresh()
-  assert.equal(box.getHost(8000), `8000-${box.sandboxId}.${DOMAIN}`)
-  assert.equal((await box.getInfo()).sandboxDomain, DOMAIN)
-  assert.equal(await sh(box, 'echo over TLS'), 'over TLS')
+  const sandbox = await fresh()
+  assert.equal(sandbox.getHost(8000), `8000-${sandbox.sandboxId}.${DOMAIN}`)
+  assert.equal((await sandbox.getInfo()).sandboxDomain, DOMAIN)
+  assert.equal(await sh(sandbox, 'echo over TLS'), 'over TLS')
   const data = 'x'.repeat(3_000_000)
-  await box.files.write('/home/user/big', data)
-  same(sha256(await box.files.read('/home/user/big')), sha256(data))
-  assert.equal(await box.isRunning(), true)
-  await box.kill()
-  assert.equal(await box.isRunning(), false)
+  await sandbox.files.write('/home/user/big', data)
+  same(sha256(await sandbox.files.read('/home/user/big')), sha256(data))
+  assert.equal(await sandbox.isRunning(), true)
+  await sandbox.kill()
+  assert.equal(await sandbox.isRunning(), false)
 })
 
 test('streams: a command, a watch and a terminal at once', async () => {
-  const box = await common()
+  const sandbox = await common()
   const events = []
-  const watch = await box.files.watchDir('/home/user', (e) => { events.push(e.name) }, { timeoutMs: 0 })
+  const watch = await sandbox.files.watchDir('/home/user', (e) => { events.push(e.name) }, { timeoutMs: 0 })
   let screen = ''
-  const pty = await box.pty.create({ cols: 80, rows: 24, timeoutMs: 0, onData: (d) => { screen += Buffer.from(d) } })
+  const pty = await sandbox.pty.create({ cols: 80, rows: 24, timeoutMs: 0, onData: (d) => { screen += Buffer.from(d) } })
   pty.wait().catch(() => {})
-  const command = box.commands.run('sleep 0.5; touch seen; echo done')
-  await box.pty.sendInput(pty.pid, new TextEncoder().encode('echo he""re\r'))
+  const command = sandbox.commands.run('sleep 0.5; touch seen; echo done')
+  await sandbox.pty.sendInput(pty.pid, new TextEncoder().encode('echo he""re\r'))
   await eventually('the terminal', () => screen.includes('here\r\n'))
   assert.equal((await command).stdout, 'done\n')
   await eventually('the watch', () => events.includes('seen'))
@@ -59,26 +59,26 @@ test('streams: a command, a watch and a terminal at once', async () => {
 })
 
 test('getHost: a server inside has an https address', async () => {
-  const box = await served()
-  const res = await fetch(`https://${box.getHost(8000)}/hello?x=1`)
+  const sandbox = await served()
+  const res = await fetch(`https://${sandbox.getHost(8000)}/hello?x=1`)
   assert.deepEqual([res.status, await res.text()], [200, 'GET /hello?x=1 0'])
-  const post = await fetch(`https://${box.getHost(8000)}/hash`, { method: 'POST', body: 'y'.repeat(2_000_000) })
+  const post = await fetch(`https://${sandbox.getHost(8000)}/hash`, { method: 'POST', body: 'y'.repeat(2_000_000) })
   same(await post.text(), sha256('y'.repeat(2_000_000)))
-  const big = Buffer.from(await (await fetch(`https://${box.getHost(8000)}/big/8000000`)).arrayBuffer())
+  const big = Buffer.from(await (await fetch(`https://${sandbox.getHost(8000)}/big/8000000`)).arrayBuffer())
   same(sha256(big), sha256(Buffer.alloc(8_000_000, '0123456789abcdef')))
 })
 
 test('getHost: what the server inside is told', async () => {
-  const box = await served()
-  const { headers } = await (await fetch(`https://${box.getHost(8000)}/asked`)).json()
+  const sandbox = await served()
+  const { headers } = await (await fetch(`https://${sandbox.getHost(8000)}/asked`)).json()
   const told = Object.fromEntries(headers.map(([k, v]) => [k.toLowerCase(), v]))
-  assert.equal(told.host, box.getHost(8000))
+  assert.equal(told.host, sandbox.getHost(8000))
   assert.equal(told['x-forwarded-proto'], 'https')
 })
 
 test('getHost: a WebSocket', async () => {
-  const box = await served()
-  const socket = new WebSocket(`wss://${box.getHost(8001)}/chat`)
+  const sandbox = await served()
+  const socket = new WebSocket(`wss://${sandbox.getHost(8001)}/chat`)
   const got = []
   socket.addEventListener('message', (e) => got.push(e.data))
   await new Promise((resolve, reject) => {
@@ -94,10 +94,10 @@ test('getHost: a WebSocket', async () => {
 })
 
 test('getHost: a port that is closed, a sandbox that is not there', async () => {
-  const box = await served()
-  const closed = await fetch(`https://${box.getHost(9999)}/`)
+  const sandbox = await served()
+  const closed = await fetch(`https://${sandbox.getHost(9999)}/`)
   assert.equal(closed.status, 502)
-  assert.deepEqual(await closed.json(), { requestId: closed.headers.get('x-request-id'), sandboxId: box.sandboxId, message: 'The sandbox is running but port is not open', port: 9999, code: 502 })
+  assert.deepEqual(await closed.json(), { requestId: closed.headers.get('x-request-id'), sandboxId: sandbox.sandboxId, message: 'The sandbox is running but port is not open', port: 9999, code: 502 })
   const id = 'i' + '0'.repeat(19)
   const none = await fetch(`https://8000-${id}.${DOMAIN}/`)
   assert.equal(none.status, 502)
@@ -105,31 +105,31 @@ test('getHost: a port that is closed, a sandbox that is not there', async () => 
 })
 
 test('a person with a browser gets a page', async () => {
-  const box = await served()
+  const sandbox = await served()
   const headers = { Accept: 'text/html', 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64)', 'Sec-Fetch-Mode': 'navigate' }
-  const res = await new Promise((resolve, reject) => https.get(`https://${box.getHost(9999)}/`, { headers }, resolve).on('error', reject))
+  const res = await new Promise((resolve, reject) => https.get(`https://${sandbox.getHost(9999)}/`, { headers }, resolve).on('error', reject))
   res.resume()
   assert.equal(res.statusCode, 502)
   assert.match(res.headers['content-type'], /^text\/html/)
 })
 
 test('allowPublicTraffic: false and maskRequestHost by name', async () => {
-  const box = await fresh({ network: { allowPublicTraffic: false, maskRequestHost: 'inner.test:${PORT}' } })
-  await serve(box, inside('http_server.py'), 8000)
-  const url = `https://${box.getHost(8000)}/asked`
+  const sandbox = await fresh({ network: { allowPublicTraffic: false, maskRequestHost: 'inner.test:${PORT}' } })
+  await serve(sandbox, inside('http_server.py'), 8000)
+  const url = `https://${sandbox.getHost(8000)}/asked`
   assert.equal((await fetch(url)).status, 403)
-  const res = await fetch(url, { headers: { 'e2b-traffic-access-token': box.trafficAccessToken } })
+  const res = await fetch(url, { headers: { 'e2b-traffic-access-token': sandbox.trafficAccessToken } })
   assert.equal(res.status, 200)
   const headers = (await res.json()).headers.map(([k, v]) => [k.toLowerCase(), v])
   assert.deepEqual(headers.filter(([k]) => k === 'host'), [['host', 'inner.test:8000']])
-  assert.ok(!headers.some(([, v]) => v.includes(box.trafficAccessToken)), 'the token stays outside')
+  assert.ok(!headers.some(([, v]) => v.includes(sandbox.trafficAccessToken)), 'the token stays outside')
 })
 
 test('signed addresses name the sandbox in their host', async () => {
-  const box = await common()
-  await box.files.write('/home/user/note', 'signed')
-  const url = await box.downloadUrl('/home/user/note', { useSignatureExpiration: 60 })
-  assert.equal(new URL(url).host, `49983-${box.sandboxId}.${DOMAIN}`)
+  const sandbox = await common()
+  await sandbox.files.write('/home/user/note', 'signed')
+  const url = await sandbox.downloadUrl('/home/user/note', { useSignatureExpiration: 60 })
+  assert.equal(new URL(url).host, `49983-${sandbox.sandboxId}.${DOMAIN}`)
   assert.equal(await (await fetch(url)).text(), 'signed')
   assert.equal((await fetch(url.replace('note', 'nota'))).status, 401)
 })
@@ -154,9 +154,9 @@ test('plain HTTP on that port gets no answer from the API', async () => {
 
 test('Sandbox.create by option instead of environment', async () => {
   const client = new e2b.E2B({ domain: DOMAIN, apiKey: process.env.E2B_API_KEY })
-  const box = await client.Sandbox.create({ timeoutMs: 60_000 })
-  assert.equal(await sh(box, 'echo fine'), 'fine')
-  assert.equal(await box.kill(), true)
+  const sandbox = await client.Sandbox.create({ timeoutMs: 60_000 })
+  assert.equal(await sh(sandbox, 'echo fine'), 'fine')
+  assert.equal(await sandbox.kill(), true)
 })
 
 await run()

@@ -26,14 +26,14 @@ const as = (headers) => ({ ...server.as, headers })
 const make = (who, opts) => Interpreter.create({ ...as(who.headers), ...opts })
 
 // The package sends headers of its user's to the control plane alone: what goes to a sandbox is asked for by hand.
-const at = (box, port, path, type, body, headers) =>
-  toPort(box, port, { method: 'POST', path, body, at: server.url, headers: { 'Content-Type': type, 'X-Access-Token': box.envdAccessToken ?? '', ...headers } })
+const at = (sandbox, port, path, type, body, headers) =>
+  toPort(sandbox, port, { method: 'POST', path, body, at: server.url, headers: { 'Content-Type': type, 'X-Access-Token': sandbox.envdAccessToken ?? '', ...headers } })
 
 // What a command says.
-async function command(box, line, headers) {
+async function command(sandbox, line, headers) {
   const message = Buffer.from(JSON.stringify({ process: { cmd: '/bin/sh', args: ['-c', line] } })), head = Buffer.alloc(5)
   head.writeUInt32BE(message.length, 1)
-  const answer = await at(box, 49983, '/process.Process/Start', 'application/connect+json', Buffer.concat([head, message]), { 'Connect-Protocol-Version': '1', ...headers })
+  const answer = await at(sandbox, 49983, '/process.Process/Start', 'application/connect+json', Buffer.concat([head, message]), { 'Connect-Protocol-Version': '1', ...headers })
   assert.equal(answer.status, 200, answer.text)
   let said = ''
   for (let i = 0; i < answer.data.length; i += 5 + answer.data.readUInt32BE(i + 1)) {
@@ -44,8 +44,8 @@ async function command(box, line, headers) {
 }
 
 // What a cell prints.
-async function cell(box, code, headers, more = {}) {
-  const answer = await at(box, PORT, '/execute', 'application/json', JSON.stringify({ code, ...more }), headers)
+async function cell(sandbox, code, headers, more = {}) {
+  const answer = await at(sandbox, PORT, '/execute', 'application/json', JSON.stringify({ code, ...more }), headers)
   assert.equal(answer.status, 200, answer.text)
   const lines = answer.text.split('\n').filter(Boolean).map((l) => JSON.parse(l))
   return lines.filter((l) => l.type === 'stdout').map((l) => l.text).join('').trim()
@@ -58,30 +58,30 @@ const parts = (text) => text.match(/^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{
 
 test('a sandbox is made, step by step, under the trace of who asked', async () => {
   const who = caller(), began = BigInt(Date.now()) * 1_000_000n
-  const box = await make(who)
+  const sandbox = await make(who)
   const span = await collector.in(who.traceId, 'sandbox.create')
   const steps = collector.spans.filter((s) => s.parentSpanId === span.spanId)
-  await box.kill()
+  await sandbox.kill()
   assert.equal(span.parentSpanId, who.spanId)
   assert.deepEqual([span.kind, span.scope, span.failed], [SERVER, 'sandglass', false])
   assert.deepEqual([span.resource['service.name'], span.resource['service.version'].length > 0], ['sandglass', true])
   assert.match(span.resource['service.instance.id'], /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
   assert.ok(span.resource['host.name'])
-  assert.equal(span.attributes['sandglass.sandbox'], box.sandboxId)
+  assert.equal(span.attributes['sandglass.sandbox'], sandbox.sandboxId)
   assert.ok(span.attributes['sandglass.tenant'] && span.attributes['sandglass.template'])
   assert.ok(span.begin >= began - 1_000_000_000n && span.end > span.begin)
   for (const name of ['policy', 'order', 'ready']) assert.ok(steps.some((s) => s.name === `sandbox.create.${name}`), name)
   for (const step of steps) {
     assert.deepEqual([step.traceId, step.kind], [who.traceId, INTERNAL])
-    assert.equal(step.attributes['sandglass.sandbox'], box.sandboxId)
+    assert.equal(step.attributes['sandglass.sandbox'], sandbox.sandboxId)
     assert.ok(step.begin >= span.begin && step.end <= span.end && step.end >= step.begin, `${step.name} is within`)
   }
 })
 
 test('pause, resume, fork, checkpoint, rewind, destroy', async () => {
-  const who = caller(), box = await warm(as(who.headers))
-  const id = box.sandboxId
-  await box.pause()
+  const who = caller(), sandbox = await warm(as(who.headers))
+  const id = sandbox.sandboxId
+  await sandbox.pause()
   await Interpreter.connect(id, as(who.headers))
   const said = (method, route, body) => v1.ask(method, route, body, { headers: who.headers })
   assert.equal((await said('POST', `/sandboxes/${id}/checkpoints`, { label: 'a' })).status, 201)
@@ -128,42 +128,42 @@ test('a path of a conversation: get-or-create, a tool call, its cell, the end', 
 })
 
 test('a trace goes on inside: TRACEPARENT of a command, and of a cell', async () => {
-  const who = caller(), box = await make(who)
-  const told = parts(await command(box, 'echo $TRACEPARENT', who.headers))
+  const who = caller(), sandbox = await make(who)
+  const told = parts(await command(sandbox, 'echo $TRACEPARENT', who.headers))
   const process = await collector.in(who.traceId, 'process.start')
   assert.deepEqual(told, [who.traceId, process.spanId, '01'])
   assert.deepEqual([process.parentSpanId, process.kind, process.attributes['process.exit.code']], [who.spanId, SERVER, 0])
   const code = 'import os\nprint(os.environ.get("TRACEPARENT", ""))'
-  const inside = parts(await cell(box, code, who.headers))
+  const inside = parts(await cell(sandbox, code, who.headers))
   assert.deepEqual(inside, [who.traceId, (await collector.in(who.traceId, 'cell.execute')).spanId, '01'])
   const other = caller()
-  assert.equal(parts(await cell(box, code, other.headers))?.[0], other.traceId, 'the next cell has its own')
+  assert.equal(parts(await cell(sandbox, code, other.headers))?.[0], other.traceId, 'the next cell has its own')
   const shell = caller()
-  assert.equal(parts(await cell(box, 'echo $TRACEPARENT', shell.headers, { language: 'bash' }))?.[0], shell.traceId)
-  const alone = parts((await box.commands.run('echo $TRACEPARENT')).stdout.trim())
+  assert.equal(parts(await cell(sandbox, 'echo $TRACEPARENT', shell.headers, { language: 'bash' }))?.[0], shell.traceId)
+  const alone = parts((await sandbox.commands.run('echo $TRACEPARENT')).stdout.trim())
   assert.ok(alone, 'and who says nothing has a trace of his own')
   await collector.in(alone[0], 'process.start')
-  await box.kill()
+  await sandbox.kill()
 })
 
 test('what it may reach and what not is told as an event', async () => {
-  const who = caller(), box = await make(who, { network: { denyOut: ['203.0.113.0/24'] } })
+  const who = caller(), sandbox = await make(who, { network: { denyOut: ['203.0.113.0/24'] } })
   const code = 'import socket\ntry:\n    socket.create_connection(("203.0.113.7", 4711), 2)\nexcept OSError as e:\n    print(e)'
-  await cell(box, code, who.headers)
+  await cell(sandbox, code, who.headers)
   const isOurs = (e) => e.name === 'egress' && e.attributes['destination.port'] === 4711
   const span = await collector.one('with an event of egress', (s) => s.traceId === who.traceId && s.events.some(isOurs))
   const event = span.events.find(isOurs)
-  assert.equal(span.attributes['sandglass.sandbox'], box.sandboxId)
+  assert.equal(span.attributes['sandglass.sandbox'], sandbox.sandboxId)
   assert.deepEqual([event.attributes['sandglass.verdict'], event.attributes['destination.address']], ['blocked', '203.0.113.7'])
-  await box.kill()
+  await sandbox.kill()
 })
 
 test('a program that fails', async () => {
-  const who = caller(), box = await make(who)
-  await command(box, 'exit 3', who.headers)
+  const who = caller(), sandbox = await make(who)
+  await command(sandbox, 'exit 3', who.headers)
   const span = await collector.in(who.traceId, 'process.start')
   assert.deepEqual([span.failed, span.attributes['process.exit.code'], span.attributes['sandglass.layer']], [true, 3, 'code'])
-  await box.kill()
+  await sandbox.kill()
 })
 
 // ---- traceparents -------------------------------------------------------------------------------
@@ -172,10 +172,10 @@ test('nonsense for a traceparent is no traceparent, and no trouble', async () =>
   const id = crypto.randomBytes(16).toString('hex'), span = 'b7ad6b7169203331'
   const bad = ['', 'nonsense', `ff-${id}-${span}-01`, `00-${id}-${span}`, `00-${id.toUpperCase()}-${span}-01X`, `00-${'0'.repeat(32)}-${span}-01`,
     `00-${id}-${'0'.repeat(16)}-01`, `00-${id}-${span}-01-more`, 'x'.repeat(4000)]
-  const box = await make({ headers: {} })
+  const sandbox = await make({ headers: {} })
   const told = []
   for (const traceparent of bad) {
-    const own = parts(await command(box, 'echo $TRACEPARENT', { traceparent }))
+    const own = parts(await command(sandbox, 'echo $TRACEPARENT', { traceparent }))
     assert.ok(own && own[0] !== id, `a trace of its own for '${traceparent.slice(0, 70)}'`)
     told.push(own[0])
   }
@@ -183,15 +183,15 @@ test('nonsense for a traceparent is no traceparent, and no trouble', async () =>
     const began = await collector.in(own, 'process.start')
     assert.deepEqual([began.parentSpanId ?? '', began.kind], ['', SERVER])
   }
-  const later = await command(box, 'echo $TRACEPARENT', { traceparent: `cc-${id}-${span}-01-and-more` })
+  const later = await command(sandbox, 'echo $TRACEPARENT', { traceparent: `cc-${id}-${span}-01-and-more` })
   assert.equal(parts(later)?.[0], id, 'a later version is taken')
-  await box.kill()
+  await sandbox.kill()
 })
 
 test('a trace that is not sampled is passed on and makes no span', async () => {
-  const who = caller('00'), box = await make(who)
-  assert.deepEqual(parts(await command(box, 'echo $TRACEPARENT', who.headers)), [who.traceId, who.spanId, '00'])
-  await box.kill()
+  const who = caller('00'), sandbox = await make(who)
+  assert.deepEqual(parts(await command(sandbox, 'echo $TRACEPARENT', who.headers)), [who.traceId, who.spanId, '00'])
+  await sandbox.kill()
   const next = caller(), after = await make(next)
   await collector.in(next.traceId, 'sandbox.create')
   await after.kill()
@@ -221,8 +221,8 @@ test('Langfuse gets the same, with its keys, under its names, without what was w
 })
 
 test('a server that ends sends what it has first', async () => {
-  const who = caller(), box = await make(who)
-  await box.kill()
+  const who = caller(), sandbox = await make(who)
+  await sandbox.kill()
   assert.equal(await stop(server), 0)
   const ended = (s) => s.traceId === who.traceId && s.name === 'sandbox.destroy'
   assert.ok(collector.spans.some(ended), 'it is there when the server is gone')

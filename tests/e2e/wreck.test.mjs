@@ -36,18 +36,18 @@ async function make(from = 'base') {
   return a.status === 201 ? { sandboxId: a.json.sandboxID, token: a.json.envdAccessToken } : a
 }
 
-const toBox = (box, port, method, path, headers, body) => toPort(box, port, { method, path, headers: { 'X-Access-Token': box.token, ...headers }, body })
+const toSandbox = (sandbox, port, method, path, headers, body) => toPort(sandbox, port, { method, path, headers: { 'X-Access-Token': sandbox.token, ...headers }, body })
 
-async function rpc(box, method, body, user = ROOT) {
-  return judge(method, await toBox(box, ENVD, 'POST', `/${method}`, { 'Content-Type': 'application/json', ...user }, JSON.stringify(body)))
+async function rpc(sandbox, method, body, user = ROOT) {
+  return judge(method, await toSandbox(sandbox, ENVD, 'POST', `/${method}`, { 'Content-Type': 'application/json', ...user }, JSON.stringify(body)))
 }
 
 // A program: { out, error }. A stream's error is in its last frame.
-async function program(box, cmd, args, user = ROOT) {
+async function program(sandbox, cmd, args, user = ROOT) {
   const message = Buffer.from(JSON.stringify({ process: { cmd, args } }))
   const length = Buffer.alloc(5)
   length.writeUInt32BE(message.length, 1)
-  const a = judge(cmd, await toBox(box, ENVD, 'POST', '/process.Process/Start', { 'Content-Type': 'application/connect+json', ...user }, Buffer.concat([length, message])))
+  const a = judge(cmd, await toSandbox(sandbox, ENVD, 'POST', '/process.Process/Start', { 'Content-Type': 'application/connect+json', ...user }, Buffer.concat([length, message])))
   const frames = []
   for (let at = 0; at + 5 <= a.data.length; at += 5 + a.data.readUInt32BE(at + 1)) frames.push(JSON.parse(a.data.subarray(at + 5, at + 5 + a.data.readUInt32BE(at + 1))))
   const out = frames.map((f) => Buffer.from(f.event?.data?.stdout ?? f.event?.data?.stderr ?? '', 'base64').toString('latin1')).join('')
@@ -59,39 +59,39 @@ async function program(box, cmd, args, user = ROOT) {
   return { out, error }
 }
 
-const bash = async (box, code) => (await program(box, '/bin/bash', ['-c', code])).out
+const bash = async (sandbox, code) => (await program(sandbox, '/bin/bash', ['-c', code])).out
 
 // ---- what is asked of each ----------------------------------------------------------------------
 
 const PATHS = ['/', '/home/user', '/home/user/w', '/home/user/w/f', '/tmp', '/dev/shm', '/proc/1/mem', '/etc/passwd']
 
-async function useFiles(box) {
+async function useFiles(sandbox) {
   for (const path of PATHS)
     for (const user of [ROOT, {}]) {
-      await rpc(box, 'filesystem.Filesystem/Stat', { path }, user)
-      await rpc(box, 'filesystem.Filesystem/ListDir', { path, depth: 1 }, user)
-      await rpc(box, 'filesystem.Filesystem/CreateWatcher', { path }, user)
-      judge(`GET ${path}`, await toBox(box, ENVD, 'GET', `/files?path=${encodeURIComponent(path)}&username=${user === ROOT ? 'root' : 'user'}`))
+      await rpc(sandbox, 'filesystem.Filesystem/Stat', { path }, user)
+      await rpc(sandbox, 'filesystem.Filesystem/ListDir', { path, depth: 1 }, user)
+      await rpc(sandbox, 'filesystem.Filesystem/CreateWatcher', { path }, user)
+      judge(`GET ${path}`, await toSandbox(sandbox, ENVD, 'GET', `/files?path=${encodeURIComponent(path)}&username=${user === ROOT ? 'root' : 'user'}`))
     }
   const form = '--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nhello\r\n--b--\r\n'
   for (const path of ['/home/user/w/up', '/proc/self/up', '/tmp/up'])
-    judge(`POST ${path}`, await toBox(box, ENVD, 'POST', `/files?path=${path}&username=root`, { 'Content-Type': 'multipart/form-data; boundary=b' }, form))
-  await rpc(box, 'filesystem.Filesystem/MakeDir', { path: '/home/user/made/a' })
-  await rpc(box, 'filesystem.Filesystem/Move', { source: '/home/user/made', destination: '/tmp/made' })
-  await rpc(box, 'filesystem.Filesystem/Remove', { path: '/tmp/made' })
+    judge(`POST ${path}`, await toSandbox(sandbox, ENVD, 'POST', `/files?path=${path}&username=root`, { 'Content-Type': 'multipart/form-data; boundary=b' }, form))
+  await rpc(sandbox, 'filesystem.Filesystem/MakeDir', { path: '/home/user/made/a' })
+  await rpc(sandbox, 'filesystem.Filesystem/Move', { source: '/home/user/made', destination: '/tmp/made' })
+  await rpc(sandbox, 'filesystem.Filesystem/Remove', { path: '/tmp/made' })
 }
 
-async function useProcesses(box) {
-  await rpc(box, 'process.Process/List', {})
-  for (const user of [ROOT, {}]) await program(box, '/bin/bash', ['-l', '-c', 'true'], user)
-  await program(box, '/nothing/here', [])
+async function useProcesses(sandbox) {
+  await rpc(sandbox, 'process.Process/List', {})
+  for (const user of [ROOT, {}]) await program(sandbox, '/bin/bash', ['-l', '-c', 'true'], user)
+  await program(sandbox, '/nothing/here', [])
   for (const request of [{ code: '1 + 1' }, { code: 'true', language: 'bash' }])
-    judge(`cell ${request.code}`, await toBox(box, INTERPRETER, 'POST', '/execute', { 'Content-Type': 'application/json' }, JSON.stringify({ timeout: 5, ...request })))
-  judge('context', await toBox(box, INTERPRETER, 'POST', '/contexts', { 'Content-Type': 'application/json' }, '{"language":"python"}'))
+    judge(`cell ${request.code}`, await toSandbox(sandbox, INTERPRETER, 'POST', '/execute', { 'Content-Type': 'application/json' }, JSON.stringify({ timeout: 5, ...request })))
+  judge('context', await toSandbox(sandbox, INTERPRETER, 'POST', '/contexts', { 'Content-Type': 'application/json' }, '{"language":"python"}'))
 }
 
-async function useAsSource(box) {
-  const at = `/sandboxes/${box.sandboxId}`
+async function useAsSource(sandbox) {
+  const at = `/sandboxes/${sandbox.sandboxId}`
   const kept = await control('POST', `${at}/checkpoints`, { label: 'here' })
   for (const inherit of ['state', 'files']) {
     const made = await control('POST', `${at}/fork`, { inherit, timeout: 60 })
@@ -107,8 +107,8 @@ async function useAsSource(box) {
 }
 
 // Pauses and goes on, by files alone and with its memory. What cannot be stored runs on.
-async function restart(box) {
-  const at = `/sandboxes/${box.sandboxId}`
+async function restart(sandbox) {
+  const at = `/sandboxes/${sandbox.sandboxId}`
   const answers = {}
   for (const memory of [true, false]) {
     const paused = await control('POST', `${at}/pause`, { memory })
@@ -119,38 +119,38 @@ async function restart(box) {
   return answers
 }
 
-async function look(box) {
-  await control('GET', `/sandboxes/${box.sandboxId}/metrics`)
-  await control('GET', `/v2/sandboxes/${box.sandboxId}/logs`)
+async function look(sandbox) {
+  await control('GET', `/sandboxes/${sandbox.sandboxId}/metrics`)
+  await control('GET', `/v2/sandboxes/${sandbox.sandboxId}/logs`)
 }
 
-const answers = async (box) => same((await program(box, '/usr/bin/echo', ['here'])).out, 'here\n', 'a program')
+const answers = async (sandbox) => same((await program(sandbox, '/usr/bin/echo', ['here'])).out, 'here\n', 'a program')
 
-async function all(box) {
-  await useFiles(box)
-  await useProcesses(box)
-  await look(box)
-  await useAsSource(box)
-  return restart(box)
+async function all(sandbox) {
+  await useFiles(sandbox)
+  await useProcesses(sandbox)
+  await look(sandbox)
+  await useAsSource(sandbox)
+  return restart(sandbox)
 }
 
 // ---- files --------------------------------------------------------------------------------------
 
 function wrecked(name, code, { after, alive = answers } = {}) {
   test(name, async () => {
-    const box = await make()
-    await bash(box, code)
-    const told = await all(box)
-    await alive(box)
-    await after?.(box, told)
-    await control('DELETE', `/sandboxes/${box.sandboxId}`)
+    const sandbox = await make()
+    await bash(sandbox, code)
+    const told = await all(sandbox)
+    await alive(sandbox)
+    await after?.(sandbox, told)
+    await control('DELETE', `/sandboxes/${sandbox.sandboxId}`)
   }, { seconds: 90 })
 }
 
 const py = (code) => `exec /usr/bin/python3 - <<'END'\nimport os\nos.makedirs('/home/user/w', exist_ok=True)\n${code}\nEND`
 
 // The server's disk may take them, as xfs does, or not, as ext4: then it says of which file they are.
-const xattrs = (box, { files }) => {
+const xattrs = (sandbox, { files }) => {
   if (files.status !== 204) {
     same(files.status, 409, files.text)
     assert.match(files.json.message, /attributes of '.+' are too large .*: remove some/)
@@ -191,7 +191,7 @@ os.chdir('/home/user/w')
 for i in range(2100):
     os.mkdir('d')
     os.chdir('d')`), {
-  after: (box, { files }) => {
+  after: (sandbox, { files }) => {
     same(files.status, 409, files.text)
     assert.match(files.json.message, /directories deep/)
   },
@@ -234,25 +234,25 @@ wrecked('home is a file, /tmp leads nowhere, and nobody knows any user', 'cd /; 
 
 wrecked('no shell, no libraries, no kernels', 'rm -rf /usr/local/* /bin /sbin /lib /lib64; true', {
   // What is left cannot run a program: that is said, and files are still to be had.
-  alive: async (box) => {
-    assert.match((await program(box, '/usr/bin/echo', ['here'])).error?.message ?? '', /no such file inside the sandbox/)
-    assert.match((await rpc(box, 'filesystem.Filesystem/ListDir', { path: '/home' })).text, /"user"/)
+  alive: async (sandbox) => {
+    assert.match((await program(sandbox, '/usr/bin/echo', ['here'])).error?.message ?? '', /no such file inside the sandbox/)
+    assert.match((await rpc(sandbox, 'filesystem.Filesystem/ListDir', { path: '/home' })).text, /"user"/)
   },
 })
 
 // ---- what a sandbox is built upon ---------------------------------------------------------------
 
-const shm = async (box) => {
-  await answers(box)
-  same(await bash(box, 'stat -c %a /run/shm; echo x >/dev/shm/x; cat /run/shm/x; ls /dev/shm'), '1777\nx\nx\n', '/dev/shm is /run/shm, and nothing else')
+const shm = async (sandbox) => {
+  await answers(sandbox)
+  same(await bash(sandbox, 'stat -c %a /run/shm; echo x >/dev/shm/x; cat /run/shm/x; ls /dev/shm'), '1777\nx\nx\n', '/dev/shm is /run/shm, and nothing else')
 }
 
 wrecked('/run/shm is removed', 'rmdir /run/shm', { alive: shm })
 wrecked('/run is removed', 'rm -rf /run', { alive: shm })
 wrecked('/run/shm is a file', 'rmdir /run/shm; echo kept >/run/shm', {
-  alive: async (box) => {
-    await shm(box)
-    same(await bash(box, 'cat /run/shm.1'), 'kept\n', 'what was there')
+  alive: async (sandbox) => {
+    await shm(sandbox)
+    same(await bash(sandbox, 'cat /run/shm.1'), 'kept\n', 'what was there')
   },
 })
 // Such a link leads, while a sandbox is built, to the /proc of whoever builds it, which shows all its neighbours.
@@ -260,9 +260,9 @@ wrecked('/run/shm leads to /proc', 'rmdir /run/shm; ln -s /proc /run/shm', { ali
 wrecked('/run leads elsewhere', 'mv /run /run.was; mkdir -p /etc/shm; ln -s /etc /run', { alive: shm })
 
 test('what cannot be begun with stays paused, says why, and can be ended', async () => {
-  const box = await make()
-  const at = `/sandboxes/${box.sandboxId}`
-  await bash(box, 'rm -f /run/.boot_id; mkdir -p /run/.boot_id/x')
+  const sandbox = await make()
+  const at = `/sandboxes/${sandbox.sandboxId}`
+  await bash(sandbox, 'rm -f /run/.boot_id; mkdir -p /run/.boot_id/x')
   same((await control('POST', `${at}/pause`, { memory: false })).status, 204, 'pause')
   for (let i = 0; i < 2; i++) {
     const a = await control('POST', `${at}/connect`, { timeout: 60 })
@@ -311,9 +311,9 @@ test('pause when the server has no descriptor left: 503 or done, and it goes on 
   const [, before] = fs.readFileSync(`/proc/${pid}/limits`, 'utf8').match(/^Max open files +(\d+)/m)
   for (const room of [0, 1, 2, 5, 12])
     for (const memory of [true, false]) {
-      const box = await make()
-      const at = `/sandboxes/${box.sandboxId}`
-      await bash(box, 'echo kept >/home/user/f')
+      const sandbox = await make()
+      const at = `/sandboxes/${sandbox.sandboxId}`
+      await bash(sandbox, 'echo kept >/home/user/f')
       limit(pid, descriptors(pid) + room)
       let paused
       try {
@@ -321,14 +321,14 @@ test('pause when the server has no descriptor left: 503 or done, and it goes on 
         assert.ok([204, 503].includes(paused.status), paused.text)
         const resumed = await control('POST', `${at}/connect`, { timeout: 60 })
         assert.ok([200, 201, 503].includes(resumed.status), resumed.text)
-        await look(box)
+        await look(sandbox)
         assert.ok([201, 409, 503].includes((await control('POST', `${at}/snapshots`, {})).status))
         assert.ok([201, 409, 503].includes((await control('POST', `${at}/fork`, {})).status))
       } finally {
         limit(pid, before)
       }
       await eventually('it goes on', async () => FINE.includes((await control('POST', `${at}/connect`, { timeout: 60 })).status))
-      same(await bash(box, 'cat /home/user/f'), 'kept\n', `${paused.status} with room for ${room}`)
+      same(await bash(sandbox, 'cat /home/user/f'), 'kept\n', `${paused.status} with room for ${room}`)
       await control('DELETE', at)
     }
 }, { seconds: 90 })

@@ -68,11 +68,11 @@ def outside():
     return [line for line in found if line[3] not in QUIET and not line[2].startswith(LOOPBACK)]
 
 
-def records(box, **filters):
+def records(sandbox, **filters):
     """What is on record of a sandbox, the newest last."""
     options = [word for key, value in filters.items() for word in (f"--{key}", value)]
     status, out = site.command("audit", "query", "--state", site.state, "--json", "--limit", "1000",
-                               "--sandbox", box.id, *options)
+                               "--sandbox", sandbox.id, *options)
     if status != 0:
         raise RuntimeError(f"sandglass audit: {out}")
     return [json.loads(line) for line in out.splitlines()]
@@ -105,21 +105,21 @@ class Case(unittest.TestCase):
         self.assertIn('"who": "registry"', said[1], said)
         self.looked = True
 
-    def box(self, **fields):
-        box = site.create(**fields)
-        self.addCleanup(box.kill)
-        return box
+    def sandbox(self, **fields):
+        sandbox = site.create(**fields)
+        self.addCleanup(sandbox.kill)
+        return sandbox
 
-    def sh(self, box, command, user, status=0):
-        got, out = box.sh(command, user=user)
+    def sh(self, sandbox, command, user, status=0):
+        got, out = sandbox.sh(command, user=user)
         self.assertEqual(got, status, f"{command}: {out}")
         return out
 
-    def probe(self, box, code, user, *args):
+    def probe(self, sandbox, code, user, *args):
         """What a program inside shows: the last line that it prints, as JSON."""
         path = f"/tmp/probe-{user}.py"
-        box.put(path, (PROBE + "\n" + code).encode(), user=user)
-        status, out = box.sh(f"python3 {path} {' '.join(args)}", user=user)
+        sandbox.put(path, (PROBE + "\n" + code).encode(), user=user)
+        status, out = sandbox.sh(f"python3 {path} {' '.join(args)}", user=user)
         self.assertEqual(status, 0, out)
         return json.loads(out.splitlines()[-1])
 
@@ -142,12 +142,12 @@ class Case(unittest.TestCase):
         """Nothing leaves."""
         return self.only()
 
-    def on_record(self, box, count=1, **fields):
+    def on_record(self, sandbox, count=1, **fields):
         """At least so many records that have these fields."""
         def found():
-            lines = [r for r in records(box) if fields.items() <= r.items()]
+            lines = [r for r in records(sandbox) if fields.items() <= r.items()]
             return lines if len(lines) >= count else None
 
         lines = until(found)
-        self.assertTrue(lines, f"{fields} is not on record: {records(box)[-20:]}")
+        self.assertTrue(lines, f"{fields} is not on record: {records(sandbox)[-20:]}")
         return lines

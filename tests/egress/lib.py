@@ -1,9 +1,9 @@
 """Egress, for tests: a bed (an internet in network namespaces), a server in its edge, sandboxes of that server.
 
     with Bed() as bed, Site(bed) as site:
-        box = site.create(network={"allowOut": ["a.test"], "denyOut": ["0.0.0.0/0"]})
+        sandbox = site.create(network={"allowOut": ["a.test"], "denyOut": ["0.0.0.0/0"]})
         before = bed.now()
-        box.sh("curl -m5 http://evil.test/", user="root")
+        sandbox.sh("curl -m5 http://evil.test/", user="root")
         before.reached(world.EVIL), before.packets(world.EVIL), before.queries("evil.test")   # [], 0, []
 
 The test itself stays where it is: only sockets and programs made inside `bed.edge()` are in the edge. Beds have names
@@ -178,9 +178,9 @@ class UserClient(Client):
         super().__init__(site, timeout_s)
         self.user = user
 
-    def data_headers(self, box, content_type):
+    def data_headers(self, sandbox, content_type):
         credentials = base64.b64encode(f"{self.user}:".encode()).decode()
-        return super().data_headers(box, content_type) | {"Authorization": f"Basic {credentials}"}
+        return super().data_headers(sandbox, content_type) | {"Authorization": f"Basic {credentials}"}
 
 
 class Site(server.Site):
@@ -207,7 +207,7 @@ class Site(server.Site):
 
     def create(self, key=None, **fields):
         """A sandbox; network, allow_internet_access and the rest as in E2B's request."""
-        return Box(self, super().create(key, **fields).made)
+        return Sandbox(self, super().create(key, **fields).made)
 
     def command(self, *args, **kwargs):
         """(status, output) of `sandglass ARGS` in the edge."""
@@ -217,7 +217,7 @@ class Site(server.Site):
         return p.returncode, p.stdout
 
 
-class Box(server.Box):
+class Sandbox(server.Sandbox):
     def sh(self, command, user="user"):
         """(status, output) of a shell command as that user; standard error comes with it."""
         return UserClient(self.site, user).run(self.made, "{ " + command + "\n} 2>&1")

@@ -50,74 +50,75 @@ def listener():
 
 
 class Addresses(attack.Case):
-    def refused(self, box, user, ports, *addresses, code=REACH):
-        got = self.probe(box, code, user, ports, *addresses)
+    def refused(self, sandbox, user, ports, *addresses, code=REACH):
+        got = self.probe(sandbox, code, user, ports, *addresses)
         self.assertEqual({k: v for k, v in got.items() if v not in REFUSED and not attack.told_no(v)}, {})
 
     def test_E03_only_what_is_allowed_and_no_quic(self, user):
-        box, names = self.box(), self.box(network=attack.NAMES)
-        got = self.probe(box, PATIENT, user, "9999", world.A, world.SIX)
+        sandbox, names = self.sandbox(), self.sandbox(network=attack.NAMES)
+        got = self.probe(sandbox, PATIENT, user, "9999", world.A, world.SIX)
         self.assertEqual(list(got.values()), ["hello"] * 2, "an open one may")
         with self.nothing():
-            self.refused(box, user, "443,853", world.EVIL, world.EVIL6, code=DATAGRAMS)
+            self.refused(sandbox, user, "443,853", world.EVIL, world.EVIL6, code=DATAGRAMS)
             self.refused(names, user, "9999,443,53,123", world.A, world.EVIL, world.SIX, world.EVIL6, code=DATAGRAMS)
-        self.on_record(box, address=world.EVIL, port=443, verdict="deny", rule="QUIC")
+        self.on_record(sandbox, address=world.EVIL, port=443, verdict="deny", rule="QUIC")
         self.on_record(names, address=world.EVIL, port=9999, verdict="deny", protocol="udp")
 
     def test_E04_other_families_and_scopes(self, user):
-        box, names = self.box(), self.box(network=attack.NAMES)
-        got = self.probe(box, REACH, user, "80", world.SIX)
+        sandbox, names = self.sandbox(), self.sandbox(network=attack.NAMES)
+        got = self.probe(sandbox, REACH, user, "80", world.SIX)
         self.assertIn('"who": "six"', got[f"{world.SIX} 80"])
         with self.nothing():
             self.refused(names, user, "80,443,9999", world.SIX, world.EVIL6)
-            for one in (box, names):
+            for one in (sandbox, names):
                 self.refused(one, user, "80,9999", *EVERY, *EVERY6)
                 self.refused(one, user, "9999,5353,1900", *EVERY, *EVERY6, code=DATAGRAMS)
 
     def test_E05_metadata(self, user):
-        box = self.box()
+        sandbox = self.sandbox()
         with self.only(names=["metadata.rebind.test", "metadata.google.internal"]):
-            self.refused(box, user, "80,443,8080", *world.METADATA)
-            self.refused(box, user, "53,80,9999", *world.METADATA[:1], code=DATAGRAMS)
+            self.refused(sandbox, user, "80,443,8080", *world.METADATA)
+            self.refused(sandbox, user, "53,80,9999", *world.METADATA[:1], code=DATAGRAMS)
             for name in ("metadata.google.internal", "metadata.rebind.test"):
-                self.assertNotEqual(box.sh(f"curl -sS -m10 http://{name}/", user=user)[0], 0)
+                self.assertNotEqual(sandbox.sh(f"curl -sS -m10 http://{name}/", user=user)[0], 0)
         for address in world.METADATA:
-            [record, *_] = self.on_record(box, address=address, port=80, verdict="deny")
+            [record, *_] = self.on_record(sandbox, address=address, port=80, verdict="deny")
             self.assertRegex(record["rule"], "internal|metadata|link-local|carrier")
 
     def test_E06_private_networks(self, user):
-        box = self.box(network={"allowOut": ["10.0.0.0/8", "192.168.0.1", "fd00::/8", "169.254.169.254", "0.0.0.0/0"]})
+        allowed = ["10.0.0.0/8", "192.168.0.1", "fd00::/8", "169.254.169.254", "0.0.0.0/0"]
+        sandbox = self.sandbox(network={"allowOut": allowed})
         with self.nothing():
-            self.refused(box, user, "80,443", *world.INTERNAL, "0.0.0.0", "0.0.0.1", "240.0.0.1", "192.0.2.7",
+            self.refused(sandbox, user, "80,443", *world.INTERNAL, "0.0.0.0", "0.0.0.1", "240.0.0.1", "192.0.2.7",
                          "198.51.100.7", "192.88.99.1", "2001:db8::1", "100::7")
-            self.refused(box, user, "7,9999", *world.INTERNAL[:4], code=DATAGRAMS)
-        self.on_record(box, address="10.9.9.9", port=80, verdict="deny")
+            self.refused(sandbox, user, "7,9999", *world.INTERNAL[:4], code=DATAGRAMS)
+        self.on_record(sandbox, address="10.9.9.9", port=80, verdict="deny")
 
     def test_E07_services_of_the_host(self, user):
-        box = self.box()
+        sandbox = self.sandbox()
         with listener() as (port, came), self.nothing():
             ports = f"{port},{attack.site.port}"
-            self.refused(box, user, ports, "127.0.0.1", "::1", world.EDGE4, world.EDGE6, "0.0.0.0", "::",
+            self.refused(sandbox, user, ports, "127.0.0.1", "::1", world.EDGE4, world.EDGE6, "0.0.0.0", "::",
                          "::ffff:127.0.0.1", f"::ffff:{world.EDGE4}", "127.0.0.53", "127.255.255.255")
             self.assertEqual(came, [])
-        self.on_record(box, address=world.EDGE4, port=port, verdict="deny", rule="address of this machine")
-        self.on_record(box, address=world.EDGE6, port=port, verdict="deny", rule="address of this machine")
+        self.on_record(sandbox, address=world.EDGE4, port=port, verdict="deny", rule="address of this machine")
+        self.on_record(sandbox, address=world.EDGE6, port=port, verdict="deny", rule="address of this machine")
 
     def test_E07_the_guards_own_sockets(self, user):
-        box = self.box()
+        sandbox = self.sandbox()
         with self.nothing():
-            self.refused(box, user, "80,53,1,65535", "192.0.2.1", "100::1")
-            self.refused(box, user, "53", "127.0.0.1", "::1")
-            self.refused(box, user, "80", "192.0.2.53")
-            self.refused(box, user, "9999", "192.0.2.1", "100::1", "192.0.2.53", "127.0.0.1", code=DATAGRAMS)
-            listening = self.sh(box, "cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6", user)
+            self.refused(sandbox, user, "80,53,1,65535", "192.0.2.1", "100::1")
+            self.refused(sandbox, user, "53", "127.0.0.1", "::1")
+            self.refused(sandbox, user, "80", "192.0.2.53")
+            self.refused(sandbox, user, "9999", "192.0.2.1", "100::1", "192.0.2.53", "127.0.0.1", code=DATAGRAMS)
+            listening = self.sh(sandbox, "cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6", user)
             ports = {int(line.split()[1].split(":")[1],
                          16) for line in listening.splitlines() if ":" in line.split()[0]}
-            self.refused(box, user, ",".join(map(str, ports or {1})), "192.0.2.1", "100::1", "127.0.0.1", "::1",
+            self.refused(sandbox, user, ",".join(map(str, ports or {1})), "192.0.2.1", "100::1", "127.0.0.1", "::1",
                          "192.0.2.53", world.EDGE4)
 
     def test_E08_other_spellings(self, user):
-        box = self.box()
+        sandbox = self.sandbox()
         urls = ["2130706433", "0177.0.0.1", "0x7f.1", "127.1", "[::ffff:127.0.0.1]", "[::127.0.0.1]",
                 "[64:ff9b::7f00:1]", "[64:ff9b:1::7f00:1]", "[2002:7f00:1::]", "[::ffff:0:127.0.0.1]",
                 "0x2d435902", "45.67.22786", "[64:ff9b::2d43:5902]", "[2002:2d43:5902::1]", "0", "[::]",
@@ -125,7 +126,7 @@ class Addresses(attack.Case):
         with listener() as (port, came), self.nothing():
             script = "; ".join(f"curl -gsS -m10 -o /dev/null 'http://{url}:{p}/' && echo 'reached {url}:{p}'"
                                for url in urls for p in (port, 80))
-            out = box.sh(script, user=user)[1]
+            out = sandbox.sh(script, user=user)[1]
             self.assertNotIn("reached", out)
             self.assertEqual(came, [])
 

@@ -32,31 +32,32 @@ def setUpModule():
 
 class Block(attack.Case):
     def blocked(self):
-        return self.box(allow_internet_access=False)
+        return self.sandbox(allow_internet_access=False)
 
     def test_E01_tcp_fails_at_once(self, user):
-        box = self.blocked()
+        sandbox = self.blocked()
         with self.nothing():
-            got = self.probe(box, TCP, user, world.A, world.EVIL, world.SIX, "10.9.9.9", "169.254.169.254", "fd00::9")
+            got = self.probe(sandbox, TCP, user, world.A, world.EVIL, world.SIX, "10.9.9.9", "169.254.169.254",
+                             "fd00::9")
             self.assertEqual(set(got), {NO_WAY})
-            self.sh(box, f"curl -sm3 http://{world.A}/", user, 7)
-            out = self.sh(box, f"exec 3<>/dev/tcp/{world.A}/80", user, 1)
+            self.sh(sandbox, f"curl -sm3 http://{world.A}/", user, 7)
+            out = self.sh(sandbox, f"exec 3<>/dev/tcp/{world.A}/80", user, 1)
             self.assertIn("unreachable", out)
 
     def test_E02_names_are_not_asked_for(self, user):
-        box = self.blocked()
+        sandbox = self.blocked()
         with self.nothing():
-            self.sh(box, "getent hosts a.test", user, 2)
+            self.sh(sandbox, "getent hosts a.test", user, 2)
             for server in ("", "@8.8.8.8", "@192.0.2.53 +tcp", f"@{world.DNS}", "@2606:2800::1"):
-                status, out = box.sh(f"dig +short +tries=1 +time=2 {server} a.test", user=user)
+                status, out = sandbox.sh(f"dig +short +tries=1 +time=2 {server} a.test", user=user)
                 self.assertNotIn(world.A, out)
                 self.assertNotEqual(status, 0, out)
-            self.sh(box, "curl -sm3 https://a.test/", user, 6)
+            self.sh(sandbox, "curl -sm3 https://a.test/", user, 6)
 
     def test_E03_nothing_but_tcp_and_udp(self, user):
-        box = self.blocked()
+        sandbox = self.blocked()
         with self.nothing():
-            got = self.probe(box, OTHERS, user)
+            got = self.probe(sandbox, OTHERS, user)
         self.assertEqual(set(got["udp"]), {NO_WAY})
         self.assertEqual(set(got["made"]) - {"udplite", "mptcp"}, set())
 
@@ -67,9 +68,9 @@ class Block(attack.Case):
         self.assertIn("200", out)
 
     def test_E01_deny_all_is_the_same(self, user):
-        box = self.box(network={"denyOut": ["0.0.0.0/0"]})
+        sandbox = self.sandbox(network={"denyOut": ["0.0.0.0/0"]})
         with self.nothing():
-            self.assertEqual(set(self.probe(box, TCP, user, world.A, world.SIX)), {NO_WAY})
+            self.assertEqual(set(self.probe(sandbox, TCP, user, world.A, world.SIX)), {NO_WAY})
 
 
 if __name__ == "__main__":

@@ -84,9 +84,9 @@ show(dict(zip(messages, map(len, together(tcp, [(sys.argv[1], 443, data) for dat
 
     def test_malformed_tls(self, user):
         for policy in (NAMES, RULES):
-            box = self.box(network=policy)
+            sandbox = self.sandbox(network=policy)
             with self.only(world.A, names=["a.test"]) as seen:
-                got = self.probe(box, "WAIT_S = 0.7\n" + self.HELLOS, user, world.EVIL)
+                got = self.probe(sandbox, "WAIT_S = 0.7\n" + self.HELLOS, user, world.EVIL)
             # What got through to the server at all is a whole hello for a.test.
             self.assertEqual({h["sni"] for h in seen.lines("web", "hello")} - {"a.test"}, set())
             self.assertEqual([n for n in ("two names", "two in one list", "nul in name",
@@ -94,19 +94,19 @@ show(dict(zip(messages, map(len, together(tcp, [(sys.argv[1], 443, data) for dat
 
     def test_malformed_http(self, user):
         for policy in (NAMES, RULES):
-            box = self.box(network=policy)
+            sandbox = self.sandbox(network=policy)
             code = f"""
 fake = resolve("a.test")[1][0]
 show(together(tcp, [(host, 80, request) for request in {self.REQUESTS!r} for host in (fake, {world.EVIL!r})]))
 """
             with self.only(world.A, names=["a.test"]) as seen:
-                for i, answer in enumerate(self.probe(box, "WAIT_S = 1.5\n" + code, user)):
+                for i, answer in enumerate(self.probe(sandbox, "WAIT_S = 1.5\n" + code, user)):
                     self.assertNotIn(" 200 ", answer, self.REQUESTS[i // 2][:200])
             self.assertEqual([r["head"] for r in seen.requests(local=world.A) if r["target"] != "/"], [],
                              "no second request")
 
     def test_malformed_http_inside_tls(self, user):
-        box = self.box(network=RULES)
+        sandbox = self.sandbox(network=RULES)
         code = f"""
 fake, context = resolve("a.test")[1][0], ssl.create_default_context()
 def say(request):
@@ -116,13 +116,13 @@ def say(request):
 show(together(say, [(request,) for request in {self.REQUESTS!r}]))
 """
         with self.only(world.A, names=["a.test"]) as seen:
-            for i, answer in enumerate(self.probe(box, "WAIT_S = 1.5\n" + code, user)):
+            for i, answer in enumerate(self.probe(sandbox, "WAIT_S = 1.5\n" + code, user)):
                 self.assertNotIn(" 200 ", answer, self.REQUESTS[i][:200])
         self.assertEqual([r["head"] for r in seen.requests(local=world.A) if r["target"] != "/"], [])
 
     def test_nobody_reads_and_nobody_writes(self, user):
         """Slow readers of endless answers, requests that never end: memory stays."""
-        box = self.box(network=RULES)
+        sandbox = self.sandbox(network=RULES)
         code = """
 fake, context = resolve("a.test")[1][0], ssl.create_default_context()
 held = []
@@ -140,13 +140,13 @@ for i in range(20):
 time.sleep(1)
 show(True)
 """
-        self.probe(box, code, user)
+        self.probe(sandbox, code, user)
         self.assertLess(host.rss_mib(self.guard) - self.rss, GROWTH_MIB)
 
     def test_one_that_takes_all_it_can_get(self, user):
         """Endless answers that are read as fast as they come: others have their turn."""
-        box, other = self.box(network=RULES), self.box(network=RULES)
-        box.spawn("for s in http https http https; do curl -s -m 60 -o /dev/null $s://a.test/forever & done; wait")
+        sandbox, other = self.sandbox(network=RULES), self.sandbox(network=RULES)
+        sandbox.spawn("for s in http https http https; do curl -s -m 60 -o /dev/null $s://a.test/forever & done; wait")
         self.assertTrue(attack.until(lambda: len(self.before.requests(target="/forever")) == 4))
         self.sh(other, "for i in 1 2 3 4 5; do curl -sS -m3 -o /dev/null https://a.test/who; done", user)
         self.sh(other, "for i in 1 2 3 4 5; do curl -sS -m3 -o /dev/null http://a.test/who || exit 1; done", user)
@@ -155,7 +155,7 @@ show(True)
 class FromOutside(Case):
     def test_answers_that_are_none(self, user):
         """Inspected: nothing passes that two readers would read differently."""
-        box = self.box(network=RULES)
+        sandbox = self.sandbox(network=RULES)
         code = f"""
 fake, context = resolve("a.test")[1][0], ssl.create_default_context()
 show({{kind: [attempt(http, fake, 80, "a.test", f"/bad/{{kind}}"),
@@ -163,7 +163,7 @@ show({{kind: [attempt(http, fake, 80, "a.test", f"/bad/{{kind}}"),
       for kind in {BAD!r}}})
 """
         with self.only(world.A, names=["a.test"]):
-            got = self.probe(box, "WAIT_S = 4\n" + code, user)
+            got = self.probe(sandbox, "WAIT_S = 4\n" + code, user)
         for kind, answers in got.items():
             for answer in answers:
                 if kind in ("short-body", "chunk-end", "chunk-size", "chunk-huge"):  # the head was good
@@ -173,12 +173,12 @@ show({{kind: [attempt(http, fake, 80, "a.test", f"/bad/{{kind}}"),
                     self.assertTrue("HTTP/1.1 502" in answer or answer.isupper() or not answer, f"{kind}: {answer}")
 
     def test_answers_that_are_strange_and_whole(self, user):
-        box = self.box(network=RULES)
+        sandbox = self.sandbox(network=RULES)
         for url in ("http://a.test", "https://a.test"):
-            self.assertEqual(self.sh(box, f"curl -sS -m20 {url}/bad/slow-head", user), "hello")
-            self.assertEqual(self.sh(box, f"curl -sS -m20 {url}/bad/two-answers", user), "ok")
-            self.assertEqual(self.sh(box, f"curl -sS -m20 {url}/until-close/5", user), "xxxxx")
-            status, out = box.sh(f"curl -sS -m20 {url}/bad/hints", user=user)
+            self.assertEqual(self.sh(sandbox, f"curl -sS -m20 {url}/bad/slow-head", user), "hello")
+            self.assertEqual(self.sh(sandbox, f"curl -sS -m20 {url}/bad/two-answers", user), "ok")
+            self.assertEqual(self.sh(sandbox, f"curl -sS -m20 {url}/until-close/5", user), "xxxxx")
+            status, out = sandbox.sh(f"curl -sS -m20 {url}/bad/hints", user=user)
             self.assertTrue((status, out) == (0, "hello") or "sandglass: " in out, out)
 
     # What curl says of each, all at once; 0 if the guard has an answer of its own.
@@ -187,8 +187,8 @@ show({{kind: [attempt(http, fake, 80, "a.test", f"/bad/{{kind}}"),
 
     def test_servers_that_reset_hang_and_never_end(self, user):
         for policy, schemes in ((NAMES, "http"), (RULES, "http https")):
-            box = self.box(network=policy)
-            out = self.sh(box, f"for p in {' '.join(self.ENDS)}; do for s in {schemes}; do (c=$(curl -s -m1.5 -o "
+            sandbox = self.sandbox(network=policy)
+            out = self.sh(sandbox, f"for p in {' '.join(self.ENDS)}; do for s in {schemes}; do (c=$(curl -s -m1.5 -o "
                                f"/dev/null -w "
                           "'%{http_code}' $s://a.test/$p); echo \"$p $? $c\") & done; done; wait", user)
             lines = [line.split() for line in out.splitlines()]
@@ -196,14 +196,14 @@ show({{kind: [attempt(http, fake, 80, "a.test", f"/bad/{{kind}}"),
             for path, status, code in lines:
                 self.assertIn(int(status), self.ENDS[path], f"{path} {schemes}")
                 self.assertTrue(status != "0" or code == "502", f"{path}: {code}")
-            self.assertIn('"who": "a"', self.sh(box, "curl -sS -m10 http://a.test/who", user))
+            self.assertIn('"who": "a"', self.sh(sandbox, "curl -sS -m10 http://a.test/who", user))
 
     def test_proxies_that_do_not_work(self, user):
         for port, kind in world.BROKEN_PROXIES.items():
-            box = self.box(network={"egressProxy": {"address": f"{world.PROXY}:{port}", "username": "x",
-                                                    "password": "y"}})
+            sandbox = self.sandbox(network={"egressProxy": {"address": f"{world.PROXY}:{port}", "username": "x",
+                                                            "password": "y"}})
             with self.only(world.PROXY, names=["a.test"]):
-                status, out = box.sh("curl -sS -m2 http://a.test/who", user=user)
+                status, out = sandbox.sh("curl -sS -m2 http://a.test/who", user=user)
                 self.assertNotIn('"who"', out, kind)
 
     def test_a_proxy_is_judged_like_all_others(self, user):
@@ -214,16 +214,16 @@ show({{kind: [attempt(http, fake, 80, "a.test", f"/bad/{{kind}}"),
             answer = attack.site.api("POST", "/v2/sandboxes", body)
             if answer.status == 400:
                 continue
-            box = attack.lib.Box(attack.site, answer.json())
-            self.addCleanup(box.kill)
+            sandbox = attack.lib.Sandbox(attack.site, answer.json())
+            self.addCleanup(sandbox.kill)
             with self.only(names=["a.test", "private.rebind.test", "host.rebind.test"]):
-                self.assertNotIn('"who"', box.sh("curl -sS -m5 http://a.test/who", user=user)[1])
+                self.assertNotIn('"who"', sandbox.sh("curl -sS -m5 http://a.test/who", user=user)[1])
         good = {"address": f"proxy.test:{world.PROXY_PORT}", "username": world.PROXY_USER,
                 "password": world.PROXY_PASSWORD}
-        box = self.box(network={"egressProxy": good})
-        self.assertIn('"who": "a"', self.sh(box, "curl -sS -m10 http://a.test/who", user))
+        sandbox = self.sandbox(network={"egressProxy": good})
+        self.assertIn('"who": "a"', self.sh(sandbox, "curl -sS -m10 http://a.test/who", user))
         with self.only(world.PROXY, names=["proxy.test"]):
-            out = box.sh("curl -sS -m5 http://10.9.9.9/; curl -sS -m5 http://169.254.169.254/", user=user)[1]
+            out = sandbox.sh("curl -sS -m5 http://10.9.9.9/; curl -sS -m5 http://169.254.169.254/", user=user)[1]
             self.assertNotIn('"who"', out)
         self.assertFalse([p for p in attack.bed.proxied() if p.startswith(("10.", "169."))])
 

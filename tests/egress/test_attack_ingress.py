@@ -23,39 +23,39 @@ def setUpModule():
 class Ingress(attack.Case):
     def served(self, **network):
         """A sandbox that may reach nothing: what comes in comes in all the same."""
-        box = self.box(allow_internet_access=False, network=network)
-        box.put("/tmp/serve.py", SERVE.encode())
-        box.spawn("exec python3 /tmp/serve.py")
-        self.assertTrue(attack.until(lambda: box.run("exec 3<>/dev/tcp/127.0.0.1/8000")[0] == 0))
-        return box
+        sandbox = self.sandbox(allow_internet_access=False, network=network)
+        sandbox.put("/tmp/serve.py", SERVE.encode())
+        sandbox.spawn("exec python3 /tmp/serve.py")
+        self.assertTrue(attack.until(lambda: sandbox.run("exec 3<>/dev/tcp/127.0.0.1/8000")[0] == 0))
+        return sandbox
 
-    def ask(self, box, port=8000, target="/", **headers):
-        return attack.site.ask("GET", target, {"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": str(port), **headers})
+    def ask(self, sandbox, port=8000, target="/", **headers):
+        return attack.site.ask("GET", target, {"E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": str(port), **headers})
 
     def test_E37_the_token(self):
-        box = self.served(allowPublicTraffic=False)
-        token = box.made["trafficAccessToken"]
+        sandbox = self.served(allowPublicTraffic=False)
+        token = sandbox.made["trafficAccessToken"]
         header = "E2B-Traffic-Access-Token"
-        self.assertEqual(self.ask(box).status, 403)
+        self.assertEqual(self.ask(sandbox).status, 403)
         for wrong in ("wrong", "", token[:-1], token + "x", token.swapcase() + "x", "0" * len(token)):
-            self.assertEqual(self.ask(box, **{header: wrong}).status, 403, wrong)
-        other = self.box(network={"allowPublicTraffic": False})
-        self.assertEqual(self.ask(box, **{header: other.made["trafficAccessToken"]}).status, 403, "another's")
-        self.assertEqual(self.ask(box, **{header: token}).status, 200)
-        self.assertEqual(box.network(denyOut=["0.0.0.0/0"]).status, 204)
-        self.assertEqual(self.ask(box).status, 403, "a change of what goes out changes nothing of it")
+            self.assertEqual(self.ask(sandbox, **{header: wrong}).status, 403, wrong)
+        other = self.sandbox(network={"allowPublicTraffic": False})
+        self.assertEqual(self.ask(sandbox, **{header: other.made["trafficAccessToken"]}).status, 403, "another's")
+        self.assertEqual(self.ask(sandbox, **{header: token}).status, 200)
+        self.assertEqual(sandbox.network(denyOut=["0.0.0.0/0"]).status, 204)
+        self.assertEqual(self.ask(sandbox).status, 403, "a change of what goes out changes nothing of it")
 
     def test_E37_the_host(self):
-        box = self.served(maskRequestHost="inner.test:${PORT}")
-        answer = self.ask(box, target="/x")
+        sandbox = self.served(maskRequestHost="inner.test:${PORT}")
+        answer = self.ask(sandbox, target="/x")
         self.assertEqual((answer.status, answer.body), (200, b"inner.test:8000 /x"))
 
     def test_E37_ports_and_paths_of_the_inside(self):
-        box = self.served()
+        sandbox = self.served()
         for port in (0, 65536, -1, "8000x", "0x1f40", "", "99999999999999999999"):
-            self.assertGreaterEqual(self.ask(box, port).status, 400, port)
+            self.assertGreaterEqual(self.ask(sandbox, port).status, 400, port)
         for path in ("/init", "/freeze", "/unfreeze", "/upgrade"):
-            self.assertEqual(self.ask(box, 49983, path, **{"X-Access-Token": box.token}).status, 404, path)
+            self.assertEqual(self.ask(sandbox, 49983, path, **{"X-Access-Token": sandbox.token}).status, 404, path)
 
 
 if __name__ == "__main__":

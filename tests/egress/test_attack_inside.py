@@ -89,39 +89,40 @@ def setUpModule():
 class Tampering(attack.Case):
     def test_E29_the_network_cannot_be_changed(self, user):
         for policy in ({"allow_internet_access": False}, {"network": NAMES}, {}):
-            box = self.box(**policy)
+            sandbox = self.sandbox(**policy)
             with self.nothing():
-                got = self.probe(box, TAMPER, user)
+                got = self.probe(sandbox, TAMPER, user)
                 self.assertEqual({n for n, what in got.items() if what == "done"} - HARMLESS, set())
                 if policy:
-                    out = box.sh(f"curl -sS -m5 http://{world.EVIL}/; curl -sS -m5 'http://[{world.EVIL6}]/'",
-                                 user=user)[1]
+                    out = sandbox.sh(f"curl -sS -m5 http://{world.EVIL}/; curl -sS -m5 'http://[{world.EVIL6}]/'",
+                                     user=user)[1]
                     self.assertNotIn('"who"', out)
-        self.assertIn('"who": "a"', self.sh(box, "curl -sS -m10 http://a.test/who", user))
+        self.assertIn('"who": "a"', self.sh(sandbox, "curl -sS -m10 http://a.test/who", user))
 
     def test_E29_with_the_tools_for_it(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         with self.only(world.A, names=["a.test"]):
-            out = box.sh("ip link add x type veth; ip link set lo down; ip route flush table all; ip -6 route flush "
-                         "table all; "
-                         "ip rule flush; ip addr add 10.0.0.1/8 dev lo; nft flush ruleset; nft add table inet x; "
-                         "iptables -F; ethtool -K lo tso off; sysctl -w net.ipv4.ip_forward=1; unshare -n true; "
-                         "ip netns add x; tc qdisc add dev lo root netem loss 100%; ss -K; true", user=user)[1]
-            self.assertIn('"who": "a"', self.sh(box, "curl -sS -m10 http://a.test/who", user), out)
-            self.assertNotIn('"who"', box.sh(f"curl -sS -m5 http://{world.EVIL}/", user=user)[1])
+            out = sandbox.sh("ip link add x type veth; ip link set lo down; ip route flush table all; "
+                             "ip -6 route flush table all; "
+                             "ip rule flush; ip addr add 10.0.0.1/8 dev lo; nft flush ruleset; nft add table inet x; "
+                             "iptables -F; ethtool -K lo tso off; sysctl -w net.ipv4.ip_forward=1; unshare -n true; "
+                             "ip netns add x; tc qdisc add dev lo root netem loss 100%; ss -K; true", user=user)[1]
+            self.assertIn('"who": "a"', self.sh(sandbox, "curl -sS -m10 http://a.test/who", user), out)
+            self.assertNotIn('"who"', sandbox.sh(f"curl -sS -m5 http://{world.EVIL}/", user=user)[1])
 
     def test_E29_other_resolvers_change_nothing(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         if user == "root":
-            self.sh(box, f"printf 'nameserver {world.EVIL}\\nnameserver 8.8.8.8\\n' >/etc/resolv.conf", user)
+            self.sh(sandbox, f"printf 'nameserver {world.EVIL}\\nnameserver 8.8.8.8\\n' >/etc/resolv.conf", user)
         with self.only(world.A, names=["a.test"]):
-            out = self.sh(box, "HOSTALIASES=/dev/null RES_OPTIONS='attempts:1' curl -sS -m10 http://a.test/who", user)
+            out = self.sh(sandbox, "HOSTALIASES=/dev/null RES_OPTIONS='attempts:1' curl -sS -m10 http://a.test/who",
+                          user)
             self.assertIn('"who": "a"', out)
-            self.assertNotIn('"who"', box.sh("curl -sS -m5 http://evil.test/", user=user)[1])
+            self.assertNotIn('"who"', sandbox.sh("curl -sS -m5 http://evil.test/", user=user)[1])
 
     def test_E29_own_servers_on_all_addresses(self, user):
         """Listening on an address that the guard would answer at brings nobody's connections."""
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = f"""
 import threading
 came = []
@@ -143,7 +144,7 @@ answer = attempt(http, resolve("a.test", stream=True)[1][0], 80, "a.test")
 show([answer, resolve("evil.test"), attempt(http, {world.EVIL!r}, 80, "evil.test")])
 """
         with self.only(world.A, names=["a.test"]):
-            self.probe(box, code, user)
+            self.probe(sandbox, code, user)
 
 
 class Neighbours(attack.Case):
@@ -168,7 +169,7 @@ time.sleep(100)
 
     def test_E28_neighbours_are_not_there(self, user):
         policy = {"allowPublicTraffic": False}
-        other, box = self.box(network=policy), self.box()
+        other, sandbox = self.sandbox(network=policy), self.sandbox()
         other.put("/tmp/listen.py", (attack.PROBE + self.LISTEN).encode())
         other.spawn("exec python3 /tmp/listen.py >/tmp/said")
         self.assertTrue(attack.until(lambda: "ready" in other.says("cat /tmp/said; true")))
@@ -186,19 +187,19 @@ show({{"tcp": [attempt(tcp, host, 7777) for host in hosts],
       "sockets": [l for l in open("/proc/net/tcp") if ":1E61" in l]}})
 """
         with self.nothing():
-            got = self.probe(box, code, user)
+            got = self.probe(sandbox, code, user)
         self.assertEqual(set(got["tcp"]) - {"ECONNREFUSED", "ECONNRESET", "", "ENETUNREACH"}, set())
         self.assertEqual({k: v for k, v in got.items() if k != "tcp"},
                          {"unix": "ECONNREFUSED", "listed": [], "shm": False, "sysv": -1, "sockets": []})
 
     def test_E28_nor_over_the_server(self, user):
         """A neighbour's port through the server: not from inside at all, and from outside with the token only."""
-        other, box = self.box(network={"allowPublicTraffic": False}), self.box()
+        other, sandbox = self.sandbox(network={"allowPublicTraffic": False}), self.sandbox()
         token = other.made["trafficAccessToken"]
         with self.nothing():
-            out = box.sh(f"curl -sS -m5 -H 'E2b-Sandbox-Id: {other.id}' -H 'E2b-Sandbox-Port: 49983' "
-                         f"-H 'E2B-Traffic-Access-Token: {token}' http://{world.EDGE4}:{attack.site.port}/health",
-                         user=user)
+            out = sandbox.sh(f"curl -sS -m5 -H 'E2b-Sandbox-Id: {other.id}' -H 'E2b-Sandbox-Port: 49983' "
+                             f"-H 'E2B-Traffic-Access-Token: {token}' http://{world.EDGE4}:{attack.site.port}/health",
+                             user=user)
             self.assertNotEqual(out[0], 0, out)
         ask = {"E2b-Sandbox-Id": other.id, "E2b-Sandbox-Port": "7777"}
         self.assertEqual(attack.site.ask("GET", "/", ask).status, 403)

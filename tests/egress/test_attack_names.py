@@ -34,20 +34,20 @@ def setUpModule():
 
 class Matcher(attack.Case):
     def test_E09_exactly_what_is_listed(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         with self.only(world.A, world.B, names=[n.lower().strip(". ") for n in ALLOWED]):
-            got = self.probe(box, SAY, user, f"'{json.dumps([*ALLOWED, *DENIED])}'")
+            got = self.probe(sandbox, SAY, user, f"'{json.dumps([*ALLOWED, *DENIED])}'")
         self.assertEqual({n: who for n, (who, _) in got.items() if who}, ALLOWED)
         # A dot at the end is for HTTP to say, or not; spaces around a name are HTTP's.
         self.assertEqual({n for n, (_, tls) in got.items() if tls} | {"a.test."}, set(ALLOWED) - {" a.test "})
 
     def test_E09_dns_answers_the_same(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         names = ["a.test", "A.tEsT", "x.b.test", "x.y.b.test", "xa.test", "b.test", "www.a.test", "evil.test",
                  "a.test.evil.test", "b.test.evil.test", "test", "*.b.test"]
         code = f"show({{name: resolve(name) for name in {names!r}}})"
         with self.only(names=["a.test", "x.b.test", "x.y.b.test"]):
-            got = self.probe(box, code, user)
+            got = self.probe(sandbox, code, user)
         self.assertEqual({n for n, answer in got.items() if answer[0] == 0},
                          {"a.test", "A.tEsT", "x.b.test", "x.y.b.test"})
         self.assertEqual({answer[0] for answer in got.values()}, {0, 5})
@@ -57,34 +57,34 @@ class Matcher(attack.Case):
 
 class Spoofs(attack.Case):
     def test_E10_a_name_goes_to_where_it_is(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         with self.only(world.A, names=["a.test"]) as seen:
-            out = self.sh(box, f"echo | timeout 20 openssl s_client -connect {world.EVIL}:443 -servername a.test 2>&1",
-                          user)
+            out = self.sh(sandbox, f"echo | timeout 20 openssl s_client -connect {world.EVIL}:443 "
+                          "-servername a.test 2>&1", user)
             self.assertIn("CN = a.test", out)
         self.assertEqual({r["local"] for r in seen.reached(world.A, world.EVIL)}, {world.A})
 
     def test_E10_nor_to_where_the_sandbox_says(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         with self.only(world.A, names=["a.test"]):
-            out = self.sh(box, f"curl -ksS -m10 --resolve a.test:443:{world.EVIL} https://a.test/who; "
+            out = self.sh(sandbox, f"curl -ksS -m10 --resolve a.test:443:{world.EVIL} https://a.test/who; "
                           f"curl -ksS -m10 --connect-to a.test:80:{world.EVIL}:80 http://a.test/who", user)
             self.assertEqual(out.count('"who": "a"'), 2)
         if user == "root":
             with self.only(world.A, names=["a.test"]):
-                out = self.sh(box, f"echo '{world.EVIL} a.test' >>/etc/hosts && curl -ksS -m10 https://a.test/who",
+                out = self.sh(sandbox, f"echo '{world.EVIL} a.test' >>/etc/hosts && curl -ksS -m10 https://a.test/who",
                               user)
                 self.assertIn('"who": "a"', out)
 
     def test_E11_host_on_any_port(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = f"show([attempt(http, {world.EVIL!r}, *to) for to in ((80, 'a.test'), (8080, 'a.test:8080'))])"
         with self.only(world.A, names=["a.test"]):
-            for answer in self.probe(box, code, user):
+            for answer in self.probe(sandbox, code, user):
                 self.assertIn('"who": "a"', answer)
 
     def test_E11_two_readers_would_differ(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         heads = [b"GET /who HTTP/1.1\r\nHost: a.test\r\nHost: evil.test\r\n\r\n",
                  b"GET /who HTTP/1.1\r\nHost: evil.test\r\nHost: a.test\r\n\r\n",
                  b"GET /who HTTP/1.1\r\nHost: a.test\r\nhOST: a.test\r\n\r\n",
@@ -106,23 +106,24 @@ class Spoofs(attack.Case):
                  b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
         code = f"show([attempt(tcp, {world.EVIL!r}, 80, head) for head in {heads!r}])"
         with self.only(names=["a.test"]) as seen:
-            got = self.probe(box, code, user)
+            got = self.probe(sandbox, code, user)
             self.assertEqual([(h, g) for h, g in zip(heads, got) if "who" in g], [])
         self.assertEqual([r for r in seen.requests() if r["who"] != "registry"], [])
 
     def test_E12_no_name_in_tls(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         with self.nothing():
             for host in (world.EVIL, world.A):
-                out = box.sh(f"echo | timeout 20 openssl s_client -connect {host}:443 -noservername 2>&1", user=user)[1]
+                out = sandbox.sh(f"echo | timeout 20 openssl s_client -connect {host}:443 -noservername 2>&1",
+                                 user=user)[1]
                 self.assertNotIn("BEGIN CERTIFICATE", out)
-            status, _ = box.sh(f"curl -ksS -m10 https://{world.A}/", user=user)
+            status, _ = sandbox.sh(f"curl -ksS -m10 https://{world.A}/", user=user)
             self.assertNotEqual(status, 0)
-        listed = self.box(network={"allowOut": ["a.test", world.A], "denyOut": ["0.0.0.0/0"]})
+        listed = self.sandbox(network={"allowOut": ["a.test", world.A], "denyOut": ["0.0.0.0/0"]})
         self.assertIn('"who": "a"', self.sh(listed, f"curl -ksS -m10 https://{world.A}/who", user))
 
     def test_E12_encrypted_hello(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = f"""
 ech = extension(0xfe0d, b"\\0\\0\\1\\0\\1\\7" + struct.pack(">H", 32) + bytes(32) + struct.pack(">H", 128) + bytes(128))
 fake = resolve("a.test")[1][0]
@@ -131,12 +132,12 @@ show([len(attempt(tcp, host, 443, hello("a.test", extra) + b"\\x15\\3\\3\\0\\2\\
 """
         with self.only(world.A, names=["a.test"]):
             # an address that stands for the name has said it: browsers send such an extension always
-            self.assertEqual(self.probe(box, code, user), [True, False, True, True])
-        self.on_record(box, verdict="deny", rule="encrypted ClientHello")
+            self.assertEqual(self.probe(sandbox, code, user), [True, False, True, True])
+        self.on_record(sandbox, verdict="deny", rule="encrypted ClientHello")
 
     def test_E12_names_in_pieces(self, user):
         """A ClientHello over many records and segments is still read whole."""
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = f"""
 def pieces(name):
     whole = hello(name)[5:]
@@ -145,21 +146,21 @@ def pieces(name):
 show([len(attempt(tcp, {world.EVIL!r}, 443, pieces(name), 0.0003)) > 100 for name in ("a.test", "evil.test")])
 """
         with self.only(world.A, names=["a.test"]):
-            self.assertEqual(self.probe(box, code, user), [True, False])
+            self.assertEqual(self.probe(sandbox, code, user), [True, False])
 
 
 class Fronting(attack.Case):
     """Names that are not allowed, at the address of one that is."""
 
     def test_E10_another_name_at_the_same_address(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = """
 fake = resolve("a.test")[1][0]
 show([attempt(https, fake, "www.a.test"), attempt(https, fake, "evil.test"), attempt(http, fake, 80, "www.a.test"),
       attempt(http, fake, 80, "evil.test"), attempt(https, fake, "a.test"), attempt(http, fake, 80, "a.test")])
 """
         with self.only(world.A, names=["a.test"]) as seen:
-            *others, tls, plain = self.probe(box, code, user)
+            *others, tls, plain = self.probe(sandbox, code, user)
             self.assertIn('"who": "a"', tls)
             self.assertIn('"who": "a"', plain)
             self.assertEqual([o for o in others if '"who"' in o], [])
@@ -167,18 +168,18 @@ show([attempt(https, fake, "www.a.test"), attempt(https, fake, "evil.test"), att
         self.assertEqual({dict(r["headers"])["Host"] for r in seen.requests(local=world.A)}, {"a.test"})
 
     def test_E10_one_that_is_allowed_goes_to_its_own(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = """
 fake = resolve("a.test")[1][0]
 show([attempt(https, fake, "x.b.test"), attempt(http, fake, 80, "x.b.test")])
 """
         with self.only(world.B, world.A, names=["a.test", "x.b.test"]):
-            for answer in self.probe(box, code, user):
+            for answer in self.probe(sandbox, code, user):
                 self.assertNotIn('"who": "a"', answer)
 
     def test_E10_another_name_said_late_or_slowly(self):
         """Who waits until nobody looks any more is still looked at; so is who hides a name behind a long beginning."""
-        boxes = {user: self.box(network=NAMES) for user in attack.USERS}
+        sandboxes = {user: self.sandbox(network=NAMES) for user in attack.USERS}
         code = """
 fake = resolve("a.test")[1][0]
 END = b"\\x15\\3\\3\\0\\2\\2\\0"
@@ -202,12 +203,12 @@ attempts = [(port, make(name), at, wait) for name in (b"evil.test", b"www.a.test
 show(together(late, attempts))
 """
         with self.only(world.A, names=["a.test"]) as seen:
-            self.both(lambda user: self.probe(boxes[user], code, user))
+            self.both(lambda user: self.probe(sandboxes[user], code, user))
         self.assertEqual({h["sni"] for h in seen.lines("web", "hello")} - {None}, set())
         self.assertEqual([r["head"][-60:] for r in seen.requests(local=world.A)], [])
 
     def test_E11_the_second_request(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = f"""
 fake = resolve("a.test")[1][0]
 first = b"GET /who HTTP/1.1\\r\\nHost: a.test\\r\\n\\r\\n"
@@ -216,18 +217,18 @@ show([attempt(tcp, host, 80, first + second % name) for host in ({world.EVIL!r},
       for name in (b"a.test", b"evil.test", b"www.a.test", b"x.b.test")])
 """
         with self.only(world.A, names=["a.test"]) as seen:
-            got = self.probe(box, code, user)
+            got = self.probe(sandbox, code, user)
         for i, answer in enumerate(got):
             self.assertEqual(answer.count('"who": "a"'), 1 if i % 4 else 2, answer)
             if i % 4:
                 self.assertIn("HTTP/1.1 421 ", answer)
         self.assertEqual({dict(r["headers"])["Host"] for r in seen.requests(local=world.A)}, {"a.test"})
-        self.on_record(box, kind="request", verdict="deny", name="a.test")
+        self.on_record(sandbox, kind="request", verdict="deny", name="a.test")
 
 
 class Tunnels(attack.Case):
     def test_E16_through_hosts_that_are_allowed(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         heads = [b"CONNECT evil.test:443 HTTP/1.1\r\nHost: a.test\r\n\r\n",
                  b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n",
                  b"GET /who HTTP/1.1\r\nHost: a.test\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: "
@@ -240,24 +241,24 @@ show([attempt(tcp, host, 80, head) for host in ({world.EVIL!r}, fake) for head i
      [attempt(tcp, {world.EVIL!r}, 80, head) for head in {heads[4:]!r}])
 """
         with self.only(world.A, names=["a.test"]) as seen:
-            got = self.probe(box, code, user)
+            got = self.probe(sandbox, code, user)
         for i, answer in enumerate(got):
             self.assertFalse("HTTP/1.1 101" in answer or "got it" in answer, answer)
             self.assertIs("HTTP/1.1 200" in answer, i in (2, 6), answer)  # what does not get HTTP/2 goes on without
         self.assertEqual({r["method"] for r in seen.requests()} - {"GET"}, set())
         self.assertEqual([r for r in seen.requests() if dict(r["headers"]).get("Upgrade")], [])
-        self.on_record(box, verdict="deny", protocol="http", rule="CONNECT through a name that is allowed")
+        self.on_record(sandbox, verdict="deny", protocol="http", rule="CONNECT through a name that is allowed")
 
     def test_E16_curl_and_its_proxies(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         with self.only(world.A, names=["a.test"]):
-            out = self.sh(box, "for p in http://a.test:80 http://a.test:8080 socks5h://a.test:80 "
+            out = self.sh(sandbox, "for p in http://a.test:80 http://a.test:8080 socks5h://a.test:80 "
                                "socks4a://a.test:8080; do "
                           "for s in http https; do curl -ksS -m1.5 -x $p $s://evil.test/ & done; done; wait", user)
             self.assertNotIn('"who": "evil"', out)
 
     def test_E16_a_websocket_is_no_tunnel_elsewhere(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = """
 head = ("GET /websocket HTTP/1.1\\r\\nHost: {}\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n"
         "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\\r\\nSec-WebSocket-Version: 13\\r\\n\\r\\n")
@@ -273,7 +274,7 @@ def talk(host, name):
 show([attempt(talk, "198.41.0.4", name) for name in ("a.test", "evil.test")])
 """
         with self.only(world.A, names=["a.test"]):
-            good, bad = self.probe(box, code, user)
+            good, bad = self.probe(sandbox, code, user)
         self.assertIn("101 Switching", good)
         self.assertIn("hello", good)
         self.assertNotIn("101 Switching", bad)
@@ -290,33 +291,33 @@ class Rebinding(attack.Case):
 show([attempt(f, "198.41.0.4", *more) for name in {names!r} for f, more in ((http, (80, name)), (https, (name,)))])
 """
         for policy in policies:
-            box = self.box(network=policy)
+            sandbox = self.sandbox(network=policy)
             with self.only(names=[*names, "private.rebind.test"]):
                 if policy:
-                    self.assertNotIn('"who"', "".join(self.probe(box, says, user)))
-                for name, (four, six) in zip(names, self.probe(box, asks, user)):
+                    self.assertNotIn('"who"', "".join(self.probe(sandbox, says, user)))
+                for name, (four, six) in zip(names, self.probe(sandbox, asks, user)):
                     self.assertEqual([a for a in four[1] + six[1] if not a.startswith("198.1")], [], name)
                 script = " ".join(names)
-                out = box.sh(f"for n in {script}; do curl -ksS -m5 http://$n/; curl -ksS -m5 https://$n/; "
-                             "timeout 5 bash -c \"exec 3<>/dev/tcp/$n/22; head -c 3 <&3\"; done", user=user)[1]
+                out = sandbox.sh(f"for n in {script}; do curl -ksS -m5 http://$n/; curl -ksS -m5 https://$n/; "
+                                 "timeout 5 bash -c \"exec 3<>/dev/tcp/$n/22; head -c 3 <&3\"; done", user=user)[1]
                 self.assertNotIn('"who"', out)
 
     def test_E17_names_that_take_turns(self, user):
         names = [f"{n}.rebind.test" for n in ("turns", "turns2", "mixed", "turns-evil")]
-        box = self.box(network={"allowOut": ["*.rebind.test"], "denyOut": ["0.0.0.0/0"]})
+        sandbox = self.sandbox(network={"allowOut": ["*.rebind.test"], "denyOut": ["0.0.0.0/0"]})
         with self.only(world.A, world.EVIL, names=names):
-            out = box.sh(f"for i in 1 2 3; do for n in {' '.join(names)}; do curl -sS -m5 http://$n/who; done; done",
-                         user=user)[1]
+            out = sandbox.sh(f"for i in 1 2 3; do for n in {' '.join(names)}; do curl -sS -m5 http://$n/who; done; "
+                             "done", user=user)[1]
         self.assertNotIn("internal", out)
 
     def test_E17_aliases(self, user):
         """Who is allowed is the name that was asked for; what it is an alias of is its owner's affair."""
-        box = self.box(network={"allowOut": ["alias.test", "alias2.test", "alias-loop.test", "alias-away.test"],
-                                "denyOut": ["0.0.0.0/0"]})
+        sandbox = self.sandbox(network={"allowOut": ["alias.test", "alias2.test", "alias-loop.test", "alias-away.test"],
+                                        "denyOut": ["0.0.0.0/0"]})
         with self.only(world.A, names=["alias.test", "alias2.test", "alias-loop.test", "alias-away.test"]):
-            self.assertIn('"who": "a"', self.sh(box, "curl -sS -m10 http://alias2.test/who", user))
+            self.assertIn('"who": "a"', self.sh(sandbox, "curl -sS -m10 http://alias2.test/who", user))
             for name in ("alias-loop.test", "alias-away.test", "alias-evil.test", "a.test"):
-                self.assertNotIn('"who"', box.sh(f"curl -sS -m10 http://{name}/who", user=user)[1])
+                self.assertNotIn('"who"', sandbox.sh(f"curl -sS -m10 http://{name}/who", user=user)[1])
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Record(attack.Case):
         return lines
 
     def test_E36_hostile_names_stay_text(self, user):
-        box = self.box(network=NAMES)
+        sandbox = self.sandbox(network=NAMES)
         code = f"""
 for name in {NASTY!r}:
     attempt(tcp, {world.EVIL!r}, 80, b"GET / HTTP/1.1\\r\\nHost: " + name + b"\\r\\n\\r\\n")
@@ -44,20 +44,20 @@ for name in {NASTY!r}:
 show(True)
 """
         with self.only(world.A, names=["a.test"]):  # the first is a name and a header
-            self.probe(box, "WAIT_S = 1\n" + code, user)
-        self.on_record(box, verdict="deny")
+            self.probe(sandbox, "WAIT_S = 1\n" + code, user)
+        self.on_record(sandbox, verdict="deny")
         for line in self.files():
             self.assertIsNone(re.search(rb"[^\x20-\x7e]", line), line)
             self.assertIn("seq", json.loads(line))
             self.assertLess(len(line), 4096)
         self.assertEqual(attack.site.command("audit", "verify", "--state", attack.site.state)[0], 0)
-        status, shown = attack.site.command("audit", "query", "--state", attack.site.state, "--sandbox", box.id)
+        status, shown = attack.site.command("audit", "query", "--state", attack.site.state, "--sandbox", sandbox.id)
         self.assertIsNone(re.search("[^\n\x20-\x7e]", shown), "what is shown has no control characters")
 
     def test_E36_every_decision_is_there(self, user):
-        box = self.box(network=NAMES)
-        box.sh(f"curl -sS -m5 http://a.test/who http://{world.EVIL}/ http://evil.test/; "
-               f"curl -ksS -m5 https://x.b.test/ https://{world.EVIL}/", user=user)
+        sandbox = self.sandbox(network=NAMES)
+        sandbox.sh(f"curl -sS -m5 http://a.test/who http://{world.EVIL}/ http://evil.test/; "
+                   f"curl -ksS -m5 https://x.b.test/ https://{world.EVIL}/", user=user)
         for fields in ({"kind": "dns", "verdict": "allow", "name": "a.test"},
                        {"kind": "dns", "verdict": "deny", "name": "evil.test"},
                        {"kind": "flow", "verdict": "allow", "name": "a.test", "address": world.A, "port": 80,
@@ -65,21 +65,21 @@ show(True)
                        {"kind": "flow", "verdict": "allow", "name": "x.b.test", "port": 443, "rule": "allow *.b.test"},
                        {"kind": "flow", "verdict": "deny", "address": world.EVIL, "port": 80},
                        {"kind": "flow", "verdict": "deny", "address": world.EVIL, "port": 443}):
-            [record, *_] = self.on_record(box, **fields)
+            [record, *_] = self.on_record(sandbox, **fields)
             self.assertRegex(record["policy"], "^[0-9a-f]{16,}$")
-        self.assertNotIn("/who", json.dumps(attack.records(box)))
+        self.assertNotIn("/who", json.dumps(attack.records(sandbox)))
 
     def test_E36_tenants_see_their_own(self):
-        box = self.box()
-        self.sh(box, "curl -sS -m10 http://a.test/who", "user")
-        self.on_record(box, kind="flow")
-        answer = attack.site.api("GET", f"/v1/audit?sandboxId={box.id}")
+        sandbox = self.sandbox()
+        self.sh(sandbox, "curl -sS -m10 http://a.test/who", "user")
+        self.on_record(sandbox, kind="flow")
+        answer = attack.site.api("GET", f"/v1/audit?sandboxId={sandbox.id}")
         self.assertEqual(answer.status, 200, answer)
-        self.assertIn(box.id, answer.body.decode())
+        self.assertIn(sandbox.id, answer.body.decode())
         other = attack.site.key_of("somebody")
-        answer = attack.site.api("GET", f"/v1/audit?sandboxId={box.id}", key=other)
+        answer = attack.site.api("GET", f"/v1/audit?sandboxId={sandbox.id}", key=other)
         self.assertEqual((answer.status, answer.json()["records"]), (200, []))
-        self.assertNotIn(box.id, attack.site.api("GET", "/v1/audit", key=other).body.decode())
+        self.assertNotIn(sandbox.id, attack.site.api("GET", "/v1/audit", key=other).body.decode())
 
 
 class Shares(attack.Case):
@@ -101,11 +101,11 @@ with concurrent.futures.ThreadPoolExecutor(32) as pool:
 show(True)
 """
 
-    def flood(self, box, first, last, times):
-        self.probe(box, "import concurrent.futures\n" + self.FLOOD, "user", str(first), str(last), str(times))
+    def flood(self, sandbox, first, last, times):
+        self.probe(sandbox, "import concurrent.futures\n" + self.FLOOD, "user", str(first), str(last), str(times))
 
     def test_E36_nobody_is_pushed_out(self):
-        mine = self.box()
+        mine = self.sandbox()
         self.sh(mine, "curl -sS -m10 http://a.test/who", "user")
         kept = self.on_record(mine, kind="flow")
         key = attack.site.key_of("noisy")
@@ -127,12 +127,12 @@ show(True)
         self.assertGreater(said["removed"], 0)
 
     def test_E36_the_same_again_is_counted(self):
-        box = self.box(network={"allowOut": [world.A], "denyOut": ["0.0.0.0/0"]})
+        sandbox = self.sandbox(network={"allowOut": [world.A], "denyOut": ["0.0.0.0/0"]})
         began = time.monotonic()
-        self.flood(box, 80, 81, 2000)
+        self.flood(sandbox, 80, 81, 2000)
 
         def flows():
-            return [r for r in attack.records(box) if r["kind"] == "flow"]
+            return [r for r in attack.records(sandbox) if r["kind"] == "flow"]
 
         self.assertTrue(until(lambda: sum(r["count"] for r in flows()) >= 2000), flows())
         self.assertEqual(sum(r["count"] for r in flows()), 2000)
@@ -146,17 +146,17 @@ class Tampering(attack.Case):
         super().setUp()
         self.state = tempfile.mkdtemp(prefix="sandglass-record.")
         self.addCleanup(shutil.rmtree, self.state)
-        box = self.box()
+        sandbox = self.sandbox()
         for _ in range(3):
-            self.sh(box, "curl -sS -m10 -o /dev/null http://a.test/who", "user")
-        self.on_record(box, 3, kind="flow")
+            self.sh(sandbox, "curl -sS -m10 -o /dev/null http://a.test/who", "user")
+        self.on_record(sandbox, 3, kind="flow")
         shutil.copytree(f"{attack.site.state}/guard/audit", f"{self.state}/guard/audit")
-        [self.path] = glob.glob(f"{self.state}/guard/audit/{self.tenant(box)}/audit-000001.jsonl")
+        [self.path] = glob.glob(f"{self.state}/guard/audit/{self.tenant(sandbox)}/audit-000001.jsonl")
         with open(self.path, "rb") as f:
             self.lines = f.read().split(b"\n")[:-1]
 
-    def tenant(self, box):
-        return attack.records(box)[0]["tenant"]
+    def tenant(self, sandbox):
+        return attack.records(sandbox)[0]["tenant"]
 
     def verdict(self, lines, *options):
         with open(self.path, "wb") as f:

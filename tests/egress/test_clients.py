@@ -54,12 +54,12 @@ class Clients:
 
     @classmethod
     def setUpClass(cls):
-        cls.box_ = attack.site.create(network=cls.network)
-        cls.first = "" if cls.rule else cls.box_.trust() + "; "
-        cls.addClassCleanup(cls.box_.kill)
+        cls.sandbox_ = attack.site.create(network=cls.network)
+        cls.first = "" if cls.rule else cls.sandbox_.trust() + "; "
+        cls.addClassCleanup(cls.sandbox_.kill)
 
     def run_(self, command, user, status=0):
-        out = self.sh(self.box_, f"cd $(mktemp -d) && {self.first}{command}", user, status)
+        out = self.sh(self.sandbox_, f"cd $(mktemp -d) && {self.first}{command}", user, status)
         if self.rule and "https:" in command:
             requests = [r for r in self.before.requests() if r["local"] != attack.WITNESS or r["tls"]]
             self.assertTrue(requests, "somebody was asked")
@@ -68,7 +68,7 @@ class Clients:
         return out
 
     def python(self, code, user):
-        self.box_.put(f"/tmp/client-{user}.py", code.encode())
+        self.sandbox_.put(f"/tmp/client-{user}.py", code.encode())
         return self.run_(f"python3 /tmp/client-{user}.py", user)
 
     def test_curl(self, user):
@@ -141,8 +141,9 @@ class Listed(Clients, attack.Case):
     network = LISTED
 
     def test_others_are_refused_with_a_reason(self, user):
-        self.assertIn("not allowed for this sandbox", self.sh(self.box_, f"curl -sS -m 10 http://{world.EVIL}/", user))
-        self.sh(self.box_, "curl -sS -m 10 https://evil.test/", user, 6)
+        self.assertIn("not allowed for this sandbox",
+                      self.sh(self.sandbox_, f"curl -sS -m 10 http://{world.EVIL}/", user))
+        self.sh(self.sandbox_, "curl -sS -m 10 https://evil.test/", user, 6)
 
 
 class Inspected(Clients, attack.Case):

@@ -26,10 +26,10 @@ class Path:
         cls.listed = cls.site.create(network=LISTED)
 
     def test_reaches_by_address_and_name(self):
-        for box in (self.open, self.listed):
-            self.assertIn('"who": "a"', box.sh("curl -sS -m5 http://a.test/who")[1])
-            self.assertIn('"sni": "a.test"', box.sh("curl -sSk -m5 https://a.test/who")[1])
-            self.assertIn('"who": "six"', box.sh("curl -sS -m5 http://six.test/who")[1])
+        for sandbox in (self.open, self.listed):
+            self.assertIn('"who": "a"', sandbox.sh("curl -sS -m5 http://a.test/who")[1])
+            self.assertIn('"sni": "a.test"', sandbox.sh("curl -sSk -m5 https://a.test/who")[1])
+            self.assertIn('"who": "six"', sandbox.sh("curl -sS -m5 http://six.test/who")[1])
 
     def test_denied_stays_inside(self):
         before = self.bed.now()

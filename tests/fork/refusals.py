@@ -65,71 +65,71 @@ def must_be(got, wanted, whose):
         raise Wrong(f"{whose} has {got}, and must have {wanted}")
 
 
-def branch(box):
-    status, answer = box.try_fork()
+def branch(sandbox):
+    status, answer = sandbox.try_fork()
     if status != 201:
         raise Wrong(f"with nothing in the way: {status}: {answer}")
-    return Sandbox(box.line, answer[0]["sandbox"])
+    return Sandbox(sandbox.line, answer[0]["sandbox"])
 
 
 def case(line, first, wanted, then):
-    box = line.create()
-    before = box.report("begin()\n" + first)
-    must_refuse(*box.try_fork(), wanted)
-    must_refuse(*box.try_checkpoint(), wanted)
-    must_be(box.report(), before, "the source")
-    listed = line.must(200, "GET", f"/sandboxes/{box.id}/checkpoints")["checkpoints"]
+    sandbox = line.create()
+    before = sandbox.report("begin()\n" + first)
+    must_refuse(*sandbox.try_fork(), wanted)
+    must_refuse(*sandbox.try_checkpoint(), wanted)
+    must_be(sandbox.report(), before, "the source")
+    listed = line.must(200, "GET", f"/sandboxes/{sandbox.id}/checkpoints")["checkpoints"]
     must_be(listed, [], "the list of checkpoints")
-    after = box.report(then)
-    other = branch(box)
+    after = sandbox.report(then)
+    other = branch(sandbox)
     must_be(other.report(), after, "the branch")
-    must_be(box.report(), after, "the source")
+    must_be(sandbox.report(), after, "the source")
     other.kill()
-    box.kill()
+    sandbox.kill()
 
 
 def in_flight(line):
     """A descriptor that no process has: it is on its way through a socket. The files are frozen before that
     is noticed; they must not be anybody else's as long as it can come back."""
-    box = line.create()
-    box.cell("begin()\nimport socket; x, y = socket.socketpair()\n" + OPEN +
-             "socket.send_fds(x, [b'x'], [f0])" + CLOSE)
-    must_refuse(*box.try_fork(), None)
-    must_refuse(*box.try_fork(), None)
-    box.cell("open('b', 'w').close()")
-    must_refuse(*box.try_fork(), None)
-    box.cell("_, fds, _, _ = socket.recv_fds(y, 1, 1); f0 = fds[0]\nos.write(f0, b'def')" + CLOSE)
-    other = branch(box)
-    box.cell("with open('a', 'a') as f: f.write('ghi')")
+    sandbox = line.create()
+    sandbox.cell("begin()\nimport socket; x, y = socket.socketpair()\n" + OPEN +
+                 "socket.send_fds(x, [b'x'], [f0])" + CLOSE)
+    must_refuse(*sandbox.try_fork(), None)
+    must_refuse(*sandbox.try_fork(), None)
+    sandbox.cell("open('b', 'w').close()")
+    must_refuse(*sandbox.try_fork(), None)
+    sandbox.cell("_, fds, _, _ = socket.recv_fds(y, 1, 1); f0 = fds[0]\nos.write(f0, b'def')" + CLOSE)
+    other = branch(sandbox)
+    sandbox.cell("with open('a', 'a') as f: f.write('ghi')")
     must_be(other.cell("print(open('a').read())"), "abcdef\n", "the branch")
-    must_be(box.cell("print(open('a').read())"), "abcdefghi\n", "the source")
+    must_be(sandbox.cell("print(open('a').read())"), "abcdefghi\n", "the source")
     other.kill()
-    box.kill()
+    sandbox.kill()
 
 
 def running_cell(line, server):
     """It is waited for if that is asked for."""
-    box = line.create()
+    sandbox = line.create()
     other = Line(server)
-    twin = Sandbox(other, {"sandboxID": box.id, "envdAccessToken": box.headers["X-Access-Token"]})
+    twin = Sandbox(other, {"sandboxID": sandbox.id, "envdAccessToken": sandbox.headers["X-Access-Token"]})
     code = f"begin()\nopen('/home/user/begun', 'w').close()\ntime.sleep({SLEEP_S})\nv0 = 7"
     caller = threading.Thread(target=twin.cell, args=(code,))
     caller.start()
     end = time.monotonic() + PATIENCE_S
     while True:  # until it is under way
-        status, answer = box.try_fork()
+        status, answer = sandbox.try_fork()
         if status == 409 or time.monotonic() > end:
             break
         Sandbox(line, answer[0]["sandbox"]).kill()
     must_refuse(status, answer, None)
     must_be([way["what"] for way in answer["inTheWay"]], ["cell"], "the list")
-    status, answer = box.try_fork(waitMs=PATIENCE_S * 1000)
+    status, answer = sandbox.try_fork(waitMs=PATIENCE_S * 1000)
     caller.join()
     if status != 201:
         raise Wrong(f"waiting for it: {status}: {answer}")
     must_be(Sandbox(line, answer[0]["sandbox"]).cell("print(v0)"), "7\n", "the branch")
     Sandbox(line, answer[0]["sandbox"]).kill()
-    box.kill()
+    sandbox.kill()
     other.close()
 
 

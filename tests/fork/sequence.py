@@ -13,16 +13,16 @@ SHOWN = 600
 
 
 class Side:
-    def __init__(self, box, model):
-        self.box, self.model = box, model
+    def __init__(self, sandbox, model):
+        self.sandbox, self.model = sandbox, model
         self.checkpoints = {}  # what had been run before each
 
 
 class Sequence:
-    def __init__(self, seed, box, steps, without_copies=False):
+    def __init__(self, seed, sandbox, steps, without_copies=False):
         """steps: from how many to how many."""
         self.random = random.Random(seed)
-        self.sides = [Side(box, Model())]
+        self.sides = [Side(sandbox, Model())]
         self.log, self.counts = [], collections.Counter()
         self.length = self.random.randint(*steps)
         self.without_copies = without_copies
@@ -30,11 +30,11 @@ class Sequence:
     # ---- comparing -----------------------------------------------------------------------------
 
     def name(self, side):
-        return side.box.id[:4]
+        return side.sandbox.id[:4]
 
     def compare(self, side, text=""):
         """Runs a cell that the model has run."""
-        wanted, got = side.model.describe(), side.box.report(text)
+        wanted, got = side.model.describe(), side.sandbox.report(text)
         if wanted == got:
             return
         raise Wrong("\n".join(f"{self.name(side)}: {where}: {has}, and must have {must}"
@@ -91,7 +91,7 @@ class Sequence:
     def checkpoint(self, side):
         self.make_way(side)
         self.note(side, "checkpoint")
-        status, answer = side.box.try_checkpoint()
+        status, answer = side.sandbox.try_checkpoint()
         if self.copied(side, status, answer):
             self.counts["checkpoints"] += 1
             self.check_kernels(side, answer)
@@ -106,7 +106,7 @@ class Sequence:
         name = list(side.checkpoints)[which]
         self.note(side, f"rewind to checkpoint {which + 1} of {len(side.checkpoints)}")
         self.counts["rewinds"] += 1
-        side.box.rewind(name)
+        side.sandbox.rewind(name)
         side.model = Model.of([*side.checkpoints[name], COPIED])
         self.compare(side)
 
@@ -116,7 +116,7 @@ class Sequence:
             return
         name = self.random.choice(list(side.checkpoints))
         self.note(side, f"forget checkpoint {list(side.checkpoints).index(name) + 1}")
-        side.box.forget(name)
+        side.sandbox.forget(name)
         del side.checkpoints[name]
         self.compare(side)
 
@@ -126,12 +126,12 @@ class Sequence:
         if count < 1:
             self.kill(side)
             return
-        status, answer = side.box.try_fork(count=count, timeout=3600)
+        status, answer = side.sandbox.try_fork(count=count, timeout=3600)
         if self.copied(side, status, answer):
             self.counts["branches"] += count
             for one in answer:
                 self.check_kernels(side, one)
-                self.sides.append(Side(Sandbox(side.box.line, one["sandbox"]), side.model.copy()))
+                self.sides.append(Side(Sandbox(side.sandbox.line, one["sandbox"]), side.model.copy()))
         self.note(side, f"fork, {count}: {[self.name(s) for s in self.sides[-count:]]}")
         for new in self.sides[-count:]:
             self.compare(new)
@@ -143,7 +143,7 @@ class Sequence:
             return
         self.note(side, "kill")
         self.counts["kills"] += 1
-        side.box.kill()
+        side.sandbox.kill()
         self.sides.remove(side)
 
     # ---- from beginning to end -----------------------------------------------------------------
@@ -178,14 +178,14 @@ class Sequence:
         kept = self.random.choice(self.sides)
         for side in self.sides:
             if side is not kept:
-                side.box.kill()
-        return kept.box
+                side.sandbox.kill()
+        return kept.sandbox
 
     def abandon(self):
         """After a failure."""
         for side in self.sides:
             try:
-                side.box.kill()
+                side.sandbox.kill()
             except (Wrong, OSError):
                 pass
 

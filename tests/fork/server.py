@@ -49,10 +49,10 @@ class Line:
 
     def create(self):
         """A sandbox in which programs can run."""
-        box = Sandbox(self, self.must(201, "POST", "/v2/sandboxes",
-                                      {"templateID": "base", "timeout": 3600}))
-        box.cell(INSIDE)
-        return box
+        sandbox = Sandbox(self, self.must(201, "POST", "/v2/sandboxes",
+                                          {"templateID": "base", "timeout": 3600}))
+        sandbox.cell(INSIDE)
+        return sandbox
 
 
 def wait_for_twins(server):
@@ -60,9 +60,9 @@ def wait_for_twins(server):
     their parent outside."""
     line, end = Line(server), time.monotonic() + PATIENCE_S
     while True:
-        box = line.create()
-        parent = box.cell("print(os.getppid())").strip()
-        box.kill()
+        sandbox = line.create()
+        parent = sandbox.cell("print(os.getppid())").strip()
+        sandbox.kill()
         if parent == "0":
             line.close()
             return

@@ -347,15 +347,15 @@ def agents(session, server):
 
     made = start(201, timeout=600, env={"A": "b"}, cwd="/tmp", user="root", template="base",
                  metadata={"k": "v"}, serveFs=False)
-    box = made["sandboxId"]
-    shared = start(201, "in a sandbox that is there", sandboxId=box)
-    session.check("it is in that one", [] if shared["sandboxId"] == box else [shared])
+    sandbox = made["sandboxId"]
+    shared = start(201, "in a sandbox that is there", sandboxId=sandbox)
+    session.check("it is in that one", [] if shared["sandboxId"] == sandbox else [shared])
     bound = start(201, "on a path", conversationId="agents", pathId="main", ttlSeconds=600)
     session.check("it is on it", [] if bound["pathId"] == "main" else [bound])
     listed = [a["agentId"] for a in session.call(server, 200, "GET", "/v1/agents")["agents"]]
     wanted = [a["agentId"] for a in (bound, shared, made)]
     session.check("the newest is the first", [] if listed == wanted else [listed])
-    refused_agents(start, box)
+    refused_agents(start, sandbox)
     paused = json.loads(session.send(server, "POST", "/sandboxes", b'{"templateID":"base"}').body)
     session.send(server, "POST", f"/sandboxes/{paused['sandboxID']}/pause")
     start(409, "a paused sandbox", sandboxId=paused["sandboxID"])
@@ -366,15 +366,15 @@ def agents(session, server):
     session.call(server, 200, "POST", "/v1/contexts/cleanup", {"conversationId": "agents"})
 
 
-def refused_agents(start, box):
+def refused_agents(start, sandbox):
     for what, value in (("empty", []), ("text", "cat"), ("numbers", [1]),
                         ("4097", ["x"] * 4097), ("an empty name", [""])):
         start(400, f"command: {what}", "command", command=value)
     start(400, "a command that is not there", "no-such-agent", command=["no-such-agent"])
     start(400, "a directory that is not there", "/none", cwd="/none")
-    start(400, "a path and a sandbox", "exclude", sandboxId=box, conversationId="c", pathId="p")
-    start(400, "a template and a sandbox", "exclude", sandboxId=box, template="base")
-    start(400, "a secret in another's sandbox", "secret", sandboxId=box,
+    start(400, "a path and a sandbox", "exclude", sandboxId=sandbox, conversationId="c", pathId="p")
+    start(400, "a template and a sandbox", "exclude", sandboxId=sandbox, template="base")
+    start(400, "a secret in another's sandbox", "secret", sandboxId=sandbox,
           env={"A": "${e2b.secrets.none}"})
     start(400, "half a path", "pathId", conversationId="c")
     start(404, "an unknown sandbox", UNKNOWN, sandboxId=UNKNOWN)

@@ -31,8 +31,8 @@ def refused(what, ran, status, text):
           f"{ran.returncode} {ran.stderr}")
 
 
-def snapshot(client, box, name):
-    status, made = client.api("POST", f"/sandboxes/{box['sandboxID']}/snapshots", {"name": name})
+def snapshot(client, sandbox, name):
+    status, made = client.api("POST", f"/sandboxes/{sandbox['sandboxID']}/snapshots", {"name": name})
     if status not in (200, 201):
         raise RuntimeError(f"snapshot: {status} {made}")
     return made
@@ -48,12 +48,12 @@ LOOK = ("cat deep/er/file deep/link; stat -c '%a %U %h' deep/er/file; stat -c %s
 def fill(server):
     """A tenant with everything that a backup is for."""
     client = Client(server)
-    box = client.create()
-    client.run(box, FILES)
-    before = client.run(box, LOOK)
-    snapshot(client, box, "first")
-    client.run(box, "echo more > second")
-    snapshot(client, box, "second")
+    sandbox = client.create()
+    client.run(sandbox, FILES)
+    before = client.run(sandbox, LOOK)
+    snapshot(client, sandbox, "first")
+    client.run(sandbox, "echo more > second")
+    snapshot(client, sandbox, "second")
     client.api("POST", "/secrets", {"name": "token", "value": "hunter2"})
     talk = client.api("PUT", "/v1/contexts", {"conversationId": "c", "pathId": "main", "template": "base"})[1]
     until(lambda: server.is_written(talk["sandbox"]["sandboxID"]))
@@ -67,8 +67,8 @@ def backup_runs(server, folder):
 
     def busy():
         while writing.is_set():
-            box = client.create()
-            client.api("DELETE", f"/sandboxes/{box['sandboxID']}")
+            sandbox = client.create()
+            client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
 
     thread = threading.Thread(target=busy)
     thread.start()
@@ -95,9 +95,9 @@ def works(server, before, context):
     client = Client(server)
     status, listed = client.api("GET", "/snapshots")
     check("the key works, and finds the snapshots", status == 200 and len(listed) == 2, listed)
-    box = client.create(templateID="first")
-    check("files are as they were: links, holes, modes, what was deleted", client.run(box, LOOK) == before,
-          f"{before} {client.run(box, LOOK)}")
+    sandbox = client.create(templateID="first")
+    check("files are as they were: links, holes, modes, what was deleted", client.run(sandbox, LOOK) == before,
+          f"{before} {client.run(sandbox, LOOK)}")
     second = client.create(templateID="second")
     check("of each snapshot", client.run(second, "cat second deep/er/file") == (0, "more\ncontent\n"))
     status, row = client.api("GET", f"/v1/contexts/{context}")

@@ -75,21 +75,21 @@ def ended(server, why):
     return float(metrics(server).get(f'sandbox_ended_total{{why="{why}"}}', 0))
 
 
-def end_of(client, box):
+def end_of(client, sandbox):
     """The event that tells of its end."""
     def look():
-        _, page = client.api("GET", f"/v1/events?limit=100&types=sandbox.ended&sandboxId={box['sandboxID']}")
+        _, page = client.api("GET", f"/v1/events?limit=100&types=sandbox.ended&sandboxId={sandbox['sandboxID']}")
         return next((event for event in page["events"] if event["type"] == "sandbox.ended"), None)
     return until(look, PATIENCE_S, 0.1) or {}
 
 
-def own_log(client, box):
-    _, answer = client.api("GET", f"/v2/sandboxes/{box['sandboxID']}/logs")
+def own_log(client, sandbox):
+    _, answer = client.api("GET", f"/v2/sandboxes/{sandbox['sandboxID']}/logs")
     return [(line["fields"]["layer"], line["message"]) for line in answer.get("logs", [])]
 
 
-def health(client, box):
-    status, data = client.raw("GET", "/health", headers={"E2b-Sandbox-Id": box["sandboxID"]})
+def health(client, sandbox):
+    status, data = client.raw("GET", "/health", headers={"E2b-Sandbox-Id": sandbox["sandboxID"]})
     return status, json.loads(data) if data else {}
 
 
@@ -117,16 +117,18 @@ class Calls:
             thread.join(PATIENCE_S)
 
 
-def sleeps(client, box, name):
+def sleeps(client, sandbox, name):
     """`sleep` with a number of its own runs in the sandbox."""
-    return until(lambda: client.run(box, f"pgrep -f 'sleep [6]{name}' >/dev/null && echo yes")[1] == "yes\n", PATIENCE_S, 0.1)
+    return until(lambda: client.run(sandbox, f"pgrep -f 'sleep [6]{name}' >/dev/null && echo yes")[1] == "yes\n",
+                 PATIENCE_S, 0.1)
 
 
-def upload(server, box):
+def upload(server, sandbox):
     """A file of which half is sent: status and answer."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as s:
-        head = (f"POST /files?path=/home/user/half&username=user HTTP/1.1\r\nHost: x\r\nE2b-Sandbox-Id: {box['sandboxID']}\r\n"
-                f"E2b-Sandbox-Port: {ENVD_PORT}\r\nX-Access-Token: {box['envdAccessToken']}\r\n"
+        head = ("POST /files?path=/home/user/half&username=user HTTP/1.1\r\nHost: x\r\n"
+                f"E2b-Sandbox-Id: {sandbox['sandboxID']}\r\nE2b-Sandbox-Port: {ENVD_PORT}\r\n"
+                f"X-Access-Token: {sandbox['envdAccessToken']}\r\n"
                 "Content-Type: application/octet-stream\r\nContent-Length: 100000\r\n\r\n")
         s.sendall(head.encode() + b"x" * 50000)
         answer = http.client.HTTPResponse(s)
@@ -134,8 +136,8 @@ def upload(server, box):
         return answer.status, json.loads(answer.read())
 
 
-def cell(client, box, code):
-    headers = client.data_headers(box, "application/json") | {"E2b-Sandbox-Port": "49999"}
+def cell(client, sandbox, code):
+    headers = client.data_headers(sandbox, "application/json") | {"E2b-Sandbox-Port": "49999"}
     status, data = client.raw("POST", "/execute", json.dumps({"code": code}), headers)
     return status, data.decode()
 
@@ -155,28 +157,28 @@ def blames_us(line):
 
 def holder_killed(server):
     client = Client(server, PATIENCE_S)
-    box = client.create(templateID="code-interpreter-v1")
+    sandbox = client.create(templateID="code-interpreter-v1")
     asleep = client.create()
     client.api("POST", f"/sandboxes/{asleep['sandboxID']}/pause", {})
-    _, agent = client.api("POST", "/v1/agents", {"command": ["cat"], "sandboxId": box["sandboxID"]})
+    _, agent = client.api("POST", "/v1/agents", {"command": ["cat"], "sandboxId": sandbox["sandboxID"]})
     calls = Calls()
-    calls.begin("command", client.run, box, "sleep 6001")
-    calls.begin("cell", cell, client, box, "import subprocess; subprocess.run(['sleep', '6002'])")
-    calls.begin("upload", upload, server, box)
-    calls.begin("exec", program, server, "exec", box["sandboxID"], "--", "sleep", "6003")
+    calls.begin("command", client.run, sandbox, "sleep 6001")
+    calls.begin("cell", cell, client, sandbox, "import subprocess; subprocess.run(['sleep', '6002'])")
+    calls.begin("upload", upload, server, sandbox)
+    calls.begin("exec", program, server, "exec", sandbox["sandboxID"], "--", "sleep", "6003")
     calls.begin("tool", client.api, "POST", "/v1/tools/run_code",
                 {"conversationId": "c", "pathId": "p", "code": "import subprocess; subprocess.run(['sleep', '6004'])"})
-    check("commands and cells are under way", all(sleeps(client, box, f"00{n}") for n in (1, 2, 3)) and until(
-        lambda: client.run(box, "test -s /home/user/half; echo $?")[1] == "0\n" or True))
+    check("commands and cells are under way", all(sleeps(client, sandbox, f"00{n}") for n in (1, 2, 3)) and until(
+        lambda: client.run(sandbox, "test -s /home/user/half; echo $?")[1] == "0\n" or True))
     tool = until(lambda: client.api("GET", "/v1/contexts")[1]["contexts"], PATIENCE_S)[0]
     until(lambda: "sleep" in str(program(server, "exec", tool["sandboxId"], "--", "pgrep", "-f", "sleep 6004")), 5)
     for pid in children(server, "sg-holder"):
         os.kill(pid, signal.SIGKILL)
     calls.join()
-    return client, box, asleep, agent, tool, calls.got
+    return client, sandbox, asleep, agent, tool, calls.got
 
 
-def answers(server, client, box, got):
+def answers(server, client, sandbox, got):
     check("a command under way is cut off, as its stream had begun", isinstance(got["command"], http.client.HTTPException),
           got["command"])
     check("so is a cell", isinstance(got["cell"], http.client.HTTPException) or "502" in str(got["cell"]), got["cell"])
@@ -188,48 +190,49 @@ def answers(server, client, box, got):
     check("a tool call says why", HOLDER in json.dumps(answer), got["tool"])
 
 
-def later(server, client, box):
-    status, answer = health(client, box)
+def later(server, client, sandbox):
+    status, answer = health(client, sandbox)
     check("a later call to a port is told why", status == 502 and answer["message"].startswith("The sandbox was not found")
           and HOLDER in answer["message"] and answer.get("layer") == "infrastructure", answer)
-    status, answer = client.api("GET", f"/sandboxes/{box['sandboxID']}")
+    status, answer = client.api("GET", f"/sandboxes/{sandbox['sandboxID']}")
     check("a later call of the API is told why", status == 404 and HOLDER in answer["message"], answer)
-    status, answer = client.api("POST", f"/sandboxes/{box['sandboxID']}/timeout", {"timeout": 10})
+    status, answer = client.api("POST", f"/sandboxes/{sandbox['sandboxID']}/timeout", {"timeout": 10})
     check("... whichever it is", status == 404 and HOLDER in answer["message"], answer)
-    code, said = program(server, "exec", box["sandboxID"], "--", "true")
+    code, said = program(server, "exec", sandbox["sandboxID"], "--", "true")
     check("`sandglass exec` on it says why", code != 0 and HOLDER in said, said)
 
 
-def told(server, client, box, what="a sandbox"):
+def told(server, client, sandbox, what="a sandbox"):
     """Event, logs, counters: one cause, one layer."""
-    event = end_of(client, box)
+    event = end_of(client, sandbox)
     check(f"{what}: the event has the reason, and why", event.get("reason") == "failed" and HOLDER in event.get("detail", ""), event)
     with contextlib.closing(sqlite3.connect(f"file:{server.state}/front/server.db?mode=ro", uri=True)) as db:
         def row():
             return db.execute("SELECT json FROM event WHERE json LIKE ? AND json LIKE '%sandbox.ended%'",
-                              (f"%{box['sandboxID']}%",)).fetchone()
+                              (f"%{sandbox['sandboxID']}%",)).fetchone()
         found = until(row, PATIENCE_S, 0.1)
     check(f"{what}: so has its row in the store", found and '"failed"' in found[0] and HOLDER in found[0], found)
-    lines = [line for line in log(server, "--sandbox", box["sandboxID"]) if "ended" in line["message"] or line.get("status")]
+    lines = [line for line in log(server, "--sandbox", sandbox["sandboxID"])
+             if "ended" in line["message"] or line.get("status")]
     check(f"{what}: the server's log blames the infrastructure, and nobody else",
           any(HOLDER in line["message"] for line in lines) and all(map(blames_us, lines)), lines)
 
 
-def told_inside(client, box, what="a sandbox"):
-    lines = [line for line in own_log(client, box) if "ended" in line[1]]
+def told_inside(client, sandbox, what="a sandbox"):
+    lines = [line for line in own_log(client, sandbox) if "ended" in line[1]]
     check(f"{what}: its own log does too", any(HOLDER in text for _, text in lines)
           and all(layer == "infrastructure" for layer, text in lines if "Sandbox ended" in text), lines)
 
 
 def holder(server):
     before = ended(server, "failed")
-    client, box, asleep, agent, tool, got = holder_killed(server)
+    client, sandbox, asleep, agent, tool, got = holder_killed(server)
     check("the holder's end is said", until(lambda: any("the holder of a tenant was killed" in line["message"]
                                                       for line in log(server, "--layer", "infrastructure"))))
-    answers(server, client, box, got)
-    later(server, client, box)
-    told(server, client, box)
-    told_inside(client, box)
+    answers(server, client, sandbox, got)
+    later(server, client, sandbox)
+    told(server, client, sandbox)
+    told_inside(client, sandbox)
     told(server, client, asleep, "a paused one")
     later(server, client, asleep)
     status, found = client.api("GET", f"/v1/agents/{agent['agentId']}")
@@ -248,48 +251,48 @@ def holder(server):
 def without_front(server):
     """The front is stopped when the holder is killed, and killed before it hears of it."""
     client = Client(server, PATIENCE_S)
-    box = client.create()
-    until(lambda: server.is_written(box["sandboxID"]))
+    sandbox = client.create()
+    until(lambda: server.is_written(sandbox["sandboxID"]))
     front = server.front()
     os.kill(front, signal.SIGSTOP)
     for pid in children(server, "sg-holder"):
         os.kill(pid, signal.SIGKILL)
-    until(lambda: any(HOLDER in line["message"] for line in log(server, "--sandbox", box["sandboxID"])), PATIENCE_S)
+    until(lambda: any(HOLDER in line["message"] for line in log(server, "--sandbox", sandbox["sandboxID"])), PATIENCE_S)
     os.kill(front, signal.SIGKILL)
     until(lambda: server.front() not in (None, front))
-    until(lambda: health(client, box)[0])
-    told(server, client, box, "told by the next front")
-    later(server, client, box)
+    until(lambda: health(client, sandbox)[0])
+    told(server, client, sandbox, "told by the next front")
+    later(server, client, sandbox)
 
 
 # ---- the kernel kills the first process of a sandbox ----------------------------------------------------------
 
 
-def fill(client, box):
+def fill(client, sandbox):
     """Until it is gone: with nobody else left to kill, its first process is, as soon as it needs memory for a file."""
-    client.run(box, FILL)
-    headers = client.data_headers(box, "application/octet-stream")
+    client.run(sandbox, FILL)
+    headers = client.data_headers(sandbox, "application/octet-stream")
     def gone():
         with contextlib.suppress(OSError, http.client.HTTPException):
             client.raw("POST", "/files?path=/home/user/large&username=user", b"x" * (32 << 20), headers)
-        return health(client, box)[0] == 502
+        return health(client, sandbox)[0] == 502
     return until(gone, PATIENCE_S, 0.2)
 
 
 def full(server, reason, layer, words):
     client = Client(server, PATIENCE_S)
-    box = client.create()
-    check(f"{reason}: it ends", fill(client, box))
-    event = end_of(client, box)
+    sandbox = client.create()
+    check(f"{reason}: it ends", fill(client, sandbox))
+    event = end_of(client, sandbox)
     check(f"{reason}: the event says so", event.get("reason") == reason and event.get("detail") == words, event)
-    _, answer = health(client, box)
+    _, answer = health(client, sandbox)
     check(f"{reason}: so does the answer to who comes later",
           (answer.get("reason"), answer.get("detail"), answer.get("layer")) == (reason, words, layer), answer)
-    found = [line for line in log(server, "--sandbox", box["sandboxID"]) if line["message"] == f"ended: {words}"]
+    found = [line for line in log(server, "--sandbox", sandbox["sandboxID"]) if line["message"] == f"ended: {words}"]
     check(f"{reason}: the server's log blames {layer}", [line["layer"] for line in found] == [layer],
-          log(server, "--sandbox", box["sandboxID"]))
-    found = [line for line in own_log(client, box) if line[1] == f"Sandbox ended: {words}"]
-    check(f"{reason}: so does its own", [line[0] for line in found] == [layer], own_log(client, box))
+          log(server, "--sandbox", sandbox["sandboxID"]))
+    found = [line for line in own_log(client, sandbox) if line[1] == f"Sandbox ended: {words}"]
+    check(f"{reason}: so does its own", [line[0] for line in found] == [layer], own_log(client, sandbox))
     check(f"{reason}: it is counted", until(lambda: ended(server, reason) >= 1), metrics(server))
 
 
@@ -324,22 +327,24 @@ def elsewhere(binary, place):
                    "--sandbox-memory", "128M", "--sandbox-disk", "64M")
     try:
         client = Client(server, PATIENCE_S)
-        box = client.create()
+        sandbox = client.create()
         eat = "exec python3 -c 'x = bytearray(b\"x\") * ({} << 20)'"
 
         def layers(words):
-            return [layer for layer, text in own_log(client, box) if words in text]
-        client.run(box, eat.format(512))
+            return [layer for layer, text in own_log(client, sandbox) if words in text]
+        client.run(sandbox, eat.format(512))
         check("a sandbox whose own memory is full is told so", until(lambda: layers("it ran out of memory") == ["sandbox"], PATIENCE_S),
-              own_log(client, box))
+              own_log(client, sandbox))
         above = os.path.dirname(group_of(children(server, "sg-agent")[0]))
         name = next(name for name in ("memory.limit_in_bytes", "memory.max") if os.path.exists(f"{above}/{name}"))
         with open(f"{above}/{name}", "w", encoding="ascii") as file:
             file.write(str(96 << 20))
-        client.run(box, eat.format(150))
+        client.run(sandbox, eat.format(150))
         check("a program that is killed for want of memory elsewhere is the infrastructure's",
-              until(lambda: layers("the machine ran out of memory") == ["infrastructure"], PATIENCE_S), own_log(client, box))
-        check("... and not the sandbox's once more", layers("it ran out of memory") == ["sandbox"], own_log(client, box))
+              until(lambda: layers("the machine ran out of memory") == ["infrastructure"], PATIENCE_S),
+              own_log(client, sandbox))
+        check("... and not the sandbox's once more", layers("it ran out of memory") == ["sandbox"],
+              own_log(client, sandbox))
     finally:
         server.stop()
 

@@ -84,26 +84,26 @@ def create(tenant):
         connection.close()
 
 
-def kill(client, box):
-    client.api("DELETE", f"/sandboxes/{box['sandboxID']}")
+def kill(client, sandbox):
+    client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
 
 
-def alive(client, box):
-    return client.run(box, "echo here")[1] == "here\n"
+def alive(client, sandbox):
+    return client.run(sandbox, "echo here")[1] == "here\n"
 
 
-def held(client, box):
-    return until(lambda: client.run(box, "test -e /tmp/held && echo yes")[1] == "yes\n", PATIENCE_S, 0.1)
+def held(client, sandbox):
+    return until(lambda: client.run(sandbox, "test -e /tmp/held && echo yes")[1] == "yes\n", PATIENCE_S, 0.1)
 
 
-def log_of(client, box):
-    return client.api("GET", f"/v2/sandboxes/{box['sandboxID']}/logs")[1]["logs"]
+def log_of(client, sandbox):
+    return client.api("GET", f"/v2/sandboxes/{sandbox['sandboxID']}/logs")[1]["logs"]
 
 
-def told(client, box, words):
+def told(client, sandbox, words):
     """The layer of the line in the sandbox's own log, when it is there; samples come each five seconds."""
     def found():
-        return [line["fields"]["layer"] for line in log_of(client, box) if words in line["message"]]
+        return [line["fields"]["layer"] for line in log_of(client, sandbox) if words in line["message"]]
     return until(found, PATIENCE_S, 0.2)
 
 
@@ -163,9 +163,9 @@ def processor_time(group):
 
 
 def groups(server, a, b):
-    boxes = [(Client(a), Client(a).create()) for _ in range(4)] + [(Client(b), Client(b).create())]
-    for i, (client, box) in enumerate(boxes):
-        client.spawn(box, f"exec sleep 73310{i}")
+    sandboxes = [(Client(a), Client(a).create()) for _ in range(4)] + [(Client(b), Client(b).create())]
+    for i, (client, sandbox) in enumerate(sandboxes):
+        client.spawn(sandbox, f"exec sleep 73310{i}")
     paths = [group_of(host_pid(f"73310{i}"), "memory")[1] for i in range(5)]
     check("groups are of a server, a tenant and a slot",
           all(re.fullmatch(r"/sandglass/s[0-9a-f]{16}/[a-z0-9]{20}/\d+", path) for path in paths), paths)
@@ -180,9 +180,9 @@ def groups(server, a, b):
 
     # Four busy ones against one: each tenant gets about the same.
     cpu, _ = group_of(host_pid("733100"), "cpuacct" if os.path.isdir("/sys/fs/cgroup/cpuacct") else "cpu")
-    for client, box in boxes:
-        client.spawn(box, "exec python3 -c 'while True: pass'")
-        client.spawn(box, "exec python3 -c 'while True: pass'")
+    for client, sandbox in sandboxes:
+        client.spawn(sandbox, "exec python3 -c 'while True: pass'")
+        client.spawn(sandbox, "exec python3 -c 'while True: pass'")
     looks = []
 
     def shared():
@@ -192,8 +192,8 @@ def groups(server, a, b):
         looks.append([processor_time(cpu + place) - was for place, was in zip((places[0], places[4]), before)])
         return looks[-1][1] > 0.5 * looks[-1][0]
     check("processor time is shared by tenant, not by sandbox", until(shared, PATIENCE_S), looks)
-    for client, box in boxes:
-        kill(client, box)
+    for client, sandbox in sandboxes:
+        kill(client, sandbox)
 
 
 # ---- shares ----------------------------------------------------------------------------------------------
@@ -202,43 +202,43 @@ def groups(server, a, b):
 def shares(server, a, b):
     check("the budget is as it was set", budget(server, "limit") == BUDGET)
     until(lambda: budget(server, "reserved") == 0, PATIENCE_S)
-    client, box = Client(a), Client(a).create()
+    client, sandbox = Client(a), Client(a).create()
     check("a new sandbox has 16 MiB reserved", budget(server, "reserved") == 16 * MIB, budget(server, "reserved"))
     before = settled(server)
-    client.run(box, "head -c 50M /dev/zero >/tmp/file")
+    client.run(sandbox, "head -c 50M /dev/zero >/tmp/file")
     check("files in memory count", until(lambda: budget(server, "used") > before + 45 * MIB, PATIENCE_S),
           (before, budget(server, "used")))
-    kill(client, box)
+    kill(client, sandbox)
     check("what was reserved is given back", until(lambda: budget(server, "reserved") == 0, PATIENCE_S))
 
-    boxes = []
+    sandboxes = []
     for tenant in [a] * 60 + [b] * 60:
         status, answer, headers = create(tenant)
         if status == 201:
-            boxes.append((tenant, answer))
+            sandboxes.append((tenant, answer))
         elif tenant == b:
             break
     check("a machine that is full lets no sandbox in: 503, and when to try again",
           status == 503 and headers.get("Retry-After") and "machine has no memory left" in answer["message"],
           (status, answer, headers))
-    check("... and many fit before that", 5 <= len(boxes) <= BUDGET // (16 * MIB), len(boxes))
+    check("... and many fit before that", 5 <= len(sandboxes) <= BUDGET // (16 * MIB), len(sandboxes))
     check("creates that are refused are counted", relief(server, "create") >= 2)
-    for tenant, box in boxes:
-        kill(Client(tenant), box)
+    for tenant, sandbox in sandboxes:
+        kill(Client(tenant), sandbox)
     status = until(lambda: create(b)[0] == 201, PATIENCE_S, 0.2)
     check("... and when they have ended there is room", status)
-    for box in Client(b).api("GET", "/v2/sandboxes")[1]:
-        kill(Client(b), box)
+    for sandbox in Client(b).api("GET", "/v2/sandboxes")[1]:
+        kill(Client(b), sandbox)
 
 
 # ---- who is told what ------------------------------------------------------------------------------------
 
 
-def eat(client, box, mib):
+def eat(client, sandbox, mib):
     """In the background: it may be killed."""
     def run():
         try:
-            client.run(box, HOLD.format(mib))
+            client.run(sandbox, HOLD.format(mib))
         except (OSError, RuntimeError, ValueError, http.client.HTTPException):
             pass
     thread = threading.Thread(target=run, daemon=True)
@@ -249,34 +249,35 @@ def eat(client, box, mib):
 def killed(server, a, b):
     client, neighbour = Client(a), Client(b)
     bystander = neighbour.create()
-    box = client.create()
-    eat(client, box, 1000)
-    check("a program that fills its own sandbox is told so", told(client, box, "it ran out of memory") == ["sandbox"],
-          log_of(client, box)[-5:])
-    kill(client, box)
+    sandbox = client.create()
+    eat(client, sandbox, 1000)
+    check("a program that fills its own sandbox is told so",
+          told(client, sandbox, "it ran out of memory") == ["sandbox"], log_of(client, sandbox)[-5:])
+    kill(client, sandbox)
 
     # Together they want twice of what there is, none of them more than its own.
     before = servants(server)
-    boxes = [client.create() for _ in range(5)]
-    for box in boxes:
-        eat(client, box, 200)
+    sandboxes = [client.create() for _ in range(5)]
+    for sandbox in sandboxes:
+        eat(client, sandbox, 200)
     full = "the machine ran out of memory, processes were killed"
-    found = until(lambda: [told_now for told_now in (layers(client, box, full) for box in boxes) if told_now], PATIENCE_S, 0.5)
+    found = until(lambda: [one for one in (layers(client, sandbox, full) for sandbox in sandboxes) if one],
+                  PATIENCE_S, 0.5)
     check("programs that die because the machine is full are told so, and it is the infrastructure's",
-          found and found[0][0] == "infrastructure", [log_of(client, box)[-3:] for box in boxes])
+          found and found[0][0] == "infrastructure", [log_of(client, sandbox)[-3:] for sandbox in sandboxes])
     check("... and not that their own memory was full",
-          not any(layers(client, box, "it ran out of memory") for box in boxes))
+          not any(layers(client, sandbox, "it ran out of memory") for sandbox in sandboxes))
     check("front, guard and warden live on", servants(server) == before, (before, servants(server)))
     check("a neighbour's sandbox does too", alive(neighbour, bystander))
     check("it is counted as the infrastructure's",
           metrics(server).get('failures_total{layer="infrastructure",cause="machine_memory"}', 0) >= 1)
-    for box in boxes:
-        kill(client, box)
+    for sandbox in sandboxes:
+        kill(client, sandbox)
     kill(neighbour, bystander)
 
 
-def layers(client, box, words):
-    return [line["fields"]["layer"] for line in log_of(client, box) if words in line["message"]]
+def layers(client, sandbox, words):
+    return [line["fields"]["layer"] for line in log_of(client, sandbox) if words in line["message"]]
 
 
 # ---- pressure --------------------------------------------------------------------------------------------
@@ -285,13 +286,13 @@ def layers(client, box, words):
 def with_kernel(client):
     """A sandbox with a checkpoint that has kernels; None while the tenant's zygote is loading. Before Linux 6.15 there
     are no checkpoints."""
-    box = client.create(templateID="code-interpreter-v1")
-    headers = client.data_headers(box, "application/json") | {"E2b-Sandbox-Port": "49999"}
+    sandbox = client.create(templateID="code-interpreter-v1")
+    headers = client.data_headers(sandbox, "application/json") | {"E2b-Sandbox-Port": "49999"}
     client.raw("POST", "/execute", json.dumps({"code": "x = 41"}), headers)
-    status, made = client.api("POST", f"/sandboxes/{box['sandboxID']}/checkpoints", {})
+    status, made = client.api("POST", f"/sandboxes/{sandbox['sandboxID']}/checkpoints", {})
     if status == 501 or made["checkpoint"]["kernels"]:
-        return box
-    kill(client, box)
+        return sandbox
+    kill(client, sandbox)
     return None
 
 
@@ -311,18 +312,18 @@ def pressure(server, _, b):
     checkpoints = list_of()
     check("a checkpoint has kernels, where there are checkpoints", source and all(c["kernels"] for c in checkpoints), checkpoints)
     killed_before = metrics(server).get('failures_total{layer="infrastructure",cause="machine_memory"}', 0)
-    boxes, status, seen = [], 0, set()
+    sandboxes, status, seen = [], 0, set()
     for _ in range(30):  # each takes a slice of what is free, and keeps it
         free = BUDGET - budget(server, "used")
         status, answer, _ = create(a)
         if status != 201:
             break
-        boxes.append(answer)
+        sandboxes.append(answer)
         client.spawn(answer, HOLD.format(max(1, min(180, int(free / MIB / 3)))))
         held(client, answer)
         time.sleep(0.6)  # it is looked at four times a second
         seen.add(metrics(server)["memory_pressure"])
-    check("creates are refused in the end", status == 503, (status, len(boxes), seen))
+    check("creates are refused in the end", status == 503, (status, len(sandboxes), seen))
     check("pools went first", until(lambda: metrics(server)["pool_sandboxes"] == 0 and relief(server, "pool") > 0, PATIENCE_S),
           metrics(server))
     check("then kernels of checkpoints", relief(server, "checkpoint") >= len(checkpoints)
@@ -330,8 +331,8 @@ def pressure(server, _, b):
     check("and nobody was killed for it",
           metrics(server).get('failures_total{layer="infrastructure",cause="machine_memory"}', 0) == killed_before)
     check("those that run still answer", alive(client, source))
-    for box in boxes:
-        kill(client, box)
+    for sandbox in sandboxes:
+        kill(client, sandbox)
     check("when memory is there again pressure ends, and sandboxes are made",
           until(lambda: metrics(server)["memory_pressure"] == 0 and create(b)[0] == 201, PATIENCE_S, 0.5), metrics(server))
 
@@ -344,13 +345,14 @@ def of_a_tenant(program, state):
     try:
         a, b = Tenant(server, "a"), Tenant(server, "b")
         client = Client(a)
-        boxes = [client.create(), client.create()]
-        for box in boxes:
-            eat(client, box, 180)
+        sandboxes = [client.create(), client.create()]
+        for sandbox in sandboxes:
+            eat(client, sandbox, 180)
         words = "the sandboxes of its tenant ran out of memory"
-        found = until(lambda: [one for one in (layers(client, box, words) for box in boxes) if one], PATIENCE_S, 0.5)
+        found = until(lambda: [one for one in (layers(client, sandbox, words) for sandbox in sandboxes) if one],
+                      PATIENCE_S, 0.5)
         check("a tenant that fills what a tenant may have is told so", found and found[0][0] == "sandbox",
-              [log_of(client, box)[-3:] for box in boxes])
+              [log_of(client, sandbox)[-3:] for sandbox in sandboxes])
         for _ in range(20):
             status, answer, _ = create(a)
             if status != 201:
@@ -378,12 +380,12 @@ def in_a_group(program, state):
     try:
         check("what is there is what the server's own group has", budget(server, "limit") == 384 * MIB,
               budget(server, "limit"))
-        client, boxes = Client(server), []
+        client, sandboxes = Client(server), []
         for _ in range(8):
-            status, box, _ = create(server)
+            status, sandbox, _ = create(server)
             if status == 201:
-                boxes.append(box)
-                eat(client, box, 200)
+                sandboxes.append(sandbox)
+                eat(client, sandbox, 200)
         pids = servants(server)
         check("sandboxes that fill it cost the server nothing",
               until(lambda: metrics(server).get('failures_total{layer="infrastructure",cause="machine_memory"}', 0) > 0,

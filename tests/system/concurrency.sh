@@ -27,8 +27,8 @@ for user in $USERS; do
     rm -f "$T/gate/open"
     pids=()
     for ((i = 0; i < N; i++)); do
-        "$SG" run -u "$user" --memory 128M --hostname "box-$i" -v "$T/gate:/gate" -- python3 -c "$PROGRAM" "once-$i" \
-            <<<"line $i" >"$T/out.$i" 2>"$T/err.$i" &
+        "$SG" run -u "$user" --memory 128M --hostname "sandbox-$i" -v "$T/gate:/gate" -- \
+            python3 -c "$PROGRAM" "once-$i" <<<"line $i" >"$T/out.$i" 2>"$T/err.$i" &
         pids+=($!)
     done
     check "$user: $N run at the same time" until_true first_ids
@@ -38,7 +38,7 @@ for user in $USERS; do
     right=0
     for ((i = 0; i < N; i++)); do
         wait "${pids[i]}"
-        if [ "$? $(cat "$T/out.$i" "$T/err.$i")" = "$i $((i * i)) $i 1 box-$i line $i" ]; then
+        if [ "$? $(cat "$T/out.$i" "$T/err.$i")" = "$i $((i * i)) $i 1 sandbox-$i line $i" ]; then
             right=$((right + 1))
         else
             echo "# $i: $(cat "$T/out.$i" "$T/err.$i")"

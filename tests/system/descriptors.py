@@ -148,29 +148,29 @@ def metrics(client):
 
 def until_refused(client):
     """Sandboxes, as many as there can be, and the refusal."""
-    boxes = []
+    sandboxes = []
     while True:
         status, answer = client.api("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 300})
         if status != 201:
-            return boxes, status, answer["message"]
-        boxes.append(answer)
+            return sandboxes, status, answer["message"]
+        sandboxes.append(answer)
 
 
 def warden_is_full(server, client):
-    boxes, status, message = until_refused(client)
+    sandboxes, status, message = until_refused(client)
     check("when descriptors run out creating is 503, and says why",
           status == 503 and re.search(r"\d+ of \d+ descriptors.*LimitNOFILE", message), f"{status} {message}")
     told = metrics(client)
     check("the metrics tell how many there are, of all three processes",
           all(("max_fds", p) in told and told["open_fds", p] > 5 for p in ("warden", "front", "guard")) and
           told["max_fds", "warden"] == server.nofile and told["open_fds", "warden"] > server.nofile * 3 // 4, told)
-    path = f"/sandboxes/{boxes[0]['sandboxID']}"
-    check("a sandbox works", client.run(boxes[0], "echo $((6*7))") == (0, "42\n"))
+    path = f"/sandboxes/{sandboxes[0]['sandboxID']}"
+    check("a sandbox works", client.run(sandboxes[0], "echo $((6*7))") == (0, "42\n"))
     check("it is paused", client.api("POST", path + "/pause", {"memory": True})[0] == 204)
     status, answer = client.api("POST", path + "/resume", {"timeout": 300})
     check("it resumes, or that is 503", status in (201, 503), answer)
-    for box in boxes:
-        client.api("DELETE", f"/sandboxes/{box['sandboxID']}")
+    for sandbox in sandboxes:
+        client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
     again = until(lambda: client.api("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 300})[0] == 201)
     check("when others are gone there is room again", again)
 

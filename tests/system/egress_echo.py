@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import egress_lib as wire  # noqa: E402
 
 
-class Echo(wire.Box):
+class Echo(wire.Sandbox):
     def accept(self):
         connection, _ = self.tcp.accept()
         target = self.target(connection)
@@ -24,14 +24,14 @@ class Echo(wire.Box):
 
 def main():
     guard = wire.Guard(socket.socket(fileno=3))
-    boxes = {}
+    sandboxes = {}
     guard.settings = os.read(guard.take(wire.SETTINGS).fds[0], 65536)
     while True:
-        m = guard.take(wire.BOX, wire.GONE, patience=3600)
-        if m.what == wire.BOX:
-            boxes[m.id, m.life] = Echo(guard, m).serve()
+        m = guard.take(wire.SANDBOX, wire.GONE, patience=3600)
+        if m.what == wire.SANDBOX:
+            sandboxes[m.id, m.life] = Echo(guard, m).serve()
         else:
-            boxes.pop((m.id, m.life)).close()
+            sandboxes.pop((m.id, m.life)).close()
 
 
 try:

@@ -12,7 +12,7 @@ import time
 from serve_lib import PATIENCE_S
 
 MAGIC = 0x73676731
-SETTINGS, FRONT, BOX, POLICY, APPLIED, GONE, ASK_UDP, UDP, READY, BEAT = range(1, 11)
+SETTINGS, FRONT, SANDBOX, POLICY, APPLIED, GONE, ASK_UDP, UDP, READY, BEAT = range(1, 11)
 SK_LOOKUP, TPROXY, REDIRECT = 1, 2, 3
 PATHS = {"sk_lookup": SK_LOOKUP, "tproxy": TPROXY, "redirect": REDIRECT}
 SO_ORIGINAL_DST = 80
@@ -46,7 +46,7 @@ class Guard:
     def __init__(self, sock, puppet=None, pid=0):
         self.sock, self.puppet, self.pid = sock, puppet, pid
         self.messages = []
-        self.lock = threading.Lock()  # a box's thread takes messages too
+        self.lock = threading.Lock()  # a sandbox's thread takes messages too
         self.came = queue.Queue()
         self.sock.setblocking(True)
         threading.Thread(target=self.read, daemon=True).start()
@@ -111,11 +111,11 @@ class Guard:
         self.sock.send(MESSAGE.pack(MAGIC, what, seq, to.life, to.epoch, code, 0, to.id.encode(), b"",
                                     local, peer, message.encode()))
 
-    def box(self, id_):
-        return Box(self, self.take(BOX, id_=id_))
+    def sandbox(self, id_):
+        return Sandbox(self, self.take(SANDBOX, id_=id_))
 
 
-class Box:
+class Sandbox:
     """A sandbox's listeners, answered by a thread until it is closed. TCP: one line in, and "ADDRESS
     PORT line" out; a line "hold" keeps the connection. UDP: the same from that very address."""
 

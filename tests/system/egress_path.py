@@ -77,7 +77,7 @@ class Place:
 
     def create(self, policy=b'{"any": "thing"}'):
         id_, channel = self.orders.create(policy=policy)
-        return channel, self.guard.box(id_)
+        return channel, self.guard.sandbox(id_)
 
     def next_guard(self):
         self.guard.close()
@@ -104,32 +104,32 @@ def each_path(title):
 
 @each_path("every connection comes with its destination, IPv4 and IPv6")
 def connections(p, path):
-    channel, box = p.create()
-    assert box.path == wire.PATHS[path] and box.document == b'{"any": "thing"}'
-    with box:
+    channel, sandbox = p.create()
+    assert sandbox.path == wire.PATHS[path] and sandbox.document == b'{"any": "thing"}'
+    with sandbox:
         for address in ("8.8.8.8", "10.1.2.3", "169.254.169.254", "2606:2800::1", "fe00::7"):
             for port in (1, 53, 443, 65535):
                 for user in ("user", "root") if port == 443 else ("user",):
                     assert ask(channel, "tcp", address, port, user=user) == f"{address} {port} x"
         assert ask(channel, "tcp", "::ffff:9.9.9.9", 80) == "9.9.9.9 80 x"
-    assert not box.errors, box.errors
+    assert not sandbox.errors, sandbox.errors
 
 
 @each_path("questions to any name server come, and the answer is from there")
 def names(p, path):
-    channel, box = p.create()
-    with box:
+    channel, sandbox = p.create()
+    with sandbox:
         for address in ("192.0.2.53", "8.8.4.4", "2001:4860::8888"):
             said = ask(channel, "udp", address, 53, "question")
             assert said == ("dns question" if path == "redirect" else f"{address} 53 question"), said
         assert channel.out("cat /etc/resolv.conf").startswith("nameserver 192.0.2.53")
-    assert not box.errors, box.errors
+    assert not sandbox.errors, sandbox.errors
 
 
 @each_path("other datagrams go both ways, from and to any address, or nowhere")
 def datagrams(p, path):
-    channel, box = p.create()
-    with box:
+    channel, sandbox = p.create()
+    with sandbox:
         for address in ("8.8.8.8", "2606:2800::1"):
             said = inside(channel, f'''
 import socket
@@ -152,14 +152,14 @@ for port in (123, 4567, 123):
                 assert said == [line for port in (123, 4567, 123) for line in
                                 (f"{address} {port} {port} {address} {port}", f"{address} {port} again")], said
         if path != "redirect":
-            assert len(box.reply_sockets) == 4, box.reply_sockets
-    assert not box.errors, box.errors
+            assert len(sandbox.reply_sockets) == 4, sandbox.reply_sockets
+    assert not sandbox.errors, sandbox.errors
 
 
 @each_path("its own servers are its own")
 def own_servers(p, path):
-    channel, box = p.create()
-    with box:
+    channel, sandbox = p.create()
+    with sandbox:
         for address in ("127.0.0.1", "::1", OWN4, OWN6):
             said = inside(channel, f'''
 import threading
@@ -182,14 +182,14 @@ for bound in ("{address}", "::" if family == socket.AF_INET6 else "0.0.0.0"):
 l = socket.create_server(("0.0.0.0", 8080))
 ask("tcp", "8.8.8.8", 8080)
 ''') == ["8.8.8.8 8080 x"], "a server of its own does not stand for others"
-        assert [s for s in box.seen if s[1] != "8.8.8.8"] == []
-    assert not box.errors, box.errors
+        assert [s for s in sandbox.seen if s[1] != "8.8.8.8"] == []
+    assert not sandbox.errors, sandbox.errors
 
 
 @each_path("the listeners cannot be had at the sandbox's own addresses")
 def own_addresses(p, path):
-    channel, box = p.create()
-    with box:
+    channel, sandbox = p.create()
+    with sandbox:
         for address in ("127.0.0.1", "127.0.0.6", "127.0.2.1", "::1", OWN4, OWN6):
             for kind, port in (("tcp", LISTENER_PORT), ("tcp", 53), ("udp", 53), ("udp", LISTENER_PORT)):
                 said = ask(channel, kind, address, port)
@@ -224,8 +224,8 @@ print("fast" if max(slow, time.monotonic() - began) < 1 else "slow")
     blocked()
     assert p.guard.quiet()
     p.orders.answer(p.orders.ask_policy(id_, b"one"))
-    with p.guard.box(id_) as box:
-        assert box.document == b"one"
+    with p.guard.sandbox(id_) as sandbox:
+        assert sandbox.document == b"one"
         assert ask(channel, "tcp", "8.8.8.8", 80) == "8.8.8.8 80 x"
         stream = channel.start("/usr/bin/python3", "-c", '''
 import socket
@@ -238,13 +238,13 @@ try:
 except OSError as e:
     print(type(e).__name__)
 ''')
-        wait_for(lambda: box.held, "the connection")
+        wait_for(lambda: sandbox.held, "the connection")
         p.orders.answer(p.orders.ask_policy(id_))
-        assert p.guard.take(wire.GONE).life == box.life
-        for s in box.held:  # as the guard does it
+        assert p.guard.take(wire.GONE).life == sandbox.life
+        for s in sandbox.held:  # as the guard does it
             s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             s.close()
-        box.held.clear()
+        sandbox.held.clear()
         out = b""
         while True:
             who, kind, _, payload = channel.frame()
@@ -255,39 +255,39 @@ except OSError as e:
         assert out == b"8.8.8.8 99 hold\nConnectionResetError\n", out
         blocked()
     p.orders.answer(p.orders.ask_policy(id_, b"two"))
-    with p.guard.box(id_) as again:
-        assert again.document == b"two" and again.epoch > box.epoch and again.life > box.life
+    with p.guard.sandbox(id_) as again:
+        assert again.document == b"two" and again.epoch > sandbox.epoch and again.life > sandbox.life
         assert ask(channel, "tcp", "2606:2800::1", 80) == "2606:2800::1 80 x"
 
 
 @case("a connection that nobody took is ended when the way is closed")
 def untaken():
     with Place("auto") as p:
-        channel, box = p.create()  # nobody serves it
+        channel, sandbox = p.create()  # nobody serves it
         stream = channel.start("/usr/bin/python3", "-c", ASK + 'ask("tcp", "8.8.8.8", 80)')
-        wait_for(lambda: select.select([box.tcp], [], [], 0)[0], "the connection")
-        p.orders.answer(p.orders.ask_policy(box.id))
+        wait_for(lambda: select.select([sandbox.tcp], [], [], 0)[0], "the connection")
+        p.orders.answer(p.orders.ask_policy(sandbox.id))
         while True:
             who, kind, _, payload = channel.frame()
             if who == stream and kind == DATA:
                 assert payload == b"ECONNRESET\n", payload
                 break
-        box.close()
+        sandbox.close()
 
 
 @case("another policy is answered when the guard has confirmed it")
 def confirmed():
     with Place("auto") as p:
-        channel, box = p.create(b"first")
-        seq = p.orders.ask_policy(box.id, b"second")
+        channel, sandbox = p.create(b"first")
+        seq = p.orders.ask_policy(sandbox.id, b"second")
         m = p.guard.take(wire.POLICY)
         assert os.read(m.fds[0], 100) == b"second"
-        assert (m.id, m.life) == (box.id, box.life) and m.epoch > box.epoch
+        assert (m.id, m.life) == (sandbox.id, sandbox.life) and m.epoch > sandbox.epoch
         assert not p.orders.receive(0.3), "answered before it was confirmed"
         p.guard.tell(wire.APPLIED, m)
         p.orders.answer(seq)
         # One that is refused changes nothing, and the words reach the front.
-        seq = p.orders.ask_policy(box.id, b"third")
+        seq = p.orders.ask_policy(sandbox.id, b"third")
         m = p.guard.take(wire.POLICY)
         p.guard.tell(wire.APPLIED, m, code=-errno.EINVAL, message="no such country")
         try:
@@ -296,30 +296,30 @@ def confirmed():
         except Refused as e:
             assert e.errno == errno.EINVAL and "no such country" in str(e)
         # An old word about it is no word.
-        seq = p.orders.ask_policy(box.id, b"fourth")
+        seq = p.orders.ask_policy(sandbox.id, b"fourth")
         new = p.guard.take(wire.POLICY)
         p.guard.tell(wire.APPLIED, m)
         assert not p.orders.receive(0.3)
         p.guard.tell(wire.APPLIED, new)
         p.orders.answer(seq)
-        box.close()
+        sandbox.close()
         p.next_guard()
-        with p.guard.box(box.id) as box:
-            assert box.document == b"fourth"
+        with p.guard.sandbox(sandbox.id) as sandbox:
+            assert sandbox.document == b"fourth"
 
 
 @case("a guard that does not confirm is not waited for, and the next gets the policy")
 def unconfirmed():
     with Place("auto") as p:
-        channel, box = p.create(b"first")
+        channel, sandbox = p.create(b"first")
         began = time.monotonic()
         try:
-            p.orders.answer(p.orders.ask_policy(box.id, b"second"))
+            p.orders.answer(p.orders.ask_policy(sandbox.id, b"second"))
             assert False, "it was answered"
         except Refused as e:
             assert e.errno == errno.EAGAIN and 1.5 < time.monotonic() - began < 10
         # Two at once: the first is overtaken.
-        one, two = p.orders.ask_policy(box.id, b"third"), p.orders.ask_policy(box.id, b"fourth")
+        one, two = p.orders.ask_policy(sandbox.id, b"third"), p.orders.ask_policy(sandbox.id, b"fourth")
         try:
             p.orders.answer(one)
             assert False, "it was answered"
@@ -331,11 +331,11 @@ def unconfirmed():
             assert False, "it was answered"
         except Refused as e:
             assert e.errno == errno.EAGAIN
-        box.close()
+        sandbox.close()
         p.next_guard()
-        box = p.guard.box(box.id)
-        assert box.document == b"fourth"
-        box.close()
+        sandbox = p.guard.sandbox(sandbox.id)
+        assert sandbox.document == b"fourth"
+        sandbox.close()
 
 
 @case("bad policies are refused")
@@ -359,16 +359,16 @@ def bad_policies():
 
 @each_path("what comes while the guard is dead is served by the next")
 def guard_killed(p, path):
-    channel, box = p.create()
-    box.close()
+    channel, sandbox = p.create()
+    sandbox.close()
     os.kill(p.guard.pid, signal.SIGKILL)
     wait_for(lambda: not os.path.exists(f"/proc/{p.guard.pid}"), "the guard's end")
     stream = channel.start("/usr/bin/python3", "-c", ASK + 'ask("tcp", "8.8.8.8", 80)')
     channel.started(stream)
-    first = box
+    first = sandbox
     p.next_guard()
-    with p.guard.box(box.id) as box:
-        assert (box.life, box.epoch, box.document) == (first.life, first.epoch, first.document)
+    with p.guard.sandbox(sandbox.id) as sandbox:
+        assert (sandbox.life, sandbox.epoch, sandbox.document) == (first.life, first.epoch, first.document)
         while True:
             who, kind, _, payload = channel.frame()
             if who == stream and kind == DATA:
@@ -463,56 +463,56 @@ def guard_rights():
 @case("one that is stored and booted again gets its way out again")
 def stored():
     with Place("auto", "--pool-min", "0", "--pool-max", "0") as p:
-        channel, box = p.create(b"kept")
-        p.orders.order(PAUSE, box.id, flags=FILES_ONLY)
-        assert p.guard.take(wire.GONE).life == box.life
-        box.close()
-        a = p.orders.order(RESUME, box.id)
-        with p.guard.box(box.id) as again:
-            assert again.life > box.life and again.document == b"kept"
+        channel, sandbox = p.create(b"kept")
+        p.orders.order(PAUSE, sandbox.id, flags=FILES_ONLY)
+        assert p.guard.take(wire.GONE).life == sandbox.life
+        sandbox.close()
+        a = p.orders.order(RESUME, sandbox.id)
+        with p.guard.sandbox(sandbox.id) as again:
+            assert again.life > sandbox.life and again.document == b"kept"
             assert ask(Channel(a.fds[0]), "tcp", "8.8.8.8", 80) == "8.8.8.8 80 x"
-        p.orders.order(PAUSE, box.id, flags=FILES_ONLY)
+        p.orders.order(PAUSE, sandbox.id, flags=FILES_ONLY)
         p.guard.take(wire.GONE)
-        p.orders.answer(p.orders.ask_policy(box.id, b"other"))
-        a = p.orders.order(RESUME, box.id)
-        with p.guard.box(box.id) as again:
-            assert again.document == b"other" and again.epoch > box.epoch
+        p.orders.answer(p.orders.ask_policy(sandbox.id, b"other"))
+        a = p.orders.order(RESUME, sandbox.id)
+        with p.guard.sandbox(sandbox.id) as again:
+            assert again.document == b"other" and again.epoch > sandbox.epoch
 
 
 @case("one that is paused keeps its way, and can be given another policy")
 def paused():
     with Place("auto") as p:
-        channel, box = p.create(b"first")
-        p.orders.order(PAUSE, box.id)
-        seq = p.orders.ask_policy(box.id, b"second")
+        channel, sandbox = p.create(b"first")
+        p.orders.order(PAUSE, sandbox.id)
+        seq = p.orders.ask_policy(sandbox.id, b"second")
         m = p.guard.take(wire.POLICY)
         p.guard.tell(wire.APPLIED, m)
         p.orders.answer(seq)
-        p.orders.order(RESUME, box.id)
-        with box:
+        p.orders.order(RESUME, sandbox.id)
+        with sandbox:
             assert ask(channel, "tcp", "8.8.8.8", 80) == "8.8.8.8 80 x"
 
 
 @case("a guard gets sockets in sandboxes that it was told of, and no others")
 def asks():
     with Place("auto") as p:
-        channel, box = p.create()
+        channel, sandbox = p.create()
         here = (OWN4, 4000)
-        assert box.ask_udp(("8.8.8.8", 5), here).code == 0
+        assert sandbox.ask_udp(("8.8.8.8", 5), here).code == 0
         for local in ("127.0.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", OWN4, "::ffff:127.0.0.1"):
             peer = here if ":" not in local else ("::ffff:" + OWN4, 4000)
-            assert box.ask_udp((local, 5), peer).code == -errno.EINVAL, local
+            assert sandbox.ask_udp((local, 5), peer).code == -errno.EINVAL, local
         for local in ("::1", "::", "ff02::1", OWN6):
-            assert box.ask_udp((local, 5), (OWN6, 4000)).code == -errno.EINVAL, local
-        assert box.ask_udp(("8.8.8.8", 0), here).code == -errno.EINVAL
-        assert box.ask_udp(("8.8.8.8", 5), here, life=box.life + 1).code == -errno.ENOENT
-        p.orders.order(KILL, box.id)
-        assert p.guard.take(wire.GONE).life == box.life
-        assert box.ask_udp(("8.8.8.8", 5), here).code == -errno.ENOENT
+            assert sandbox.ask_udp((local, 5), (OWN6, 4000)).code == -errno.EINVAL, local
+        assert sandbox.ask_udp(("8.8.8.8", 0), here).code == -errno.EINVAL
+        assert sandbox.ask_udp(("8.8.8.8", 5), here, life=sandbox.life + 1).code == -errno.ENOENT
+        p.orders.order(KILL, sandbox.id)
+        assert p.guard.take(wire.GONE).life == sandbox.life
+        assert sandbox.ask_udp(("8.8.8.8", 5), here).code == -errno.ENOENT
         # What is no message at all ends it.
         p.guard.sock.send(b"nonsense")
         wait_for(lambda: not os.path.exists(f"/proc/{p.guard.pid}"), "its end")
-        box.close()
+        sandbox.close()
 
 
 @case("nothing is left of a sandbox that had a way out")
@@ -522,11 +522,11 @@ def leaks():
         return sum(link.startswith(("socket:", "net:", "anon_inode:bpf")) for link in p.server.descriptors())
     with Place("auto", "--pool-min", "0", "--pool-max", "0") as p:
         def one():
-            channel, box = p.create()
-            with box:
+            channel, sandbox = p.create()
+            with sandbox:
                 assert ask(channel, "tcp", "8.8.8.8", 80) == "8.8.8.8 80 x"
                 assert ask(channel, "udp", "8.8.8.8", 99) == "8.8.8.8 99 x"
-            p.orders.order(KILL, box.id)
+            p.orders.order(KILL, sandbox.id)
             p.guard.take(wire.GONE)
             channel.close()
         for _ in range(3):
@@ -544,8 +544,8 @@ def pool():
         wait_for(lambda: sum("bpf_link" in link for link in p.server.descriptors()) >= 2, "two that are prepared")
         id_, channel = p.orders.create()
         assert ask(channel, "tcp", "8.8.8.8", 80) == "ENETUNREACH"
-        channel, box = p.create()
-        with box:
+        channel, sandbox = p.create()
+        with sandbox:
             assert ask(channel, "tcp", "8.8.8.8", 80) == "8.8.8.8 80 x"
 
 

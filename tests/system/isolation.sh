@@ -133,8 +133,8 @@ name=$(hostname)
 for user in $USERS; do
     sg run -u "$user" -- hostname
     check "$user: the host name" gives 0 sandbox
-    sg run -u "$user" --hostname box-7.example -- uname -n
-    check "$user: --hostname" gives 0 box-7.example
+    sg run -u "$user" --hostname sandbox-7.example -- uname -n
+    check "$user: --hostname" gives 0 sandbox-7.example
     sg run -u "$user" -- sh -c 'hostname other 2>/dev/null; hostname'
     check "$user: it cannot be changed inside" gives 0 sandbox
     sg run -u "$user" -- sh -c 'cat /proc/1/comm; ls /proc | grep -c "^[0-9]*$" | { read n; [ "$n" -le 6 ] && echo few; }; [ $$ -lt 100 ] && echo low'

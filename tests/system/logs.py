@@ -69,11 +69,11 @@ def ask(server, method, path, body=None, headers=None):
         connection.close()
 
 
-def bad_requests(server, box):
+def bad_requests(server, sandbox):
     """(what, layer, status of the line, how to get it). Where the body tells no id the header has to do."""
     key = {"X-API-Key": server.key}
     accept = key | {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    inside = {"E2b-Sandbox-Id": box["sandboxID"], "X-Access-Token": box["envdAccessToken"]}
+    inside = {"E2b-Sandbox-Id": sandbox["sandboxID"], "X-Access-Token": sandbox["envdAccessToken"]}
     envd = inside | {"E2b-Sandbox-Port": str(ENVD_PORT), "Connect-Protocol-Version": "1"}
     unary = envd | {"Content-Type": "application/json"}
     body = json.dumps(shell("true") | {"process": {"cmd": "/no/such/program"}}).encode()
@@ -116,9 +116,9 @@ def bad_requests(server, box):
     ]
 
 
-def answers(server, box):
+def answers(server, sandbox):
     seen = []
-    for what, layer, status, get in bad_requests(server, box):
+    for what, layer, status, get in bad_requests(server, sandbox):
         got, headers, body = get()
         id_ = headers.get("X-Request-Id", "")
         found = until(lambda id_=id_: lines(server, "--request", id_)) if id_ else []
@@ -145,29 +145,29 @@ def answers(server, box):
 # ---- whose doing it was -----------------------------------------------------------------------------------
 
 
-def entries(client, box):
-    return client.api("GET", f"/sandboxes/{box['sandboxID']}/logs")[1]["logEntries"]
+def entries(client, sandbox):
+    return client.api("GET", f"/sandboxes/{sandbox['sandboxID']}/logs")[1]["logEntries"]
 
 
-def layers(server, client, box):
-    client.run(box, "exit 1")
-    found = until(lambda: [e for e in entries(client, box) if "exit status 1" in e["message"]])
+def layers(server, client, sandbox):
+    client.run(sandbox, "exit 1")
+    found = until(lambda: [e for e in entries(client, sandbox) if "exit status 1" in e["message"]])
     check("a program that fails is code", found and found[0]["fields"]["layer"] == "code"
           and found[0]["fields"]["source"] == "sandbox", found)
-    made = [e for e in entries(client, box) if "created" in e["message"]]
+    made = [e for e in entries(client, sandbox) if "created" in e["message"]]
     check("what we do to a sandbox is sandbox", made and made[0]["fields"]["layer"] == "sandbox"
           and made[0]["fields"]["source"] == "server", made)
-    shown = subprocess.run([server.program, "logs", box["sandboxID"], "--layer", "code", "--url",
+    shown = subprocess.run([server.program, "logs", sandbox["sandboxID"], "--layer", "code", "--url",
                             f"http://127.0.0.1:{server.port}"], env={"E2B_API_KEY": server.key}, text=True,
                            capture_output=True, check=False).stdout
     check("sandglass logs shows a layer alone", "exit status 1" in shown and "layer=code" in shown
           and "created from" not in shown, shown)
 
-    found = until(lambda: lines(server, "--sandbox", box["sandboxID"], "--layer", "sandbox", "--level", "info"))
+    found = until(lambda: lines(server, "--sandbox", sandbox["sandboxID"], "--layer", "sandbox", "--level", "info"))
     check("memory that is full is sandbox", found and "ran out of memory" in found[0]["message"]
           and found[0]["tenant"], found)
     check("and in the sandbox's own log", any(e["fields"]["layer"] == "sandbox" and "ran out of memory" in e["message"]
-                                              for e in entries(client, box)), entries(client, box)[-5:])
+                                              for e in entries(client, sandbox)), entries(client, sandbox)[-5:])
 
     os.kill(pid_of(server, "sg-guard"), signal.SIGKILL)
     found = until(lambda: [line for line in lines(server, "--layer", "infrastructure")
@@ -176,19 +176,19 @@ def layers(server, client, box):
     while (pid := pid_of(server, "sg-agent")) is not None:
         os.kill(pid, signal.SIGKILL)
         until(lambda: not os.path.exists(f"/proc/{pid}"))
-        if client.api("GET", f"/sandboxes/{box['sandboxID']}")[0] == 404:
+        if client.api("GET", f"/sandboxes/{sandbox['sandboxID']}")[0] == 404:
             break
-    found = lines(server, "--layer", "agent", "--sandbox", box["sandboxID"])
+    found = lines(server, "--layer", "agent", "--sandbox", sandbox["sandboxID"])
     check("a sandbox whose first process dies is agent", found and "ended: its first process died" in found[0]["message"], found)
 
 
 # ---- secrets ----------------------------------------------------------------------------------------------
 
 
-def secrets(server, client, box):
+def secrets(server, client, sandbox):
     """Things that a server knows and must not say."""
-    kept = SECRETS | {"otlp_headers": "otlp-hunter2-otlp", "key": server.key, "token": box["envdAccessToken"],
-                      "traffic": box.get("trafficAccessToken") or server.key}
+    kept = SECRETS | {"otlp_headers": "otlp-hunter2-otlp", "key": server.key, "token": sandbox["envdAccessToken"],
+                      "traffic": sandbox.get("trafficAccessToken") or server.key}
     kept["tenant's"] = "tenant-hunter2-secret"
     client.api("PUT", "/v1/secrets/logs-test", {"value": kept["tenant's"], "hosts": ["example.test"]})
     client.api("POST", "/v1/tools/run_code", {"conversationId": "c", "pathId": "p", "code": "1 / 0"})
@@ -307,13 +307,14 @@ def main():
                     "--sandbox-disk", "64M")
     server.start()
     client = Client(server)
-    box = client.create(secure=True)
-    client.spawn(box, "python3 -m http.server 8765 --directory /tmp")
-    until(lambda: client.raw("GET", "/", headers={"E2b-Sandbox-Id": box["sandboxID"], "E2b-Sandbox-Port": "8765"})[0] == 200)
-    client.run(box, "python3 -c 'x = bytes([1]) * (1 << 30)'") # what comes of it is looked at later
-    answers(server, box)
-    layers(server, client, box)
-    kept = secrets(server, client, box)
+    sandbox = client.create(secure=True)
+    client.spawn(sandbox, "python3 -m http.server 8765 --directory /tmp")
+    headers = {"E2b-Sandbox-Id": sandbox["sandboxID"], "E2b-Sandbox-Port": "8765"}
+    until(lambda: client.raw("GET", "/", headers=headers)[0] == 200)
+    client.run(sandbox, "python3 -c 'x = bytes([1]) * (1 << 30)'") # what comes of it is looked at later
+    answers(server, sandbox)
+    layers(server, client, sandbox)
+    kept = secrets(server, client, sandbox)
     server.end()
     said = server.process.stderr.read()
     server.ended()

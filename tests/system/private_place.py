@@ -54,8 +54,8 @@ def main():
     server = Server(sys.argv[1], sys.argv[2])
     server.start()
     client = Client(server)
-    box = client.create()
-    check("sandboxes are made and run commands", client.run(box, "echo $((6*7))") == (0, "42\n"))
+    sandbox = client.create()
+    check("sandboxes are made and run commands", client.run(sandbox, "echo $((6*7))") == (0, "42\n"))
     holds_nothing(server)
     key = sandglass(server, "key", "create")
     check("keys are made", key.returncode == 0 and key.stdout.startswith("e2b_"), key.stderr)
@@ -64,7 +64,7 @@ def main():
         check(f"sandglass {' '.join(arguments)}", answer.returncode == 0, answer.stderr)
     listed = subprocess.run([server.program, "ps"], capture_output=True, text=True, timeout=60, check=False,
                             env={"E2B_API_URL": f"http://127.0.0.1:{server.port}", "E2B_API_KEY": key.stdout.strip()})
-    check("the client's program is found", box["sandboxID"] in listed.stdout, listed.stderr)
+    check("the client's program is found", sandbox["sandboxID"] in listed.stdout, listed.stderr)
     check("it ends", server.stop() == 0)
 
 

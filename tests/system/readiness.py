@@ -81,7 +81,7 @@ def second_key(server):
 def steps(server, group):
     check("a server that can make sandboxes is ready", becomes(server, 204)[0] == 204, health(server, "?ready"))
     client = Client(server)
-    box, key = client.create(), second_key(server)
+    sandbox, key = client.create(), second_key(server)
 
     group.allow("0")
     status, data = client.raw("POST", "/v2/sandboxes", '{"templateID": "base"}',
@@ -94,7 +94,7 @@ def steps(server, group):
           re.fullmatch(r"not ready: no sandbox can be handed out: .*Resource temporarily unavailable.*", message), message)
     check("... and when to ask again", again == "1", again)
     check("it lives all the same", health(server, "")[0] == 204, health(server, ""))
-    check("sandboxes that it has answer", client.run(box, "echo $((6*7))") == (0, "42\n"))
+    check("sandboxes that it has answer", client.run(sandbox, "echo $((6*7))") == (0, "42\n"))
 
     group.allow("max")
     check("it is ready again when it can make them again", becomes(server, 204)[0] == 204, health(server, "?ready"))

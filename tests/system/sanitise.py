@@ -90,9 +90,9 @@ def calls(client):
 
 
 def raw_streams(client):
-    box = client.create()
-    check("sandboxes of E2B's API are left alone", client.run(box, f"echo {SAYS}")[1] == SAYS + "\n")
-    client.api("DELETE", f"/sandboxes/{box['sandboxID']}")
+    sandbox = client.create()
+    check("sandboxes of E2B's API are left alone", client.run(sandbox, f"echo {SAYS}")[1] == SAYS + "\n")
+    client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
 
 
 def tenants(server, client):
@@ -102,11 +102,11 @@ def tenants(server, client):
     check("and can forbid to switch it off", status == 403 and "off" in answer["message"], answer)
     check("other words are its calls'", said(client, f"print('{SAYS}')", sanitise="report-only")
           == SAYS + "\n")
-    box = client.create()
-    until(lambda: "[EMAIL]" in client.run(box, f"echo {SAYS}")[1], 5, 0.1)
-    check("its word counts for E2B's API too", client.run(box, f"echo {SAYS}")[1] == MARKS + "\n")
-    check("with what has no end of a line", client.run(box, f"printf '{SAYS}'")[1] == MARKS)
-    client.api("DELETE", f"/sandboxes/{box['sandboxID']}")
+    sandbox = client.create()
+    until(lambda: "[EMAIL]" in client.run(sandbox, f"echo {SAYS}")[1], 5, 0.1)
+    check("its word counts for E2B's API too", client.run(sandbox, f"echo {SAYS}")[1] == MARKS + "\n")
+    check("with what has no end of a line", client.run(sandbox, f"printf '{SAYS}'")[1] == MARKS)
+    client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
     manage(server, "tenant", "set", "default", "--sanitise", "default")
     key = manage(server, "key", "create", "--sanitise", "report-only").stdout.strip()
     own, server.key = server.key, key

@@ -111,46 +111,46 @@ class Client:
         return status, json.loads(data) if data else None
 
     def create(self, **fields):
-        status, box = self.api("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 300}
-                               | fields)
+        status, sandbox = self.api("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 300}
+                                   | fields)
         if status != 201:
-            raise RuntimeError(f"create: {status} {box}")
-        return box
+            raise RuntimeError(f"create: {status} {sandbox}")
+        return sandbox
 
-    def data_headers(self, box, content_type):
-        return {"E2b-Sandbox-Id": box["sandboxID"], "E2b-Sandbox-Port": str(ENVD_PORT),
-                "X-Access-Token": box["envdAccessToken"], "Connect-Protocol-Version": "1",
+    def data_headers(self, sandbox, content_type):
+        return {"E2b-Sandbox-Id": sandbox["sandboxID"], "E2b-Sandbox-Port": str(ENVD_PORT),
+                "X-Access-Token": sandbox["envdAccessToken"], "Connect-Protocol-Version": "1",
                 "Content-Type": content_type}
 
-    def unary(self, box, method, message):
+    def unary(self, sandbox, method, message):
         status, data = self.raw("POST", "/" + method, json.dumps(message),
-                                self.data_headers(box, "application/json"))
+                                self.data_headers(sandbox, "application/json"))
         return status, json.loads(data) if data else None
 
-    def stream(self, box, method, message):
+    def stream(self, sandbox, method, message):
         """All messages of a server stream, and its error or None."""
         body = json.dumps(message).encode()
         status, data = self.raw("POST", "/" + method, struct.pack(">BI", 0, len(body)) + body,
-                                self.data_headers(box, "application/connect+json"))
+                                self.data_headers(sandbox, "application/connect+json"))
         if status != 200:
             raise RuntimeError(f"{method}: {status} {data[:200]}")
         return split_envelopes(data)
 
-    def run(self, box, command, **fields):
+    def run(self, sandbox, command, **fields):
         """(exit status, stdout) of a shell command."""
-        messages, error = self.stream(box, "process.Process/Start", shell(command) | fields)
+        messages, error = self.stream(sandbox, "process.Process/Start", shell(command) | fields)
         if error:
             raise RuntimeError(f"'{command}': {error}")
         return outcome(messages)
 
-    def spawn(self, box, command):
+    def spawn(self, sandbox, command):
         """Starts a command and leaves it alone; its pid."""
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port,
                                                 timeout=self.timeout_s)
         body = json.dumps(shell(command)).encode()
         connection.request("POST", "/process.Process/Start",
                            struct.pack(">BI", 0, len(body)) + body,
-                           self.data_headers(box, "application/connect+json"))
+                           self.data_headers(sandbox, "application/connect+json"))
         answer = connection.getresponse()
         head = answer.read(5)
         message = json.loads(answer.read(struct.unpack(">BI", head)[1]))

@@ -44,11 +44,11 @@ class Load(threading.Thread):
     def run(self):
         while not self.ending:
             try:
-                box = self.client.create(metadata={"from": "load"})
-                status, output = self.client.run(box, "echo $((6*7))")
+                sandbox = self.client.create(metadata={"from": "load"})
+                status, output = self.client.run(sandbox, "echo $((6*7))")
                 if (status, output) not in ((0, "42\n"), (None, ""), (None, "42\n")):
                     self.wrong.append(f"{status} {output!r}")
-                self.client.api("DELETE", f"/sandboxes/{box['sandboxID']}")
+                self.client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
                 self.rounds += 1
             except REFUSED:
                 time.sleep(0.01)
@@ -65,10 +65,10 @@ def kill_front(server):
 
 def front_dies(server):
     client = Client(server)
-    box = client.create(envVars={"COLOUR": "green"}, metadata={"who": "kept"})
-    client.run(box, "echo before > /home/user/file")
-    counter = client.spawn(box, "while :; do echo x >> /home/user/ticks; sleep 0.05; done")
-    ending = client.spawn(box, "sleep 2; exit 7")
+    sandbox = client.create(envVars={"COLOUR": "green"}, metadata={"who": "kept"})
+    client.run(sandbox, "echo before > /home/user/file")
+    counter = client.spawn(sandbox, "while :; do echo x >> /home/user/ticks; sleep 0.05; done")
+    ending = client.spawn(sandbox, "sleep 2; exit 7")
     short = client.create(timeout=4)
     paused = client.create()
     client.run(paused, "echo kept > /tmp/f; sleep 1000 & disown")
@@ -83,7 +83,7 @@ def front_dies(server):
         time.sleep(random.uniform(0.1, 0.4))
         restarted = kill_front(server) and restarted
     check("a front that is killed is replaced", restarted)
-    before = patiently(lambda: client.run(box, "wc -l < /home/user/ticks"))
+    before = patiently(lambda: client.run(sandbox, "wc -l < /home/user/ticks"))
     for thread in load:
         thread.ending = True
     for thread in load:
@@ -92,24 +92,24 @@ def front_dies(server):
           str([t.wrong[:3] for t in load]))
     check("work went on between the kills", sum(t.rounds for t in load) > 0)
 
-    status, info = patiently(lambda: client.api("GET", f"/sandboxes/{box['sandboxID']}"))
+    status, info = patiently(lambda: client.api("GET", f"/sandboxes/{sandbox['sandboxID']}"))
     check("the sandbox is still listed with its metadata",
           status == 200 and info["metadata"] == {"who": "kept"}, str(info))
     status, again = patiently(
-        lambda: client.api("POST", f"/v2/sandboxes/{box['sandboxID']}/connect", {"timeout": 300}))
+        lambda: client.api("POST", f"/v2/sandboxes/{sandbox['sandboxID']}/connect", {"timeout": 300}))
     check("connect gives the same token", status == 200
-          and again["envdAccessToken"] == box["envdAccessToken"], str(again))
-    check("files are still there", client.run(box, "cat /home/user/file") == (0, "before\n"))
+          and again["envdAccessToken"] == sandbox["envdAccessToken"], str(again))
+    check("files are still there", client.run(sandbox, "cat /home/user/file") == (0, "before\n"))
     check("variables given at creation are still there",
-          client.run(box, "echo $COLOUR") == (0, "green\n"))
-    _, listed = client.unary(box, "process.Process/List", {})
+          client.run(sandbox, "echo $COLOUR") == (0, "green\n"))
+    _, listed = client.unary(sandbox, "process.Process/List", {})
     pids = {p["pid"]: p for p in listed.get("processes", [])}
     check("a running command is still listed, with its arguments",
           counter in pids and "ticks" in pids[counter]["config"]["args"][2], str(listed))
-    after = client.run(box, "sleep 0.2; wc -l < /home/user/ticks")
+    after = client.run(sandbox, "sleep 0.2; wc -l < /home/user/ticks")
     check("it kept running", int(after[1]) > int(before[1]), f"{before} {after}")
 
-    messages, error = client.stream(box, "process.Process/Connect", {"process": {"pid": ending}})
+    messages, error = client.stream(sandbox, "process.Process/Connect", {"process": {"pid": ending}})
     end = messages[-1]["event"].get("end", {}) if messages else {}
     check("a command that ended meanwhile still tells its status",
           error is None and end.get("exitCode") == 7, f"{messages} {error}")
@@ -125,7 +125,7 @@ def front_dies(server):
     _, left = client.api("GET", "/v2/sandboxes?metadata=from%3Dload")
     for one in left:  # those whose caller was cut off before it could kill them
         client.api("DELETE", f"/sandboxes/{one['sandboxID']}")
-    for one in (box, paused):
+    for one in (sandbox, paused):
         client.api("DELETE", f"/sandboxes/{one['sandboxID']}")
     _, left = client.api("GET", "/v2/sandboxes")
     check("nothing is left over", left == [], str(left))
@@ -133,9 +133,9 @@ def front_dies(server):
 
 def warden_dies(server):
     client = Client(server)
-    boxes = [client.create() for _ in range(5)]
-    for box in boxes:
-        client.spawn(box, "sleep 1000")
+    sandboxes = [client.create() for _ in range(5)]
+    for sandbox in sandboxes:
+        client.spawn(sandbox, "sleep 1000")
     front = server.front()
     server.kill()
     check("the front ends with the warden", until(lambda: not os.path.exists(f"/proc/{front}")))
@@ -144,17 +144,17 @@ def warden_dies(server):
     check("a new server starts on the same state, key and port", time.monotonic() - begin < 15)
     status, left = Client(server).api("GET", "/v2/sandboxes")
     check("no sandbox of the old one is left", (status, left) == (200, []), f"{status} {left}")
-    box = client.create()
-    check("new ones work", client.run(box, "echo ok") == (0, "ok\n"))
+    sandbox = client.create()
+    check("new ones work", client.run(sandbox, "echo ok") == (0, "ok\n"))
 
 
 def drains(server):
     client, ended = Client(server), {}
-    box = client.create()
+    sandbox = client.create()
     waiting = threading.Thread(
-        target=lambda: ended.update(result=client.run(box, "echo on; sleep 1.5; echo done")))
+        target=lambda: ended.update(result=client.run(sandbox, "echo on; sleep 1.5; echo done")))
     waiting.start()
-    until(lambda: client.unary(box, "process.Process/List", {})[1].get("processes"))
+    until(lambda: client.unary(sandbox, "process.Process/List", {})[1].get("processes"))
     server.end()
 
     def told(method, path, body=None):

@@ -35,17 +35,17 @@ def grown(client, before, **at_least):
     return until(look, TOLD_S, 0.2) or {key: total(client)[key] - before[key] for key in before}
 
 
-def kill(client, box):
-    client.api("DELETE", f"/sandboxes/{box['sandboxID']}")
+def kill(client, sandbox):
+    client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
 
 
 def plain(client):
     before = total(client)
     check("nothing was used at first", not any(before.values()), before)
-    box = client.create()
-    client.run(box, BURN.format(1))
-    client.run(box, f"head -c {OUTPUT} /dev/zero | tr '\\0' x")
-    kill(client, box)
+    sandbox = client.create()
+    client.run(sandbox, BURN.format(1))
+    client.run(sandbox, f"head -c {OUTPUT} /dev/zero | tr '\\0' x")
+    kill(client, sandbox)
     used = grown(client, before, sandboxes=1)
     check("processor time is about what was burnt", 1 <= used["cpuSeconds"] < 10, used)
     check("bytes that came out", OUTPUT <= used["bytesOut"] < 1.1 * OUTPUT, used)
@@ -57,9 +57,9 @@ def plain(client):
 def short(client):
     before = total(client)
     for _ in range(3):
-        box = client.create()
-        client.run(box, BURN.format(0.1))
-        kill(client, box)
+        sandbox = client.create()
+        client.run(sandbox, BURN.format(0.1))
+        kill(client, sandbox)
     used = grown(client, before, sandboxes=3)
     check("three that lived for a moment only are counted", used["sandboxes"] == 3, used)
     check("and what they burnt", 0.3 <= used["cpuSeconds"] < 5, used)
@@ -67,11 +67,11 @@ def short(client):
 
 def sent(client):
     before = total(client)
-    box = client.create()
+    sandbox = client.create()
     client.raw("POST", "/files?path=/home/user/big&username=user", b"x" * OUTPUT,
-               {**client.data_headers(box, "application/octet-stream")})
-    status, size = client.run(box, "stat -c %s /home/user/big")
-    kill(client, box)
+               {**client.data_headers(sandbox, "application/octet-stream")})
+    status, size = client.run(sandbox, "stat -c %s /home/user/big")
+    kill(client, sandbox)
     used = grown(client, before, sandboxes=1)
     check("bytes that went in", size.strip() == str(OUTPUT)
           and OUTPUT <= used["bytesIn"] < 1.1 * OUTPUT, (status, size, used))
@@ -115,8 +115,8 @@ def context(client):
 
 def front_dies(server, client):
     before = total(client)
-    box = client.create()
-    client.run(box, BURN.format(2))
+    sandbox = client.create()
+    client.run(sandbox, BURN.format(2))
     used = grown(client, before, cpuSeconds=2)
     check("a living sandbox is counted", used["cpuSeconds"] >= 2, used)
     pid = until(server.front)
@@ -125,11 +125,11 @@ def front_dies(server, client):
 
     def again():
         try:
-            return client.run(box, BURN.format(1))[0] == 0
+            return client.run(sandbox, BURN.format(1))[0] == 0
         except (OSError, RuntimeError):
             return False
     check("it lives on when the front dies", until(again, 20))
-    kill(client, box)
+    kill(client, sandbox)
     used = grown(client, before, cpuSeconds=3)
     check("what the next front sees is added", used["cpuSeconds"] >= 3, used)
     check("and nothing is counted twice", used["cpuSeconds"] < 4.5 and used["sandboxes"] == 1, used)
@@ -137,9 +137,9 @@ def front_dies(server, client):
 
 def restart(server, client):
     before = total(client)
-    box = client.create()
-    client.run(box, BURN.format(0.2))
-    kill(client, box)
+    sandbox = client.create()
+    client.run(sandbox, BURN.format(0.2))
+    kill(client, sandbox)
     server.stop()
     server.start()
     now = total(client)

@@ -11,8 +11,8 @@
 
 #define TENANT_A  "aaaaaaaaaaaaaaaaaaaa"
 #define TENANT_B  "bbbbbbbbbbbbbbbbbbbb"
-#define SANDBOX_A "boxaboxaboxaboxaboxa"
-#define SANDBOX_B "boxbboxbboxbboxbboxb"
+#define SANDBOX_A "sandboxaaaaaaaaaaaaa"
+#define SANDBOX_B "sandboxbbbbbbbbbbbbb"
 
 struct audit_rig {
     char path[64];

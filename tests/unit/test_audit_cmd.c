@@ -10,8 +10,8 @@ TAP_MAIN
 
 #define RUN(...) manage_run(audit_main, (const char *const[]){"audit", __VA_ARGS__, NULL})
 #define TENANT   "aaaaaaaaaaaaaaaaaaaa"
-#define SANDBOX  "boxaboxaboxaboxaboxa"
-#define OTHER    "boxbboxbboxbboxbboxb"
+#define SANDBOX  "sandboxaaaaaaaaaaaaa"
+#define OTHER    "sandboxbbbbbbbbbbbbb"
 
 static char record_dir[128];
 

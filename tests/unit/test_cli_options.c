@@ -219,10 +219,10 @@ TEST(secrets_stay_out_of_messages)
 
 TEST(names_and_paths)
 {
-    EXPECT(PARSE("-u", "root", "-w", "/tmp", "--hostname", "box-1", "x") == 0);
+    EXPECT(PARSE("-u", "root", "-w", "/tmp", "--hostname", "sandbox-1", "x") == 0);
     EXPECT_STR(o.cage.user, "root");
     EXPECT_STR(o.cage.cwd, "/tmp");
-    EXPECT_STR(o.cage.hostname, "box-1");
+    EXPECT_STR(o.cage.hostname, "sandbox-1");
     REFUSED("--user 'a/b'", "--user", "a/b", "x");
     REFUSED("--user ''", "--user", "", "x");
     REFUSED("--cwd 'tmp' is not an absolute path", "--cwd", "tmp", "x");

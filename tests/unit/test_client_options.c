@@ -111,13 +111,13 @@ TEST(options_of_create)
 {
     struct create_options o = {0};
 
-    EXPECT(parse(&create_verb, &o, "--timeout 90 -m a=1 --name box -m a=2 --auto-pause -e X=y tpl",
-                 NULL) == 0);
+    EXPECT(parse(&create_verb, &o,
+                 "--timeout 90 -m a=1 --name sandbox -m a=2 --auto-pause -e X=y tpl", NULL) == 0);
     EXPECT_STR(o.template, "tpl");
     EXPECT(o.timeout_s == 90 && o.auto_pause);
     EXPECT(o.n_metadata == 2);
     EXPECT_STR(o.metadata[0], "a=2");
-    EXPECT_STR(o.metadata[1], "name=box");
+    EXPECT_STR(o.metadata[1], "name=sandbox");
     create_options_done(&o);
 }
 

@@ -66,9 +66,9 @@ TEST(both_urls)
 {
     fresh();
     setenv("E2B_API_URL", "http://10.0.0.1:8080/", 1);
-    setenv("E2B_SANDBOX_URL", "https://boxes.test/base//", 1);
+    setenv("E2B_SANDBOX_URL", "https://sandboxes.test/base//", 1);
     setenv("E2B_DOMAIN", "other.test", 1);
-    expect_urls(NULL, "said.test", "http://10.0.0.1:8080", "https://boxes.test/base");
+    expect_urls(NULL, "said.test", "http://10.0.0.1:8080", "https://sandboxes.test/base");
 }
 
 TEST(a_domain_of_ones_own)

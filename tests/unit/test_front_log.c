@@ -66,7 +66,7 @@ static void end_one(const char *tenant, unsigned number, size_t len)
     memset(text, 'x', sizeof(text));
     for (size_t i = 100; i < sizeof(text); i += 100)
         text[i] = '\n';
-    snprintf(id, sizeof(id), "box%017u", number);
+    snprintf(id, sizeof(id), "sandbox%013u", number);
     sandbox_log_output(&log, 1, "stdout", text, len);
     ended_logs_keep(tenant, id, &end, &log);
     EXPECT(log.n == 0);
@@ -78,13 +78,13 @@ TEST(logs_of_ended_ones_have_shares)
     end_one("quiet000000000000000", 1, 100);
     for (unsigned i = 2; i < 100; i++)
         end_one("noisy000000000000000", i, SANDBOX_LOG_BYTES);
-    EXPECT(ended_logs_log("quiet000000000000000", "box00000000000000001") != NULL);
-    EXPECT(ended_logs_log("noisy000000000000000", "box00000000000000002") == NULL);
-    EXPECT(ended_logs_log("noisy000000000000000", "box00000000000000099") != NULL);
-    EXPECT(ended_logs_log("noisy000000000000000", "box00000000000000001") == NULL);
-    EXPECT(ended_logs_end("noisy000000000000000", "box00000000000000001") == NULL);
-    EXPECT(ended_logs_end(NULL, "box00000000000000002") == NULL);
-    const struct sandbox_end *end = ended_logs_end(NULL, "box00000000000000001");
+    EXPECT(ended_logs_log("quiet000000000000000", "sandbox0000000000001") != NULL);
+    EXPECT(ended_logs_log("noisy000000000000000", "sandbox0000000000002") == NULL);
+    EXPECT(ended_logs_log("noisy000000000000000", "sandbox0000000000099") != NULL);
+    EXPECT(ended_logs_log("noisy000000000000000", "sandbox0000000000001") == NULL);
+    EXPECT(ended_logs_end("noisy000000000000000", "sandbox0000000000001") == NULL);
+    EXPECT(ended_logs_end(NULL, "sandbox0000000000002") == NULL);
+    const struct sandbox_end *end = ended_logs_end(NULL, "sandbox0000000000001");
     EXPECT(end && sandbox_end_is_news(end) &&
            strcmp(sandbox_end_text(end), "the machine ran out of memory") == 0);
     /* All of them together have a bound too: who holds most gives. */
@@ -94,8 +94,8 @@ TEST(logs_of_ended_ones_have_shares)
         snprintf(tenant, sizeof(tenant), "tenant%014u", i % 40);
         end_one(tenant, i, SANDBOX_LOG_BYTES);
     }
-    EXPECT(ended_logs_log("quiet000000000000000", "box00000000000000001") != NULL);
-    EXPECT(ended_logs_log("tenant00000000000019", "box00000000000001699") != NULL);
+    EXPECT(ended_logs_log("quiet000000000000000", "sandbox0000000000001") != NULL);
+    EXPECT(ended_logs_log("tenant00000000000019", "sandbox0000000001699") != NULL);
 }
 
 TAP_MAIN

@@ -22,7 +22,7 @@ TAP_MAIN
 #define WAIT_NS  (10ull * 1000 * 1000 * 1000)
 #define TENANT_A "aaaaaaaaaaaaaaaaaaaa"
 #define TENANT_B "bbbbbbbbbbbbbbbbbbbb"
-#define SANDBOX  "boxaboxaboxaboxaboxa"
+#define SANDBOX  "sandboxaaaaaaaaaaaaa"
 
 static struct front front;
 static struct guard guard;

@@ -17,8 +17,8 @@ TAP_MAIN
 
 #define WAIT_NS (10ull * 1000 * 1000 * 1000)
 #define TENANT  "aaaaaaaaaaaaaaaaaaaa"
-#define SANDBOX "boxaboxaboxaboxaboxa"
-#define OTHER   "boxbboxbboxbboxbboxb"
+#define SANDBOX "sandboxaaaaaaaaaaaaa"
+#define OTHER   "sandboxbbbbbbbbbbbbb"
 
 static struct front front;
 static struct guard guard;

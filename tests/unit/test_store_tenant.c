@@ -199,7 +199,7 @@ static const char first_schema[] =
     "INSERT INTO tenant VALUES ('oldid000000000000001', 'default', 12, 1000);"
     "INSERT INTO secret VALUES ('cookie', x'0102030405060708');"
     "INSERT INTO snapshot VALUES (4, 'snap0000000000000001', 'oldid000000000000001', 'mine',"
-    " 'default', 'box', 'base', 2000, 4096);"
+    " 'default', 'sandbox', 'base', 2000, 4096);"
     "INSERT INTO loose_layer VALUES ('layer000000000000001');"
     "PRAGMA application_id = 0x73676c31; PRAGMA user_version = 1;";
 

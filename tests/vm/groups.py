@@ -33,8 +33,8 @@ def read(path):
 
 def groups(server):
     clients = Client(server, PATIENCE_S), Client(Other(server), PATIENCE_S)
-    boxes = [(client, client.create()) for client in (*clients, clients[0])]
-    slots = [group_of(sleeper(client, box, f"61610{i}")) for i, (client, box) in enumerate(boxes)]
+    sandboxes = [(client, client.create()) for client in (*clients, clients[0])]
+    slots = [group_of(sleeper(client, sandbox, f"61610{i}")) for i, (client, sandbox) in enumerate(sandboxes)]
     check("groups are of a server, a tenant and a slot",
           all(re.fullmatch(r"/sys/fs/cgroup/sandglass/s[0-9a-f]{16}/[a-z0-9]{20}/\d+", str(s)) for s in slots), slots)
     one, other, same = (s.parent for s in slots)
@@ -47,17 +47,17 @@ def groups(server):
           ["100", "100"])
     equal("... which are counted for each", [bool(re.search(r"usage_usec [1-9]", read(t / "cpu.stat")))
                                             for t in (one, other)], [True, True])
-    for client, box in boxes:
-        client.api("DELETE", f"/sandboxes/{box['sandboxID']}")
+    for client, sandbox in sandboxes:
+        client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
     check("no group of a sandbox stays", until(lambda: not any(s.exists() for s in slots), PATIENCE_S), slots)
 
 
 # ---- who is killed -------------------------------------------------------------------------------------
 
 
-def cell(client, box, code):
+def cell(client, sandbox, code):
     """The value of a cell, as text."""
-    headers = client.data_headers(box, "application/json") | {"E2b-Sandbox-Port": "49999"}
+    headers = client.data_headers(sandbox, "application/json") | {"E2b-Sandbox-Port": "49999"}
     status, data = client.raw("POST", "/execute", json.dumps({"code": code}), headers)
     results = [json.loads(line) for line in data.decode().splitlines() if status == 200]
     return next((r["text"] for r in results if r.get("type") == "result"), (status, data))
@@ -82,27 +82,27 @@ SCORE = "int(open('/proc/self/oom_score_adj').read())"
 
 def with_copy(client):
     """A sandbox whose kernel is a copy of a warm one; None while that is loading."""
-    box = client.create(templateID=KERNELS)
-    if cell(client, box, SCORE) == "500":
-        return box
-    client.api("DELETE", f"/sandboxes/{box['sandboxID']}")
+    sandbox = client.create(templateID=KERNELS)
+    if cell(client, sandbox, SCORE) == "500":
+        return sandbox
+    client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
     return None
 
 
 def ranks(server):
     """Leaves a sandbox with a kernel that is a copy."""
     client = Client(server, PATIENCE_S)
-    box = until(lambda: with_copy(client), PATIENCE_S, 0.5)
-    equal("a cell runs", cell(client, box, "x = 41; x + 1"), "42")
+    sandbox = until(lambda: with_copy(client), PATIENCE_S, 0.5)
+    equal("a cell runs", cell(client, sandbox, "x = 41; x + 1"), "42")
     scores = {name: int(read(f"/proc/{pid}/oom_score_adj")) for name, pid in below(server).items()}
     last = ("warden", "sandglass-front", "sandglass-guard", "sandglass-holder")
     equal("the server and what all depends on go last", {name: scores.get(name) for name in last},
           dict.fromkeys(last, -900))
     equal("before them the broker, and agents",
-          (scores.get("sandglass-broker"), client.run(box, "cat /proc/1/oom_score_adj")[1]), (50, "100\n"))
-    equal("before these kernels that are copies", cell(client, box, SCORE), "500")
-    equal("programs go first", client.run(box, "cat /proc/self/oom_score_adj")[1], "1000\n")
-    return box
+          (scores.get("sandglass-broker"), client.run(sandbox, "cat /proc/1/oom_score_adj")[1]), (50, "100\n"))
+    equal("before these kernels that are copies", cell(client, sandbox, SCORE), "500")
+    equal("programs go first", client.run(sandbox, "cat /proc/self/oom_score_adj")[1], "1000\n")
+    return sandbox
 
 
 def kill_one():
@@ -110,20 +110,21 @@ def kill_one():
     pathlib.Path("/proc/sysrq-trigger").write_text("f", encoding="utf-8")
 
 
-def first_to_go(server, box):
+def first_to_go(server, sandbox):
     client = Client(server, PATIENCE_S)
-    sleeper(client, box, "616200")
+    sleeper(client, sandbox, "616200")
     before = below(server)
     kill_one()
     check("a machine without memory kills a program in a sandbox", until(lambda: not host_pids("616200"), PATIENCE_S))
-    equal("... and no kernel", cell(client, box, "x + 1"), "42")
-    client.run(box, "for i in 1 2 3; do sleep 616201 & done")
+    equal("... and no kernel", cell(client, sandbox, "x + 1"), "42")
+    client.run(sandbox, "for i in 1 2 3; do sleep 616201 & done")
     for left in (2, 1, 0):
         kill_one()
         check("... and the next, and the next", until(lambda n=left: len(host_pids("616201")) == n, PATIENCE_S),
               host_pids("616201"))
     equal("... and nothing of the server", below(server), before)
-    equal("kernel and sandbox go on", (cell(client, box, "x + 1"), client.run(box, "echo here")), ("42", (0, "here\n")))
+    equal("kernel and sandbox go on", (cell(client, sandbox, "x + 1"), client.run(sandbox, "echo here")),
+          ("42", (0, "here\n")))
 
 
 # ---- what is left --------------------------------------------------------------------------------------
@@ -131,10 +132,10 @@ def first_to_go(server, box):
 
 def swept(server):
     client = Client(server, PATIENCE_S)
-    boxes = [client.create() for _ in range(3)]
-    for box in boxes:
-        sleeper(client, box, "616300")
-    client.api("POST", f"/sandboxes/{boxes[0]['sandboxID']}/pause", {})
+    sandboxes = [client.create() for _ in range(3)]
+    for sandbox in sandboxes:
+        sleeper(client, sandbox, "616300")
+    client.api("POST", f"/sandboxes/{sandboxes[0]['sandboxID']}/pause", {})
     front = server.front()
     server.kill()
     check("the front ends with the warden", until(lambda: not os.path.exists(f"/proc/{front}"), PATIENCE_S))

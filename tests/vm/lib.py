@@ -36,9 +36,9 @@ def host_pids(argument):
     return found
 
 
-def sleeper(client, box, argument):
+def sleeper(client, sandbox, argument):
     """Starts a process that does nothing; its pid on the host."""
-    client.spawn(box, f"exec sleep {argument}")
+    client.spawn(sandbox, f"exec sleep {argument}")
     return until(lambda: host_pids(argument), PATIENCE_S)[0]
 
 

@@ -39,12 +39,12 @@ print("POISONED")
 '''
 
 with Engine() as engine:
-    box = engine.sandbox()
-    r = box.exec("/usr/bin/python3", "-c", POISON, user="root")
+    sandbox = engine.sandbox()
+    r = sandbox.exec("/usr/bin/python3", "-c", POISON, user="root")
     check("C04 root can poison its sandbox", [] if "POISONED" in r.out else [r.out, r.err])
     wrong = []
     for user, uid in (("root", 0), ("user", 1000)):
-        r = box.exec(
+        r = sandbox.exec(
             "/usr/bin/python3",
             "-c",
             "import os; print(os.getresuid(), os.getresgid())",
@@ -56,8 +56,8 @@ with Engine() as engine:
     check("C04 users are who they were", wrong)
     wrong = []
     for path, user in (("/etc/x", "root"), ("/tmp/y", "user")):
-        box.write(path, b"data", user=user)
-        if box.read(path, user=user) != b"data":
+        sandbox.write(path, b"data", user=user)
+        if sandbox.read(path, user=user) != b"data":
             wrong.append(f"{path} was not written")
     for path in (
         "/home/user/environ",
@@ -66,18 +66,18 @@ with Engine() as engine:
         "/proc/1/environ",
     ):
         try:
-            wrong.append(f"{path} was read: {box.read(path, user='root')[:80]}")
+            wrong.append(f"{path} was read: {sandbox.read(path, user='root')[:80]}")
         except SandglassError as e:
             print("#", e)
     check("C04 the agent keeps answering", wrong)
     for name in ("sh", "env", "bash"):
-        box.exec(name, user="root", cwd="/")
-    log = box.read("/tmp/log", user="root").decode()
+        sandbox.exec(name, user="root", cwd="/")
+    log = sandbox.read("/tmp/log", user="root").decode()
     ran = set(log.split("\n")) - {""}
     check(
         "C04 traps run as who was asked for",
         [] if ran == {"RAN as 0"} else [f"{ran}"],
         f"{len(log.splitlines())} traps",
     )
-    box.close()
+    sandbox.close()
 finish()

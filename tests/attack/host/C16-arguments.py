@@ -50,7 +50,7 @@ check("C16 too long or strange ones get a clear answer", wrong)
 
 wrong = []
 with Engine() as engine:
-    box = engine.sandbox()
+    sandbox = engine.sandbox()
     for what, argv, env in (
         ("an argument of 1 MiB", ["/usr/bin/true", "x" * (1 << 20)], []),
         ("an argument of 32 MiB", ["/usr/bin/true", "x" * (32 << 20)], []),
@@ -65,15 +65,15 @@ with Engine() as engine:
     ):
         for _ in range(3):
             try:
-                told = f"status {box.exec(*argv, env=env).status}"
+                told = f"status {sandbox.exec(*argv, env=env).status}"
             except SandglassError as e:
                 told = str(e)
                 if not told or "\n" in told:
                     wrong.append(f"{what}: {told!r}")
         print("#", what, told[:100])
-        if box.exec("/usr/bin/id", "-u", user="root").out != "0\n":
+        if sandbox.exec("/usr/bin/id", "-u", user="root").out != "0\n":
             wrong.append(f"after {what} the sandbox does not work any more")
             break
-    box.close()
+    sandbox.close()
 check("C16 the agent survives all of them", wrong)
 finish()

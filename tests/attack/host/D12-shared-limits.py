@@ -49,10 +49,10 @@ PY = "/usr/bin/python3"
 
 def with_hogs(engine, what, hogs, seconds, look):
     """Calls look() while this many sandboxes hoard; what it said, and how much they got."""
-    boxes = [engine.sandbox() for _ in range(hogs)]
+    sandboxes = [engine.sandbox() for _ in range(hogs)]
     threads = [
-        threading.Thread(target=box.exec, args=(PY, "-c", HOARD, what, str(seconds)))
-        for box in boxes
+        threading.Thread(target=sandbox.exec, args=(PY, "-c", HOARD, what, str(seconds)))
+        for sandbox in sandboxes
     ]
     for thread in threads:
         thread.start()
@@ -60,9 +60,9 @@ def with_hogs(engine, what, hogs, seconds, look):
     said = look()
     for thread in threads:
         thread.join()
-    got = [int(box.read("/tmp/hoarded")) for box in boxes]
-    for box in boxes:
-        box.close()
+    got = [int(sandbox.read("/tmp/hoarded")) for sandbox in sandboxes]
+    for sandbox in sandboxes:
+        sandbox.close()
     return said, got
 
 
@@ -74,9 +74,9 @@ def starved(said, what, got):
 
 def neighbour(what):
     with Engine() as engine:
-        box = engine.sandbox()
-        said, got = with_hogs(engine, what, 1, 3, lambda: box.exec(PY, "-c", USE).out)
-        box.close()
+        sandbox = engine.sandbox()
+        said, got = with_hogs(engine, what, 1, 3, lambda: sandbox.exec(PY, "-c", USE).out)
+        sandbox.close()
     return starved(said, what, got)
 
 

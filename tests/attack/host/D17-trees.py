@@ -45,15 +45,15 @@ PATHS = {
 GROSS_S = 10
 
 with Engine() as engine:
-    box = engine.sandbox(memory_bytes=512 << 20, disk_bytes=200 << 20)
-    r = box.exec("/usr/bin/python3", "-c", PLANT)
+    sandbox = engine.sandbox(memory_bytes=512 << 20, disk_bytes=200 << 20)
+    r = sandbox.exec("/usr/bin/python3", "-c", PLANT)
     check("D17 the tree is planted", [] if "DEPTH" in r.out else [r.out, r.err], r.out.strip())
     wrong = []
     for what, path in PATHS.items():
         for verb in ("read", "write"):
             began = time.monotonic()
             try:
-                box.read(path) if verb == "read" else box.write(path, b"x")
+                sandbox.read(path) if verb == "read" else sandbox.write(path, b"x")
                 told = "done"
             except SandglassError as e:
                 told = str(e)
@@ -63,10 +63,10 @@ with Engine() as engine:
     check("D17 reading and writing come to an end with a clear answer", wrong)
     check(
         "D17 the agent still answers",
-        [] if box.exec("id", "-u").out == "1000\n" else ["it does not"],
+        [] if sandbox.exec("id", "-u").out == "1000\n" else ["it does not"],
     )
     began = time.monotonic()
-    box.close()
+    sandbox.close()
     took = time.monotonic() - began
     check(
         "D17 the sandbox can be removed",

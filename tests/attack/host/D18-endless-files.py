@@ -56,8 +56,8 @@ NAMES = (
 GROSS_S, MOST, GROSS_MIB = 8, 4 << 20, 64
 
 with Engine() as engine:
-    box = engine.sandbox(disk_bytes=64 << 20)
-    r = box.exec("/usr/bin/python3", "-c", PLANT)
+    sandbox = engine.sandbox(disk_bytes=64 << 20)
+    r = sandbox.exec("/usr/bin/python3", "-c", PLANT)
     check("D18 the files are planted", [] if r.status == 0 else [r.out, r.err])
     before, wrong = rss_mib(os.getpid()), []
     for user in ("user", "root"):
@@ -66,11 +66,11 @@ with Engine() as engine:
                 began = time.monotonic()
                 try:
                     if verb == "read":
-                        told = f"{len(box.read(f'/home/user/{name}', user=user, most=MOST))} bytes"
+                        told = f"{len(sandbox.read(f'/home/user/{name}', user=user, most=MOST))} bytes"
                     elif name in ("sparse", "directory", "dangling"):
                         continue
                     else:
-                        box.write(f"/home/user/{name}", b"x", user=user)
+                        sandbox.write(f"/home/user/{name}", b"x", user=user)
                         told = "written"
                 except SandglassError as e:
                     told = str(e)
@@ -79,17 +79,17 @@ with Engine() as engine:
                 if took > GROSS_S or "\n" in told:
                     wrong.append(f"{verb} {name}: {took:.1f} s {told}")
     check("D18 each request ends soon", wrong)
-    box.close()
+    sandbox.close()
 
     # A file that is cut and grows all the time while it is read.
-    box = engine.sandbox(disk_bytes=64 << 20)
-    box.exec("sh", "-c", 'setsid /usr/bin/python3 -c "$0" >/dev/null 2>&1 &', GROW)
-    poll(lambda: box.exec("test", "-e", "/home/user/growing").status == 0)
+    sandbox = engine.sandbox(disk_bytes=64 << 20)
+    sandbox.exec("sh", "-c", 'setsid /usr/bin/python3 -c "$0" >/dev/null 2>&1 &', GROW)
+    poll(lambda: sandbox.exec("test", "-e", "/home/user/growing").status == 0)
     wrong, answers = [], set()
     for _ in range(50):
         began = time.monotonic()
         try:
-            box.read("/home/user/growing", most=MOST)
+            sandbox.read("/home/user/growing", most=MOST)
             answers.add("read")
         except SandglassError as e:
             answers.add(str(e))
@@ -97,7 +97,7 @@ with Engine() as engine:
             wrong.append(f"a read took {time.monotonic() - began:.1f} s")
     check("D18 a file that grows all the time can be read", wrong, *sorted(answers))
     grown = rss_mib(os.getpid()) - before
-    box.close()
+    sandbox.close()
     check(
         "D18 the reader's memory stays flat", [f"{grown:.0f} MiB more"] if grown > GROSS_MIB else []
     )

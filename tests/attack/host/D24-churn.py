@@ -58,9 +58,9 @@ check(
 with Engine(8) as engine:
 
     def cycle():
-        box = engine.sandbox()
-        fine = box.exec("/usr/bin/true").status == 0
-        box.close()
+        sandbox = engine.sandbox()
+        fine = sandbox.exec("/usr/bin/true").status == 0
+        sandbox.close()
         return fine
 
     fine = [cycle() for _ in range(20)]

@@ -13,31 +13,31 @@ UP = ("../" * 12, "%2e%2e/" * 12, "..%2f" * 12, "..%252f" * 12, "....//" * 12, "
       "%uff0e%uff0e/" * 12, "/dev/fd/../../..")
 
 
-def attempts(site, box, canary):
+def attempts(site, sandbox, canary):
     wrong = []
     for up in UP:
         for name in (canary.path.lstrip("/"), canary.tree.lstrip("/") + "/0/0/0", "etc/shadow"):
-            a = box.get(up + name, quote=False)
+            a = sandbox.get(up + name, quote=False)
             wrong += answered(f"read {up}{name}", a, 2, 4)
             if canary.secret.encode() in a.body:
                 wrong.append(f"PWNED read {up}{name}")
-            a = box.get(up + name, quote=False, user="root")
+            a = sandbox.get(up + name, quote=False, user="root")
             if canary.secret.encode() in a.body or a.body == open("/etc/shadow", "rb").read():
                 wrong.append(f"PWNED read {up}{name} as root")
-        a = box.put(up + canary.tree.lstrip("/") + "/0/0/0", b"PWNED", quote=False, user="root")
+        a = sandbox.put(up + canary.tree.lstrip("/") + "/0/0/0", b"PWNED", quote=False, user="root")
         wrong += answered(f"write {up}", a, 2, 4)
     return wrong
 
 
-def malformed(box):
+def malformed(sandbox):
     wrong = []
     for path in ("a%00b", "%00", "/etc/passwd%00.txt", "x" * 4096, "/" * 5000, "/x" * 3000):
-        wrong += answered(f"read {path[:20]}", box.get(path, quote=False), 4)
-        wrong += answered(f"write {path[:20]}", box.put(path, b"", quote=False), 4)
+        wrong += answered(f"read {path[:20]}", sandbox.get(path, quote=False), 4)
+        wrong += answered(f"write {path[:20]}", sandbox.put(path, b"", quote=False), 4)
     return wrong
 
 
-def by_rpc(box, canary):
+def by_rpc(sandbox, canary):
     wrong = []
     for up in ("../" * 12, "/" + "../" * 12, "/proc/self/root/../../", "/proc/1/root/"):
         path = up + canary.tree.lstrip("/")
@@ -46,7 +46,7 @@ def by_rpc(box, canary):
             ("Move", {"source": path + "/0", "destination": "/tmp/moved"}),
             ("MakeDir", {"path": path + "/0/new"}), ("Remove", {"path": path}),
         ):
-            a = box.rpc(f"filesystem.Filesystem/{method}", message)
+            a = sandbox.rpc(f"filesystem.Filesystem/{method}", message)
             wrong += answered(f"{method} {path}", a, 200, 4)
             if method in ("Stat", "ListDir", "Move") and a.status == 200:
                 wrong.append(f"PWNED {method} {path}: {a}")
@@ -56,9 +56,9 @@ def by_rpc(box, canary):
 canary = Canary()
 try:
     with Site() as site:
-        box = site.create()
-        check("F01 no spelling of a path reads or writes the host", attempts(site, box, canary))
-        check("F01 malformed and endless paths are refused", malformed(box))
+        sandbox = site.create()
+        check("F01 no spelling of a path reads or writes the host", attempts(site, sandbox, canary))
+        check("F01 malformed and endless paths are refused", malformed(sandbox))
         check("F01 no operation leads out of the root", by_rpc(site.create(), canary))
         check("F01 the server goes on", site.trouble() + site.create().trouble())
     check("F01 the canaries are untouched", canary.wrong())

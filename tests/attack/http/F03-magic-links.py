@@ -14,22 +14,22 @@ TARGETS = ("/proc/1/root/etc/shadow", "/proc/self/root/etc/shadow", "/proc/self/
            "/dev/stdin", "/dev/fd/3", "/proc/self/map_files")
 
 
-def attempts(box):
+def attempts(sandbox):
     wrong = []
     for i, target in enumerate(TARGETS):
-        box.says(f"ln -sfn {target} link{i}")
+        sandbox.says(f"ln -sfn {target} link{i}")
         for path in (target, f"link{i}"):
             for user in ("user", "root"):
                 what = f"{path} -> {target} as {user}"
-                wrong += answered(f"read {what}", box.get(path, user), 4)
-                wrong += answered(f"write {what}", box.put(target, b"x", user), 4)
-                a = box.rpc("filesystem.Filesystem/ListDir", {"path": path})
+                wrong += answered(f"read {what}", sandbox.get(path, user), 4)
+                wrong += answered(f"write {what}", sandbox.put(target, b"x", user), 4)
+                a = sandbox.rpc("filesystem.Filesystem/ListDir", {"path": path})
                 wrong += answered(f"list {what}", a, 4)
     return wrong
 
 
 with Site() as site:
-    box = site.create()
-    check("F03 magic links lead nowhere, and the agent's own files are closed", attempts(box))
-    check("F03 the sandbox goes on", box.trouble() + site.trouble())
+    sandbox = site.create()
+    check("F03 magic links lead nowhere, and the agent's own files are closed", attempts(sandbox))
+    check("F03 the sandbox goes on", sandbox.trouble() + site.trouble())
 finish()

@@ -27,21 +27,21 @@ open(f"{home}/count", "w").write(str(n))
 """
 
 
-def hammer(box, canary, deadline):
+def hammer(sandbox, canary, deadline):
     wrong, n, base = [], 0, f"real{canary.tree}/0/0"
     while time.monotonic() < deadline:
         user = ("user", "root")[n % 2]
-        a = box.get(f"{base}/0", user)
+        a = sandbox.get(f"{base}/0", user)
         if canary.secret.encode() in a.body:
             wrong.append(f"PWNED read: {a}")
-        answers = [a, box.put(f"{base}/0", b"inside", user), box.put(f"{base}/n{n}", b"x", user)]
+        answers = [a, sandbox.put(f"{base}/0", b"inside", user), sandbox.put(f"{base}/n{n}", b"x", user)]
         for method, message in (
             ("MakeDir", {"path": f"{base}/d{n}"}), ("Stat", {"path": f"{base}/0"}),
             ("Move", {"source": f"{base}/n{n}", "destination": f"{base}/m{n}"}),
             ("Remove", {"path": f"{base}/m{n}"}), ("Remove", {"path": f"{base}/d{n}"}),
             ("ListDir", {"path": f"real{canary.tree}", "depth": 5}),
         ):
-            answers.append(box.rpc(f"filesystem.Filesystem/{method}", message))
+            answers.append(sandbox.rpc(f"filesystem.Filesystem/{method}", message))
         wrong += [f"PWNED {a}" for a in answers if canary.secret.encode() in a.body]
         wrong += [f"{a}" for a in answers if a.status >= 500]
         n += 1
@@ -52,19 +52,19 @@ canary = Canary()
 try:
     with Site() as site:
         for target in ("/", "../../.."):
-            box = site.create()
+            sandbox = site.create()
             code = SWAP.replace("{TREE}", canary.tree).replace("TARGET", target)
-            box.python(code.replace("SECONDS", str(SECONDS / 2)))
+            sandbox.python(code.replace("SECONDS", str(SECONDS / 2)))
             deadline = time.monotonic() + SECONDS / 2
             with concurrent.futures.ThreadPoolExecutor(2) as pool:
-                runs = list(pool.map(lambda _: hammer(box, canary, deadline), range(2)))
+                runs = list(pool.map(lambda _: hammer(sandbox, canary, deadline), range(2)))
             check(
                 f"F04 nothing outside the root is reached while a link to {target} is swapped in",
                 [w for wrong, _ in runs for w in wrong][:10],
                 f"{sum(n for _, n in runs)} rounds",
             )
-            check("F04 the sandbox goes on", box.trouble() + site.trouble())
-            box.kill()
+            check("F04 the sandbox goes on", sandbox.trouble() + site.trouble())
+            sandbox.kill()
     check("F04 the canaries are untouched", canary.wrong())
 finally:
     canary.remove()

@@ -31,17 +31,17 @@ while time.monotonic() < deadline:
 """
 
 
-def use(box, method, message, deadline):
+def use(sandbox, method, message, deadline):
     wrong, worst, n = [], 0.0, 0
     while time.monotonic() < deadline:
         began = time.monotonic()
-        a = box.rpc(f"filesystem.Filesystem/{method}", message)
+        a = sandbox.rpc(f"filesystem.Filesystem/{method}", message)
         worst = max(worst, time.monotonic() - began)
         if a.status >= 500 and b"Directory not empty" not in a.body:  # it was filled meanwhile
             wrong.append(f"{method}: {a}")
         if method == "CreateWatcher" and a.status == 200:
-            box.rpc("filesystem.Filesystem/GetWatcherEvents", a.json())
-            box.rpc("filesystem.Filesystem/RemoveWatcher", a.json())
+            sandbox.rpc("filesystem.Filesystem/GetWatcherEvents", a.json())
+            sandbox.rpc("filesystem.Filesystem/RemoveWatcher", a.json())
         n += 1
     if worst > PATIENCE_S / 2:
         wrong.append(f"{method} took {worst:.1f} s")
@@ -51,16 +51,16 @@ def use(box, method, message, deadline):
 canary = Canary()
 try:
     with Site() as site:
-        box = site.create()
-        box.python(MOVE.replace("SECONDS", str(SECONDS)))
+        sandbox = site.create()
+        sandbox.python(MOVE.replace("SECONDS", str(SECONDS)))
         deadline = time.monotonic() + SECONDS
         jobs = (("ListDir", {"path": "top", "depth": 20}), ("Remove", {"path": "top/a"}),
                 ("CreateWatcher", {"path": "top", "recursive": True}))
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
-            done = list(pool.map(lambda job: use(box, *job, deadline), jobs))
+            done = list(pool.map(lambda job: use(sandbox, *job, deadline), jobs))
         check("F05 moving trees neither hang nor break an operation",
               [w for wrong, _ in done for w in wrong][:10], ", ".join(n for _, n in done))
-        check("F05 the sandbox goes on", box.trouble() + site.trouble())
+        check("F05 the sandbox goes on", sandbox.trouble() + site.trouble())
     check("F05 the canaries are untouched", canary.wrong())
 finally:
     canary.remove()

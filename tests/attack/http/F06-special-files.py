@@ -19,36 +19,36 @@ WRITES = {"dir": 400, "loop": 4, "zero": 4, "tty": 4, "/dev/zero": 4, "/dev/tty"
 GROSS_S = 10
 
 
-def attempts(box):
+def attempts(sandbox):
     wrong = []
     for name, status in READS.items():
         for user in ("user", "root"):
             began = time.monotonic()
-            wrong += answered(f"read {name} as {user}", box.get(os.path.join(HOME, name), user),
+            wrong += answered(f"read {name} as {user}", sandbox.get(os.path.join(HOME, name), user),
                               status)
             if time.monotonic() - began > GROSS_S:
                 wrong.append(f"reading {name} took {time.monotonic() - began:.0f} s")
     for name, status in WRITES.items():
         for user in ("user", "root"):
             began = time.monotonic()
-            wrong += answered(f"write {name} as {user}", box.put(os.path.join(HOME, name), b"x", user),
+            wrong += answered(f"write {name} as {user}", sandbox.put(os.path.join(HOME, name), b"x", user),
                               status)
             if time.monotonic() - began > GROSS_S:
                 wrong.append(f"writing {name} took {time.monotonic() - began:.0f} s")
     for name in ("fifo", "sock", "dangling"):  # may be replaced, must not be waited for
-        wrong += answered(f"write {name}", box.put(name, b"x"), 200, 4)
+        wrong += answered(f"write {name}", sandbox.put(name, b"x"), 200, 4)
     return wrong
 
 
 with Site() as site:
-    box = site.create()
-    box.says(PLANT)
+    sandbox = site.create()
+    sandbox.says(PLANT)
     before = fd_count(site.front())
-    check("F06 files that are none are refused, and nothing waits for them", attempts(box))
-    a = box.get("sparse", Range=f"bytes={(900 << 20) - 6}-")
+    check("F06 files that are none are refused, and nothing waits for them", attempts(sandbox))
+    a = sandbox.get("sparse", Range=f"bytes={(900 << 20) - 6}-")
     check("F06 a huge file gives the part that was asked for",
           [] if (a.status, a.body) == (206, bytes(6)) else [str(a)])
     after = poll(lambda: fd_count(site.front()) <= before + 2 and fd_count(site.front()))
     check("F06 no descriptor is left open", [] if after else [f"{before} before, {after} after"])
-    check("F06 the sandbox goes on", box.trouble() + site.trouble())
+    check("F06 the sandbox goes on", sandbox.trouble() + site.trouble())
 finish()

@@ -20,35 +20,35 @@ def address(**query):
     return "/files?" + urllib.parse.urlencode({k: v for k, v in query.items() if v is not None})
 
 
-def ways(site, box, target, method="GET", body=None):
+def ways(site, sandbox, target, method="GET", body=None):
     """With the sandbox named, and without: the signature is all there is."""
-    named = {"E2b-Sandbox-Id": box.id, "Content-Type": "application/octet-stream"}
+    named = {"E2b-Sandbox-Id": sandbox.id, "Content-Type": "application/octet-stream"}
     return [site.ask(method, target, named, body),
             site.ask(method, target, {"Content-Type": "application/octet-stream"}, body)]
 
 
-def tampered(site, box, other):
+def tampered(site, sandbox, other):
     path, soon, past = "/tmp/f", int(time.time()) + 600, int(time.time()) - 5
-    good = sign(path, "read", "", box.token)
-    dated = sign(path, "read", "", box.token, soon)
+    good = sign(path, "read", "", sandbox.token)
+    dated = sign(path, "read", "", sandbox.token, soon)
     targets = {
         "no signature": address(path=path),
         "empty signature": address(path=path, signature=""),
         "other path": address(path="/tmp/g", signature=good),
         "path with a suffix": address(path=path + ":read", signature=good),
         "other user": address(path=path, username="root", signature=good),
-        "for writing": address(path=path, signature=sign(path, "write", "", box.token)),
+        "for writing": address(path=path, signature=sign(path, "write", "", sandbox.token)),
         "of another sandbox": address(path="/tmp/nope", signature=sign("/tmp/nope", "read", "",
                                                                        other.token + "0")),
         "without a token": address(path=path, signature=sign(path, "read", "", "")),
-        "expired": address(path=path, signature=sign(path, "read", "", box.token, past),
+        "expired": address(path=path, signature=sign(path, "read", "", sandbox.token, past),
                            signature_expiration=past),
         "expiry dropped": address(path=path, signature=dated),
         "expiry added": address(path=path, signature=good, signature_expiration=soon),
         "expiry moved": address(path=path, signature=dated, signature_expiration=soon + 1),
         "expiry spelt differently": address(path=path, signature=dated,
                                             signature_expiration=f"0{soon}"),
-        "negative expiry": address(path=path, signature=sign(path, "read", "", box.token, -1),
+        "negative expiry": address(path=path, signature=sign(path, "read", "", sandbox.token, -1),
                                    signature_expiration=-1),
         "endless expiry": address(path=path, signature=good, signature_expiration="9" * 400),
         "truncated": address(path=path, signature=good[:-1]),
@@ -60,27 +60,27 @@ def tampered(site, box, other):
     }
     wrong = []
     for what, target in targets.items():
-        for a in ways(site, box, target):
+        for a in ways(site, sandbox, target):
             wrong += answered(what, a, 401)
     for what, target in (("read signature writes", address(path=path, signature=good)),):
-        for a in ways(site, box, target, "POST", b"PWNED"):
+        for a in ways(site, sandbox, target, "POST", b"PWNED"):
             wrong += answered(what, a, 401)
-    header = {"E2b-Sandbox-Id": box.id, "X-Access-Token": other.token}
+    header = {"E2b-Sandbox-Id": sandbox.id, "X-Access-Token": other.token}
     wrong += answered("a wrong token beside a right signature",
                       site.ask("GET", address(path=path, signature=good), header), 401)
     return wrong
 
 
 with Site() as site:
-    box, other = site.create(), site.create()
-    box.put("/tmp/f", b"secret")
-    good = address(path="/tmp/f", signature=sign("/tmp/f", "read", "", box.token))
+    sandbox, other = site.create(), site.create()
+    sandbox.put("/tmp/f", b"secret")
+    good = address(path="/tmp/f", signature=sign("/tmp/f", "read", "", sandbox.token))
     check("F07 control: the untouched address works",
-          [str(a) for a in ways(site, box, good) if (a.status, a.body) != (200, b"secret")])
-    check("F07 a changed address is refused", tampered(site, box, other))
-    check("F07 nothing was written", [] if box.get("/tmp/f").body == b"secret" else ["it was"])
-    box.kill()
-    named, unnamed = ways(site, box, good)
+          [str(a) for a in ways(site, sandbox, good) if (a.status, a.body) != (200, b"secret")])
+    check("F07 a changed address is refused", tampered(site, sandbox, other))
+    check("F07 nothing was written", [] if sandbox.get("/tmp/f").body == b"secret" else ["it was"])
+    sandbox.kill()
+    named, unnamed = ways(site, sandbox, good)
     check("F07 an address dies with its sandbox",
           answered("named", named, 502) + answered("not named", unnamed, 401))
     check("F07 the server goes on", site.trouble())

@@ -10,36 +10,36 @@ NAMES = ("../x", "..", "/", "a" * 4096, "nobody-here", "0", "1000", "65535", "us
          "root ", "root\t", "-u", "user;id", "root:x", "agent", "%72oot", "ro\u043et")
 
 
-def names(box):
+def names(sandbox):
     wrong = []
     for name in NAMES:
-        wrong += answered(f"read as {name[:20]!r}", box.get("/etc/hostname", name), 4)
-        wrong += answered(f"write as {name[:20]!r}", box.put("/tmp/x", b"x", name), 4)
+        wrong += answered(f"read as {name[:20]!r}", sandbox.get("/etc/hostname", name), 4)
+        wrong += answered(f"write as {name[:20]!r}", sandbox.put("/tmp/x", b"x", name), 4)
     return wrong
 
 
-def permissions(box):
+def permissions(sandbox):
     wrong = []
-    box.put("/root/private", b"root's", "root")
-    box.says("sudo chmod 600 /root/private; sudo chmod 755 /root; sudo mkdir -m 755 /srv/root;"
-             "mkdir -m 700 own")
-    wrong += answered("read root's file", box.get("/root/private"), 403)
-    wrong += answered("write into root's directory", box.put("/srv/root/f", b"x"), 403)
-    wrong += answered("write over root's file", box.put("/etc/passwd", b"x"), 403)
-    wrong += answered("make directories in root's", box.put("/srv/root/a/b/f", b"x"), 403)
+    sandbox.put("/root/private", b"root's", "root")
+    sandbox.says("sudo chmod 600 /root/private; sudo chmod 755 /root; sudo mkdir -m 755 /srv/root;"
+                 "mkdir -m 700 own")
+    wrong += answered("read root's file", sandbox.get("/root/private"), 403)
+    wrong += answered("write into root's directory", sandbox.put("/srv/root/f", b"x"), 403)
+    wrong += answered("write over root's file", sandbox.put("/etc/passwd", b"x"), 403)
+    wrong += answered("make directories in root's", sandbox.put("/srv/root/a/b/f", b"x"), 403)
     wrong += answered("remove root's file",
-                      box.rpc("filesystem.Filesystem/Remove", {"path": "/etc/passwd"}), 403)
-    wrong += answered("root reads it", box.get("/root/private", "root"), 200)
-    box.put("mine", b"x")
-    box.put("/tmp/roots", b"x", "root")
-    if box.says("stat -c %U mine /tmp/roots") != "user\nroot\n":
-        wrong.append(f"files belong to {box.says('stat -c %U mine /tmp/roots')!r}")
+                      sandbox.rpc("filesystem.Filesystem/Remove", {"path": "/etc/passwd"}), 403)
+    wrong += answered("root reads it", sandbox.get("/root/private", "root"), 200)
+    sandbox.put("mine", b"x")
+    sandbox.put("/tmp/roots", b"x", "root")
+    if sandbox.says("stat -c %U mine /tmp/roots") != "user\nroot\n":
+        wrong.append(f"files belong to {sandbox.says('stat -c %U mine /tmp/roots')!r}")
     return wrong
 
 
 with Site() as site:
-    box = site.create()
-    check("F09 names that are no user's are refused", names(box))
-    check("F09 the permissions of the user apply", permissions(box))
-    check("F09 the sandbox goes on", box.trouble() + site.trouble())
+    sandbox = site.create()
+    check("F09 names that are no user's are refused", names(sandbox))
+    check("F09 the permissions of the user apply", permissions(sandbox))
+    check("F09 the sandbox goes on", sandbox.trouble() + site.trouble())
 finish()

@@ -13,21 +13,21 @@ def part(name, filename, data=b"x", more=b""):
             + b'"\r\n' + more + b"\r\n" + data + b"\r\n")
 
 
-def post(box, body, kind="multipart/form-data; boundary=B"):
-    return box.site.ask("POST", "/files", box.headers(**{"Content-Type": kind}), body)
+def post(sandbox, body, kind="multipart/form-data; boundary=B"):
+    return sandbox.site.ask("POST", "/files", sandbox.headers(**{"Content-Type": kind}), body)
 
 
-def names(box, canary):
+def names(sandbox, canary):
     """Every name is one file of the sandbox, or refused."""
     wrong = []
     for name in (b"a%0D%0ASet-Cookie: x", b"q%22.txt", b"../../../../tmp/up", b"b\\\"c", b"\xff\xfe",
                  canary.tree.encode() + b"/0/0/0", b"/proc/self/mem", b"x" * 5000, b"",
                  b"tab\there", b"d/" * 200 + b"f"):
-        wrong += answered(f"part {name[:30]}", post(box, part(b"file", name) + b"--B--\r\n"), 200, 4)
+        wrong += answered(f"part {name[:30]}", post(sandbox, part(b"file", name) + b"--B--\r\n"), 200, 4)
     return wrong
 
 
-def framing(box):
+def framing(sandbox):
     long = b"x" * 100000
     bodies = {
         "no end": part(b"file", b"cut"),
@@ -42,31 +42,31 @@ def framing(box):
     }
     wrong = []
     for what, body in bodies.items():
-        wrong += answered(what, post(box, body), 200, 4)
+        wrong += answered(what, post(sandbox, body), 200, 4)
     for kind in ("multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; "
                  "boundary=" + "b" * 500, "multipart/form-data; boundary=\"a\x01b\"", "text/html", ""):
-        wrong += answered(f"type {kind[:40]!r}", post(box, b"--B--\r\n", kind), 4)
-    if box.says("ls cut 2>/dev/null"):
+        wrong += answered(f"type {kind[:40]!r}", post(sandbox, b"--B--\r\n", kind), 4)
+    if sandbox.says("ls cut 2>/dev/null"):
         wrong.append("a part without an end was written")
     return wrong
 
 
-def many(site, box):
+def many(site, sandbox):
     body = b"".join(part(b"file", b"many/%d" % i) for i in range(100000)) + b"--B--\r\n"
     before = rss_mib(site.front())
-    wrong = answered("100,000 parts", post(box, body), 4)
+    wrong = answered("100,000 parts", post(sandbox, body), 4)
     grown = rss_mib(site.front()) - before
     return wrong + ([f"the front has grown by {grown:.0f} MiB"] if grown > 32 else [])
 
 
-def downloads(box):
+def downloads(sandbox):
     wrong = []
     for name in ("x\r\nSet-Cookie: a=b", "q\"; filename=\"evil.exe", "\u202egpj.exe", "a;b", "n" * 255,
                  "\x7f\x1b[31m", "%0d%0aX-Evil: 1"):
-        if box.put(f"/tmp/{name}", b"x").status != 200:
+        if sandbox.put(f"/tmp/{name}", b"x").status != 200:
             wrong.append(f"{name!r} cannot be written")
             continue
-        a = box.get(f"/tmp/{name}")
+        a = sandbox.get(f"/tmp/{name}")
         values = a.header("Content-Disposition")
         if a.status != 200 or len(values) != 1 or not values[0].startswith("attachment; filename="):
             wrong.append(f"{name!r}: {a.status} {values}")
@@ -80,12 +80,12 @@ def downloads(box):
 canary = Canary()
 try:
     with Site() as site:
-        box = site.create()
-        check("F10 file names of parts stay names of files inside", names(box, canary))
-        check("F10 malformed parts are refused", framing(box))
-        check("F10 100,000 parts are refused, in little memory", many(site, box))
-        check("F10 a download's name stays inside its header", downloads(box))
-        check("F10 the sandbox goes on", box.trouble() + site.trouble())
+        sandbox = site.create()
+        check("F10 file names of parts stay names of files inside", names(sandbox, canary))
+        check("F10 malformed parts are refused", framing(sandbox))
+        check("F10 100,000 parts are refused, in little memory", many(site, sandbox))
+        check("F10 a download's name stays inside its header", downloads(sandbox))
+        check("F10 the sandbox goes on", sandbox.trouble() + site.trouble())
     check("F10 the canaries are untouched", canary.wrong())
 finally:
     canary.remove()

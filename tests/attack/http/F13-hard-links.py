@@ -7,31 +7,31 @@ from host import check, finish  # noqa: E402
 from server import Site, answered  # noqa: E402
 
 
-def attempts(box):
+def attempts(sandbox):
     wrong = []
-    box.put("/root/secret", b"root's", "root")
-    box.says("sudo chmod 600 /root/secret; sudo chmod 755 /root")
-    before = box.says("sha256sum /etc/passwd; stat -c '%U %a %h' /etc/passwd")
+    sandbox.put("/root/secret", b"root's", "root")
+    sandbox.says("sudo chmod 600 /root/secret; sudo chmod 755 /root")
+    before = sandbox.says("sha256sum /etc/passwd; stat -c '%U %a %h' /etc/passwd")
     for target in ("/etc/passwd", "/root/secret", "/usr/bin/env"):
-        box.says(f"rm -f l; ln {target} l")
-        wrong += answered(f"write over a link to {target}", box.put("l", b"PWNED"), 200, 403)
+        sandbox.says(f"rm -f l; ln {target} l")
+        wrong += answered(f"write over a link to {target}", sandbox.put("l", b"PWNED"), 200, 403)
         # the same, made by root for us
-        box.says(f"sudo ln {target} made; sudo chown -h root made 2>/dev/null")
-        a = box.get("made")
+        sandbox.says(f"sudo ln {target} made; sudo chown -h root made 2>/dev/null")
+        a = sandbox.get("made")
         if target == "/root/secret" and a.status == 200:
             wrong.append("PWNED a link to root's file can be read")
-        wrong += answered(f"write over root's link to {target}", box.put("made", b"PWNED"), 200, 403,
+        wrong += answered(f"write over root's link to {target}", sandbox.put("made", b"PWNED"), 200, 403,
                           404)
-        box.says("sudo rm -f made")
-    if box.says("sha256sum /etc/passwd; stat -c '%U %a %h' /etc/passwd") != before:
+        sandbox.says("sudo rm -f made")
+    if sandbox.says("sha256sum /etc/passwd; stat -c '%U %a %h' /etc/passwd") != before:
         wrong.append("PWNED /etc/passwd has changed")
-    if box.get("/root/secret", "root").body != b"root's":
+    if sandbox.get("/root/secret", "root").body != b"root's":
         wrong.append("PWNED root's file has changed")
     return wrong
 
 
 with Site() as site:
-    box = site.create()
-    check("F13 writing over a link does not write its other names", attempts(box))
-    check("F13 the sandbox goes on", box.trouble() + site.trouble())
+    sandbox = site.create()
+    check("F13 writing over a link does not write its other names", attempts(sandbox))
+    check("F13 the sandbox goes on", sandbox.trouble() + site.trouble())
 finish()

@@ -52,13 +52,13 @@ def compare(site, key, routes, foreign):
     return wrong
 
 
-def lists(site, key, box, snapshot):
+def lists(site, key, sandbox, snapshot):
     wrong = []
     for path in ("/sandboxes", "/v2/sandboxes", "/v2/sandboxes?state=running,paused", "/snapshots",
-                 f"/snapshots?sandboxID={box.id}", "/templates", "/v2/templates",
-                 f"/sandboxes/metrics?sandbox_ids={box.id}"):
+                 f"/snapshots?sandboxID={sandbox.id}", "/templates", "/v2/templates",
+                 f"/sandboxes/metrics?sandbox_ids={sandbox.id}"):
         a = site.api("GET", path, key=key)
-        if box.id.encode() in a.body and a.status < 300 or snapshot.encode() in a.body:
+        if sandbox.id.encode() in a.body and a.status < 300 or snapshot.encode() in a.body:
             wrong.append(f"PWNED {path}: {a}")
     a = site.api("POST", "/v2/sandboxes", {"templateID": snapshot}, key)
     b = site.api("POST", "/v2/sandboxes", {"templateID": unknown(snapshot)}, key)
@@ -69,14 +69,14 @@ def lists(site, key, box, snapshot):
 
 with Site() as site:
     other = site.key_of("other")
-    box = site.create(metadata={"secret": "of the first tenant"})
-    made = site.api("POST", f"/sandboxes/{box.id}/snapshots", {"name": "mine"})
+    sandbox = site.create(metadata={"secret": "of the first tenant"})
+    made = site.api("POST", f"/sandboxes/{sandbox.id}/snapshots", {"name": "mine"})
     snapshot = (made.json() or {}).get("snapshotID", "none").split("/")[-1].split(":")[0]
     check("G02 control: the owner sees and uses them",
-          [str(a) for a in (made, site.api("GET", f"/sandboxes/{box.id}")) if a.status >= 300])
-    check("G02 a foreign sandbox is an unknown one", compare(site, other, SANDBOX, box.id))
+          [str(a) for a in (made, site.api("GET", f"/sandboxes/{sandbox.id}")) if a.status >= 300])
+    check("G02 a foreign sandbox is an unknown one", compare(site, other, SANDBOX, sandbox.id))
     check("G02 a foreign snapshot is an unknown one", compare(site, other, TEMPLATE, snapshot))
-    check("G02 nothing else tells of foreign ids", compare(site, other, OTHER, box.id))
-    check("G02 lists show one's own", lists(site, other, box, snapshot))
-    check("G02 the sandbox goes on", box.trouble() + site.trouble())
+    check("G02 nothing else tells of foreign ids", compare(site, other, OTHER, sandbox.id))
+    check("G02 lists show one's own", lists(site, other, sandbox, snapshot))
+    check("G02 the sandbox goes on", sandbox.trouble() + site.trouble())
 finish()

@@ -16,9 +16,9 @@ GUESSES = 300
 def collect(site):
     made = []
     for _ in range(MADE):
-        box = site.create()
-        made.append((box.id, box.token))
-        box.kill()
+        sandbox = site.create()
+        made.append((sandbox.id, sandbox.token))
+        sandbox.kill()
     return made
 
 

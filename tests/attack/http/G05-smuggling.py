@@ -80,8 +80,8 @@ def at_the_server(site):
             wrong.append(f"{what}: {got[:80]}")
         elif b"connection: close" not in got.lower():
             wrong.append(f"{what}: the connection stays: {got[:200]}")
-    boxes = site.api("GET", "/v2/sandboxes?metadata=smuggled%3Dyes")
-    return wrong + ([f"PWNED {boxes}"] if boxes.json() != [] else [])
+    sandboxes = site.api("GET", "/v2/sandboxes?metadata=smuggled%3Dyes")
+    return wrong + ([f"PWNED {sandboxes}"] if sandboxes.json() != [] else [])
 
 
 SERVER = r"""
@@ -107,10 +107,10 @@ while True:
 """
 
 
-def through_a_port(site, box):
+def through_a_port(site, sandbox):
     """The server inside sees one request on each connection, and only what was meant for it."""
     wrong, rest = [], b"GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
-    head = (f"POST /front HTTP/1.1\r\nHost: 127.0.0.1\r\nE2b-Sandbox-Id: {box.id}\r\n"
+    head = (f"POST /front HTTP/1.1\r\nHost: 127.0.0.1\r\nE2b-Sandbox-Id: {sandbox.id}\r\n"
             "E2b-Sandbox-Port: 8000\r\n").encode()
     for what, request in corpus(head, rest):
         got = site.say(request, timeout=15)
@@ -118,7 +118,7 @@ def through_a_port(site, box):
             wrong.append(f"{what}: {got[:200]}")
     # and an honest one, to see that it gets there
     site.say(head + b"Content-Length: 2\r\nConnection: close\r\n\r\nhi", timeout=15)
-    seen = poll(lambda: (s := box.get("seen").body) and s.endswith(b"=====\n") and s)
+    seen = poll(lambda: (s := sandbox.get("seen").body) and s.endswith(b"=====\n") and s)
     if not seen or not seen.endswith(b"\r\n\r\nhi\n=====\n"):
         wrong.append(f"the honest request did not arrive: {seen}")
     for one in (seen or b"").split(b"=====\n"):
@@ -131,10 +131,10 @@ with Site() as site:
     began = time.monotonic()
     check("G05 what is not one clear request is refused, and nothing after it read",
           at_the_server(site), f"{time.monotonic() - began:.0f} s")
-    box = site.create()
-    box.python(SERVER)
-    if not poll(lambda: box.get("ready").status == 200):
-        check("G05 the server inside starts", [box.says("ls -la; python3 attack.py 2>&1 | head")])
-    check("G05 nor is it passed on to a port", through_a_port(site, box))
-    check("G05 the server goes on", box.trouble() + site.trouble())
+    sandbox = site.create()
+    sandbox.python(SERVER)
+    if not poll(lambda: sandbox.get("ready").status == 200):
+        check("G05 the server inside starts", [sandbox.says("ls -la; python3 attack.py 2>&1 | head")])
+    check("G05 nor is it passed on to a port", through_a_port(site, sandbox))
+    check("G05 the server goes on", sandbox.trouble() + site.trouble())
 finish()

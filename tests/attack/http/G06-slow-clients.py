@@ -14,8 +14,8 @@ CUT_S = 40  # heads have 10 s, bodies as much before their rate counts
 GROSS_S = 5
 
 
-def open_all(site, box):
-    headers = f"Host: h\r\nE2b-Sandbox-Id: {box.id}\r\nX-Access-Token: {box.token}\r\n"
+def open_all(site, sandbox):
+    headers = f"Host: h\r\nE2b-Sandbox-Id: {sandbox.id}\r\nX-Access-Token: {sandbox.token}\r\n"
     kinds = {
         "head": "GET /health HTTP/1.1\r\nHost: h\r\nX",
         "body": f"POST /files?path=slow HTTP/1.1\r\n{headers}Content-Type: "
@@ -66,10 +66,10 @@ def hold(site, clients):
 
 
 with Site() as site:
-    box = site.create()
-    box.says("head -c 50000000 /dev/zero > big")
+    sandbox = site.create()
+    sandbox.says("head -c 50000000 /dev/zero > big")
     before = rss_mib(site.front())
-    clients = open_all(site, box)
+    clients = open_all(site, sandbox)
     wrong, note = hold(site, clients)
     check("G06 slow clients do not slow others down", wrong, note)
     check("G06 slow heads are cut", [f"{len(clients['head'])} are left"] if clients["head"] else [])
@@ -78,8 +78,8 @@ with Site() as site:
     most = 8 + 3 * MANY * 0.6  # what waits for a reader is bounded for each
     check("G06 they cost little memory", [f"{grown:.0f} MiB"] if grown > most else [],
           f"{grown:.0f} MiB for {3 * MANY} clients")
-    check("G06 slow uploads leave nothing", [] if box.says("ls slow 2>/dev/null") == "" else ["a file"])
+    check("G06 slow uploads leave nothing", [] if sandbox.says("ls slow 2>/dev/null") == "" else ["a file"])
     for s in clients["read"]:
         s.close()
-    check("G06 the sandbox goes on", box.trouble() + site.trouble())
+    check("G06 the sandbox goes on", sandbox.trouble() + site.trouble())
 finish()

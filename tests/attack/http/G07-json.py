@@ -47,7 +47,7 @@ def bodies(site):
     return wrong
 
 
-def timeouts(site, box):
+def timeouts(site, sandbox):
     wrong = []
     for value in TIMEOUTS:
         a = site.api("POST", "/v2/sandboxes", f'{{"templateID":"base","timeout":{value}}}')
@@ -56,7 +56,7 @@ def timeouts(site, box):
         else:
             wrong += answered(f"create with {value}", a, 4)
         if value not in ("0", "-0.0", "null"):
-            a = site.api("POST", f"/sandboxes/{box.id}/timeout", f'{{"timeout":{value}}}')
+            a = site.api("POST", f"/sandboxes/{sandbox.id}/timeout", f'{{"timeout":{value}}}')
             wrong += answered(f"timeout {value}", a, 4)
     return wrong
 
@@ -88,15 +88,15 @@ def queries(site):
         a = site.api("GET", f"/v2/sandboxes?{query}")
         wrong += answered(query[:30], a, 400)
     for query in ("start=-1", "start=x", "end=" + "9" * 40):
-        wrong += answered(query, site.api("GET", f"/sandboxes/{box.id}/metrics?{query}"), 4)
+        wrong += answered(query, site.api("GET", f"/sandboxes/{sandbox.id}/metrics?{query}"), 4)
     return wrong
 
 
 with Site() as site:
-    box = site.create()
+    sandbox = site.create()
     check("G07 what is no request is refused", bodies(site))
-    check("G07 timeouts that are none are refused", timeouts(site, box))
+    check("G07 timeouts that are none are refused", timeouts(site, sandbox))
     check("G07 large bodies are refused, in little memory", large(site))
     check("G07 queries that are none are refused", queries(site))
-    check("G07 the sandbox goes on", box.trouble() + site.trouble())
+    check("G07 the sandbox goes on", sandbox.trouble() + site.trouble())
 finish()

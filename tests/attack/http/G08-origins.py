@@ -9,11 +9,11 @@ from server import Site  # noqa: E402
 EVIL = "https://evil.example"
 
 
-def preflights(site, box):
+def preflights(site, sandbox):
     wrong = []
-    to_box = {"E2b-Sandbox-Id": box.id}
-    for path, more in (("/v2/sandboxes", {}), (f"/sandboxes/{box.id}", {}), ("/health", to_box),
-                       ("/files?path=x", to_box), ("/process.Process/Start", to_box)):
+    to_sandbox = {"E2b-Sandbox-Id": sandbox.id}
+    for path, more in (("/v2/sandboxes", {}), (f"/sandboxes/{sandbox.id}", {}), ("/health", to_sandbox),
+                       ("/files?path=x", to_sandbox), ("/process.Process/Start", to_sandbox)):
         for method in ("OPTIONS", "GET"):
             a = site.ask(method, path, {"Origin": EVIL, "Access-Control-Request-Method": "POST",
                                         "Access-Control-Request-Headers": "x-api-key",
@@ -29,11 +29,11 @@ def preflights(site, box):
     return wrong
 
 
-def upgrades(site, box):
+def upgrades(site, sandbox):
     wrong = []
     for path, to in (("/", ""), ("/v2/sandboxes", f"X-API-Key: {site.key}\r\n"),
-                     ("/process.Process/Start", f"E2b-Sandbox-Id: {box.id}\r\n"),
-                     ("/files", f"E2b-Sandbox-Id: {box.id}\r\nX-Access-Token: {box.token}\r\n")):
+                     ("/process.Process/Start", f"E2b-Sandbox-Id: {sandbox.id}\r\n"),
+                     ("/files", f"E2b-Sandbox-Id: {sandbox.id}\r\nX-Access-Token: {sandbox.token}\r\n")):
         for protocol in ("websocket", "h2c", "tcp"):
             got = site.say((f"GET {path} HTTP/1.1\r\nHost: h\r\nOrigin: {EVIL}\r\nConnection: Upgrade, "
                             f"HTTP2-Settings, close\r\nUpgrade: {protocol}\r\nHTTP2-Settings: AAMAAABk\r\n"
@@ -44,9 +44,9 @@ def upgrades(site, box):
     return wrong
 
 
-def sniffing(box):
-    box.put("page.html", b"<script>alert(1)</script>")
-    a = box.get("page.html")
+def sniffing(sandbox):
+    sandbox.put("page.html", b"<script>alert(1)</script>")
+    a = sandbox.get("page.html")
     wrong = []
     if a.header("X-Content-Type-Options") != ["nosniff"]:
         wrong.append("a download may be sniffed")
@@ -58,9 +58,9 @@ def sniffing(box):
 
 
 with Site() as site:
-    box = site.create()
-    check("G08 no origin gets credentials, no page gets in", preflights(site, box))
-    check("G08 nothing but ports of sandboxes changes the protocol", upgrades(site, box))
-    check("G08 files of a sandbox do not become pages", sniffing(box))
+    sandbox = site.create()
+    check("G08 no origin gets credentials, no page gets in", preflights(site, sandbox))
+    check("G08 nothing but ports of sandboxes changes the protocol", upgrades(site, sandbox))
+    check("G08 files of a sandbox do not become pages", sniffing(sandbox))
     check("G08 the server goes on", site.trouble())
 finish()

@@ -29,8 +29,8 @@ def others(site, key, seconds):
     wrong, times, deadline = [], [], time.monotonic() + seconds
     while time.monotonic() < deadline:
         began = time.monotonic()
-        box = site.create(key)
-        wrong += answered("kill", box.site.api("DELETE", f"/sandboxes/{box.id}", key=key), 204)
+        sandbox = site.create(key)
+        wrong += answered("kill", sandbox.site.api("DELETE", f"/sandboxes/{sandbox.id}", key=key), 204)
         times.append(time.monotonic() - began)
         time.sleep(0.05)
     times.sort()
@@ -58,13 +58,13 @@ with Site("--tenant-sandboxes", str(LIMIT)) as site:
     check("G09 and is told nothing but that", [s for s in counts if s not in (200, 201, 404, 429)])
     check("G09 the server goes on", site.trouble())
 
-    boxes = [site.create(other) for _ in range(LIMIT)]
-    paused = f"/sandboxes/{boxes[0].id}"
+    sandboxes = [site.create(other) for _ in range(LIMIT)]
+    paused = f"/sandboxes/{sandboxes[0].id}"
     wrong = answered("pause", site.api("POST", f"{paused}/pause", {}, other), 204)
-    boxes.append(site.create(other))
+    sandboxes.append(site.create(other))
     wrong += answered("connect", site.api("POST", f"/v2{paused}/connect", {}, other), 429)
     wrong += answered("resume", site.api("POST", f"{paused}/resume", {}, other), 429)
-    wrong += answered("kill", site.api("DELETE", f"/sandboxes/{boxes[1].id}", key=other), 204)
+    wrong += answered("kill", site.api("DELETE", f"/sandboxes/{sandboxes[1].id}", key=other), 204)
     wrong += answered("connect then", site.api("POST", f"/v2{paused}/connect", {}, other), 201)
     check("G09 pausing and resuming is no way around the limit", wrong)
 

@@ -14,16 +14,16 @@ def word(kind):
     return f"CANARY{kind}{os.urandom(8).hex()}"
 
 
-def use(site, box, env):
+def use(site, sandbox, env):
     """A life with everything that writes something down."""
-    box.says("true")
-    box.says("kill -SEGV $$; nonsense --with args")
-    box.put("f", env.encode())
-    box.get("none")
-    box.rpc("process.Process/Start", {"process": {"cmd": "/nonsense", "envs": {"X": env}}})
-    site.ask("GET", "/files?path=f", {"E2b-Sandbox-Id": box.id, "X-Access-Token": env})
-    site.api("POST", f"/sandboxes/{box.id}/pause", {})
-    site.api("POST", f"/v2/sandboxes/{box.id}/connect", {"timeout": 60})
+    sandbox.says("true")
+    sandbox.says("kill -SEGV $$; nonsense --with args")
+    sandbox.put("f", env.encode())
+    sandbox.get("none")
+    sandbox.rpc("process.Process/Start", {"process": {"cmd": "/nonsense", "envs": {"X": env}}})
+    site.ask("GET", "/files?path=f", {"E2b-Sandbox-Id": sandbox.id, "X-Access-Token": env})
+    site.api("POST", f"/sandboxes/{sandbox.id}/pause", {})
+    site.api("POST", f"/v2/sandboxes/{sandbox.id}/connect", {"timeout": 60})
     site.api("POST", "/v2/sandboxes", f'{{"templateID":"{env}","envVars":{{"A":"{env}"')
     site.api("GET", "/v2/sandboxes", key=env)
 
@@ -56,10 +56,10 @@ def in_processes(words):
     return wrong
 
 
-def in_answers(site, box, secret):
+def in_answers(site, sandbox, secret):
     wrong = []
-    for path in (f"/sandboxes/{box.id}", "/v2/sandboxes", "/sandboxes", f"/sandboxes/{box.id}/logs",
-                 f"/v2/sandboxes/{box.id}/logs", f"/sandboxes/{box.id}/metrics", "/templates"):
+    for path in (f"/sandboxes/{sandbox.id}", "/v2/sandboxes", "/sandboxes", f"/sandboxes/{sandbox.id}/logs",
+                 f"/v2/sandboxes/{sandbox.id}/logs", f"/sandboxes/{sandbox.id}/metrics", "/templates"):
         if secret.encode() in site.api("GET", path).body:
             wrong.append(f"GET {path} tells a variable's value")
     return wrong
@@ -67,16 +67,16 @@ def in_answers(site, box, secret):
 
 with Site() as site:
     env, meta = word("ENV"), word("META")
-    box = site.create(envVars={"SECRET": env}, metadata={"note": meta})
-    use(site, box, env)
-    check("G11 no answer tells it", in_answers(site, box, env))
+    sandbox = site.create(envVars={"SECRET": env}, metadata={"note": meta})
+    use(site, sandbox, env)
+    check("G11 no answer tells it", in_answers(site, sandbox, env))
     check("G11 control: the variable is where it belongs",
-          [] if env in box.says("echo $SECRET") else ["it is not in the sandbox"])
+          [] if env in sandbox.says("echo $SECRET") else ["it is not in the sandbox"])
     words = {"a variable": env, "metadata": meta, "the API key": site.key,
-             "the access token": box.token}
+             "the access token": sandbox.token}
     check("G11 nothing is written to disk or to the log", on_disk(site, words))
     check("G11 no process of the host shows it", in_processes(words))
-    box.kill()
+    sandbox.kill()
     p = subprocess.run(["find", site.dir, "/var/lib/sandglass", "-xdev", "-name", "core*", "-newer",
                         site.log], capture_output=True, text=True)
     check("G11 there is no core file", p.stdout.split())

@@ -45,8 +45,8 @@ PROTO = {
 }
 
 
-def ask(box, method, kind, body, **headers):
-    return box.site.ask("POST", f"/{method}", box.headers(**{
+def ask(sandbox, method, kind, body, **headers):
+    return sandbox.site.ask("POST", f"/{method}", sandbox.headers(**{
         "Content-Type": kind, "Connect-Protocol-Version": "1", **headers}), body)
 
 
@@ -63,57 +63,57 @@ def error_of(answer):
     return error
 
 
-def streams(box):
+def streams(sandbox):
     wrong = []
     for what, body in BODIES.items():
         for kind in ("application/connect+json", "application/connect+proto"):
-            a = ask(box, STREAM, kind, body)
+            a = ask(sandbox, STREAM, kind, body)
             if a.status >= 500 and a.status != 501 or (a.status == 200 and not error_of(a)):
                 wrong.append(f"{what} as {kind}: {a}")
     return wrong
 
 
-def unaries(box):
+def unaries(sandbox):
     wrong = []
     for what, body in {**PROTO, "envelope": envelope(0, b"{}"), "bomb": BOMB}.items():
         for method in (UNARY, "filesystem.Filesystem/Stat", "process.Process/SendInput"):
-            a = ask(box, method, "application/proto", body)
+            a = ask(sandbox, method, "application/proto", body)
             if a.status >= 500 and a.status != 501:
                 wrong.append(f"{what} to {method}: {a}")
     for what, body in BODIES.items():
         if not body:
             continue  # a message without fields
-        a = ask(box, "filesystem.Filesystem/Stat", "application/json", body)
+        a = ask(sandbox, "filesystem.Filesystem/Stat", "application/json", body)
         if not 400 <= a.status < 500 and a.status != 501:
             wrong.append(f"{what} as JSON: {a}")
     return wrong
 
 
-def heads(box):
+def heads(sandbox):
     wrong = []
     for headers in ({"Content-Encoding": "gzip"}, {"Connect-Content-Encoding": "br"},
                     {"Connect-Timeout-Ms": "-1"}, {"Connect-Timeout-Ms": "9" * 30},
                     {"Connect-Timeout-Ms": "x"}, {"Connect-Protocol-Version": "2"},
                     {"Keepalive-Ping-Interval": "-1"}, {"Keepalive-Ping-Interval": "9" * 30},
                     {"Authorization": "Basic !!!"}, {"Authorization": "Basic " + "A" * 20000}):
-        a = ask(box, STREAM, "application/connect+json", envelope(0, START), **headers)
+        a = ask(sandbox, STREAM, "application/connect+json", envelope(0, START), **headers)
         if a.status >= 500 and a.status != 501:
             wrong.append(f"{headers}: {a}")
     for kind in ("text/plain", "application/grpc", "application/grpc-web", "application/connect+xml", ""):
-        a = ask(box, STREAM, kind, envelope(0, START))
+        a = ask(sandbox, STREAM, kind, envelope(0, START))
         if not 400 <= a.status < 500:
             wrong.append(f"type {kind!r}: {a}")
     return wrong
 
 
 with Site() as site:
-    box = site.create()
-    ask(box, STREAM, "application/connect+json", envelope(0, START))
+    sandbox = site.create()
+    ask(sandbox, STREAM, "application/connect+json", envelope(0, START))
     before = rss_mib(site.front())
-    check("G12 envelopes that lie are refused", streams(box))
-    check("G12 and so are messages", unaries(box))
-    check("G12 and headers", heads(box))
+    check("G12 envelopes that lie are refused", streams(sandbox))
+    check("G12 and so are messages", unaries(sandbox))
+    check("G12 and headers", heads(sandbox))
     grown = rss_mib(site.front()) - before
     check("G12 in little memory", [f"{grown:.0f} MiB"] if grown > 32 else [], f"{grown:.0f} MiB")
-    check("G12 the sandbox goes on", box.trouble() + site.trouble())
+    check("G12 the sandbox goes on", sandbox.trouble() + site.trouble())
 finish()

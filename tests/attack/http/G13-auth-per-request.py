@@ -10,13 +10,13 @@ from host import check, finish  # noqa: E402
 from server import Site  # noqa: E402
 
 
-def keep_alive(site, other, box):
+def keep_alive(site, other, sandbox):
     c = http.client.HTTPConnection("127.0.0.1", site.port, timeout=30)
     wrong, socket_before = [], None
     for headers, expected, ids in (
-        ({"X-API-Key": site.key}, 200, [box.id]), ({}, 401, None),
+        ({"X-API-Key": site.key}, 200, [sandbox.id]), ({}, 401, None),
         ({"X-API-Key": other}, 200, []), ({"X-API-Key": "e2b_wrong"}, 401, None),
-        ({"X-API-Key": site.key}, 200, [box.id]),
+        ({"X-API-Key": site.key}, 200, [sandbox.id]),
     ):
         c.request("GET", "/v2/sandboxes", headers=headers)
         r = c.getresponse()
@@ -30,10 +30,10 @@ def keep_alive(site, other, box):
     return wrong
 
 
-def pipelined(site, other, box):
+def pipelined(site, other, sandbox):
     def request(key):
         header = f"X-API-Key: {key}\r\n" if key else ""
-        return f"GET /sandboxes/{box.id} HTTP/1.1\r\nHost: h\r\n{header}".encode()
+        return f"GET /sandboxes/{sandbox.id} HTTP/1.1\r\nHost: h\r\n{header}".encode()
 
     got = site.say(request(site.key) + b"\r\n" + request(None) + b"\r\n" + request(other) + b"\r\n"
                    + request(site.key) + b"Connection: close\r\n\r\n")
@@ -41,13 +41,14 @@ def pipelined(site, other, box):
     return [] if statuses == [b"200", b"401", b"404", b"200"] else [f"{statuses} {got[:300]}"]
 
 
-def data_plane(site, box, other_box):
+def data_plane(site, sandbox, other_sandbox):
     """The same for a sandbox's token."""
     c = http.client.HTTPConnection("127.0.0.1", site.port, timeout=30)
     wrong = []
-    for box_, token, expected in ((box, box.token, 200), (box, "", 401), (other_box, box.token, 401),
-                                  (box, other_box.token, 401), (box, box.token, 200)):
-        c.request("GET", "/envs", headers={"E2b-Sandbox-Id": box_.id, "X-Access-Token": token})
+    for one, token, expected in ((sandbox, sandbox.token, 200), (sandbox, "", 401),
+                                 (other_sandbox, sandbox.token, 401), (sandbox, other_sandbox.token, 401),
+                                 (sandbox, sandbox.token, 200)):
+        c.request("GET", "/envs", headers={"E2b-Sandbox-Id": one.id, "X-Access-Token": token})
         r = c.getresponse()
         r.read()
         if r.status != expected:
@@ -58,9 +59,9 @@ def data_plane(site, box, other_box):
 
 with Site() as site:
     other = site.key_of("other")
-    box = site.create()
-    check("G13 every request on a connection is judged by itself", keep_alive(site, other, box))
-    check("G13 also when they come together", pipelined(site, other, box))
-    check("G13 the same for tokens of sandboxes", data_plane(site, box, site.create(other)))
+    sandbox = site.create()
+    check("G13 every request on a connection is judged by itself", keep_alive(site, other, sandbox))
+    check("G13 also when they come together", pipelined(site, other, sandbox))
+    check("G13 the same for tokens of sandboxes", data_plane(site, sandbox, site.create(other)))
     check("G13 the server goes on", site.trouble())
 finish()

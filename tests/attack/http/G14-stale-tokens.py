@@ -12,45 +12,45 @@ from server import Site, answered  # noqa: E402
 SERVER = "cd /tmp && exec python3 -m http.server 8000 --bind 127.0.0.1"
 
 
-def envs(site, box, token):
-    return site.ask("GET", "/envs", {"E2b-Sandbox-Id": box.id, "X-Access-Token": token})
+def envs(site, sandbox, token):
+    return site.ask("GET", "/envs", {"E2b-Sandbox-Id": sandbox.id, "X-Access-Token": token})
 
 
 def access_tokens(site):
-    box, other = site.create(), site.create()
-    wrong = answered("control", envs(site, box, box.token), 200)
-    wrong += answered("of another sandbox", envs(site, box, other.token), 401)
-    wrong += answered("an API key", envs(site, box, site.key), 401)
-    site.api("POST", f"/sandboxes/{box.id}/pause", {})
-    wrong += answered("paused", envs(site, box, box.token), 502)
-    site.api("POST", f"/v2/sandboxes/{box.id}/connect", {"timeout": 60})
-    wrong += answered("resumed", envs(site, box, box.token), 200)
-    wrong += answered("resumed, of another", envs(site, box, other.token), 401)
-    box.kill()
-    wrong += answered("after the end", envs(site, box, box.token), 502)
-    wrong += answered("of an ended one", envs(site, other, box.token), 401)
+    sandbox, other = site.create(), site.create()
+    wrong = answered("control", envs(site, sandbox, sandbox.token), 200)
+    wrong += answered("of another sandbox", envs(site, sandbox, other.token), 401)
+    wrong += answered("an API key", envs(site, sandbox, site.key), 401)
+    site.api("POST", f"/sandboxes/{sandbox.id}/pause", {})
+    wrong += answered("paused", envs(site, sandbox, sandbox.token), 502)
+    site.api("POST", f"/v2/sandboxes/{sandbox.id}/connect", {"timeout": 60})
+    wrong += answered("resumed", envs(site, sandbox, sandbox.token), 200)
+    wrong += answered("resumed, of another", envs(site, sandbox, other.token), 401)
+    sandbox.kill()
+    wrong += answered("after the end", envs(site, sandbox, sandbox.token), 502)
+    wrong += answered("of an ended one", envs(site, other, sandbox.token), 401)
     return wrong
 
 
 def traffic_tokens(site):
-    boxes = [site.create(network={"allowPublicTraffic": False}) for _ in range(2)]
-    tokens = [b.made.get("trafficAccessToken") for b in boxes]
+    sandboxes = [site.create(network={"allowPublicTraffic": False}) for _ in range(2)]
+    tokens = [b.made.get("trafficAccessToken") for b in sandboxes]
     if not all(tokens) or tokens[0] == tokens[1]:
         return [f"traffic tokens are {tokens}"]
-    box = boxes[0]
-    box.spawn(SERVER)
+    sandbox = sandboxes[0]
+    sandbox.spawn(SERVER)
 
     def visit(token):
-        headers = {"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": "8000"}
+        headers = {"E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": "8000"}
         return site.ask("GET", "/", headers | ({"E2b-Traffic-Access-Token": token} if token else {}))
 
     poll(lambda: visit(tokens[0]).status == 200)
     wrong = answered("control", visit(tokens[0]), 200)
     for what, token in (("none", None), ("empty", ""), ("of another", tokens[1]), ("cut",
-                        tokens[0][:-1]), ("access token", box.token), ("API key", site.key)):
+                        tokens[0][:-1]), ("access token", sandbox.token), ("API key", site.key)):
         wrong += answered(what, visit(token), 403)
-    wrong += answered("a traffic token as access token", envs(site, box, tokens[0]), 401)
-    box.kill()
+    wrong += answered("a traffic token as access token", envs(site, sandbox, tokens[0]), 401)
+    sandbox.kill()
     return wrong + answered("after the end", visit(tokens[0]), 502)
 
 

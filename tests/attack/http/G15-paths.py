@@ -32,47 +32,47 @@ def without_key(site):
     return wrong
 
 
-def with_key(site, box):
+def with_key(site, sandbox):
     """An id is one segment: nothing in it reaches another route."""
     wrong = []
-    for name in ("..", "%2e%2e", ".", "", "%2e", f"{box.id}/../{box.id}", f"{box.id}%2f",
-                 f"{box.id}%2fpause", f"..%2f{box.id}", f"{box.id}%00", f"{box.id};", box.id.upper(),
-                 f"{box.id}x", f"%20{box.id}", "a" * 7000):
+    for name in ("..", "%2e%2e", ".", "", "%2e", f"{sandbox.id}/../{sandbox.id}", f"{sandbox.id}%2f",
+                 f"{sandbox.id}%2fpause", f"..%2f{sandbox.id}", f"{sandbox.id}%00", f"{sandbox.id};",
+                 sandbox.id.upper(), f"{sandbox.id}x", f"%20{sandbox.id}", "a" * 7000):
         a = site.api("DELETE", f"/sandboxes/{name}")
         wrong += answered(f"DELETE {name[:40]!r}", a, 4)
-    a = site.ask("POST", f"/sandboxes/{box.id}", {"X-API-Key": site.key, "X-HTTP-Method-Override":
-                                                  "DELETE", "Content-Length": "0"})
+    a = site.ask("POST", f"/sandboxes/{sandbox.id}", {"X-API-Key": site.key, "X-HTTP-Method-Override":
+                                                      "DELETE", "Content-Length": "0"})
     wrong += answered("a method in a header", a, 4)
     return wrong
 
 
-def internal(site, box):
+def internal(site, sandbox):
     wrong = []
     for path in INTERNAL:
         for spelt in (path, path + "/", "/" + path, "/." + path, path + "?x", path.upper(),
                       "/%" + f"{ord(path[1]):02x}" + path[2:]):
             for method in ("POST", "GET", "PUT"):
-                a = site.ask(method, spelt, box.headers(), b"{}" if method != "GET" else None)
+                a = site.ask(method, spelt, sandbox.headers(), b"{}" if method != "GET" else None)
                 wrong += answered(f"{method} {spelt}", a, 4)
     return wrong
 
 
-def ports(site, box):
+def ports(site, sandbox):
     wrong = []
     for port in ("0", "65536", "-1", "+80", "0x50", "80 80", "8e1", "49983.0", "99999999999", ""):
-        a = site.ask("GET", "/health", box.headers(**{"E2b-Sandbox-Port": port}))
+        a = site.ask("GET", "/health", sandbox.headers(**{"E2b-Sandbox-Port": port}))
         wrong += answered(f"port {port!r}", a, 4)
-    for name in ("..", "%2e", box.id + "/", box.id[:-1], box.id + "\u00e9".encode().decode("latin1")):
-        a = site.ask("GET", "/envs", {"E2b-Sandbox-Id": name, "X-Access-Token": box.token})
+    for name in ("..", "%2e", sandbox.id + "/", sandbox.id[:-1], sandbox.id + "\u00e9".encode().decode("latin1")):
+        a = site.ask("GET", "/envs", {"E2b-Sandbox-Id": name, "X-Access-Token": sandbox.token})
         wrong += answered(f"id {name!r}", a, 4, 502)
     return wrong
 
 
 with Site() as site:
-    box = site.create()
+    sandbox = site.create()
     check("G15 no spelling of a route needs no key", without_key(site))
-    check("G15 no spelling of an id is another route", with_key(site, box))
-    check("G15 internal paths cannot be reached", internal(site, box))
-    check("G15 ports and ids are taken as they are, or not at all", ports(site, box))
-    check("G15 the sandbox goes on", box.trouble() + site.trouble())
+    check("G15 no spelling of an id is another route", with_key(site, sandbox))
+    check("G15 internal paths cannot be reached", internal(site, sandbox))
+    check("G15 ports and ids are taken as they are, or not at all", ports(site, sandbox))
+    check("G15 the sandbox goes on", sandbox.trouble() + site.trouble())
 finish()

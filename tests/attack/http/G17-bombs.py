@@ -29,11 +29,11 @@ BOMBS = {"before the first part": bomb(b""), "in a part that is no file": bomb(F
          "behind the last part": bomb(FILE + b"x\r\n--B--\r\n")}
 
 
-def post(site, box, body):
+def post(site, sandbox, body):
     c = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
     try:
-        c.request("POST", "/files", body, box.headers(**{"Content-Type": KIND,
-                                                         "Content-Encoding": "gzip"}))
+        c.request("POST", "/files", body, sandbox.headers(**{"Content-Type": KIND,
+                                                             "Content-Encoding": "gzip"}))
         return c.getresponse().status
     except OSError:  # it was cut off while it sent
         return 0
@@ -41,12 +41,12 @@ def post(site, box, body):
         c.close()
 
 
-def flood(site, box, bodies, stop, counts):
+def flood(site, sandbox, bodies, stop, counts):
     while not stop.is_set():
         for body in bodies:
             if stop.is_set():
                 return
-            status = post(site, box, body)
+            status = post(site, sandbox, body)
             counts[status] = counts.get(status, 0) + 1
 
 
@@ -54,8 +54,8 @@ def others(site, key, seconds):
     wrong, times, deadline = [], [], time.monotonic() + seconds
     while time.monotonic() < deadline:
         began = time.monotonic()
-        box = site.create(key)
-        wrong += answered("kill", site.api("DELETE", f"/sandboxes/{box.id}", key=key), 204)
+        sandbox = site.create(key)
+        wrong += answered("kill", site.api("DELETE", f"/sandboxes/{sandbox.id}", key=key), 204)
         times.append(time.monotonic() - began)
         time.sleep(0.05)
     times.sort()
@@ -63,17 +63,17 @@ def others(site, key, seconds):
 
 
 with Site() as site:
-    other, box = site.key_of("other"), site.create()
+    other, sandbox = site.key_of("other"), site.create()
     wrong = []
     for where, body in (*BOMBS.items(), ("in a file", bomb(FILE))):
-        status = post(site, box, body)
+        status = post(site, sandbox, body)
         if status not in (0, 400, 413, 507):
             wrong.append(f"{where}: {status}")
     check("G17 what belongs to no file, or to one that is too long, is refused", wrong)
     _, alone = others(site, other, 1)
     before = rss_mib(site.front())
     stop, counts = threading.Event(), {}
-    threads = [threading.Thread(target=flood, args=(site, box, list(BOMBS.values()), stop, counts))
+    threads = [threading.Thread(target=flood, args=(site, sandbox, list(BOMBS.values()), stop, counts))
                for _ in range(CLIENTS)]
     for t in threads:
         t.start()
@@ -89,5 +89,5 @@ with Site() as site:
         wrong.append(f"the other tenant waited {times[-1]:.1f} s")
     check("G17 another tenant is served while they are unpacked", wrong, note)
     check("G17 they take little memory", [f"{grown:.0f} MiB"] if grown > 128 else [])
-    check("G17 the server goes on", box.trouble() + site.trouble())
+    check("G17 the server goes on", sandbox.trouble() + site.trouble())
 finish()

@@ -59,17 +59,17 @@ def descriptors(drawn):
 def secret_of(site, marked):
     """A life with a secret in it, before the others, in each way that it can have one."""
     first, second = marked
-    box = site.create(envVars={"SECRET": first + second}, metadata={"note": first + second})
-    cell = box.cell(f"import os\nkept = [os.environ['SECRET'] * 3]\nname_{first}{second} = 1\nprint(kept)")
+    sandbox = site.create(envVars={"SECRET": first + second}, metadata={"note": first + second})
+    cell = sandbox.cell(f"import os\nkept = [os.environ['SECRET'] * 3]\nname_{first}{second} = 1\nprint(kept)")
     if first + second not in cell.out:
         raise RuntimeError(f"the secret is not where it belongs: {cell}")
-    box.cell("os.environ['SECRET']", env_vars={"CALL": first + second})
-    return box
+    sandbox.cell("os.environ['SECRET']", env_vars={"CALL": first + second})
+    return sandbox
 
 
 def about_kernels(site, marked):
-    boxes = everywhere(range(KERNELS), lambda _: site.create(envVars={"MINE": os.urandom(8).hex()}))
-    drawn = everywhere(boxes, draw)
+    sandboxes = everywhere(range(KERNELS), lambda _: site.create(envVars={"MINE": os.urandom(8).hex()}))
+    drawn = everywhere(sandboxes, draw)
     check("H04 control: the kernels are copies of one",
           [] if sum(d["warm"] for d in drawn) > KERNELS * 3 // 4
           and len({d["hash"] for d in drawn if d["warm"]}) == 1
@@ -84,10 +84,10 @@ def about_kernels(site, marked):
     check("H04 no variable of somebody else",
           [d["environment"] for d in drawn if set(d["environment"]) != names or "SECRET" in names][:3])
     search = SEARCH.format(first=marked[0], second=marked[1])
-    found = everywhere(boxes[::8], lambda box: box.cell(search))
+    found = everywhere(sandboxes[::8], lambda sandbox: sandbox.cell(search))
     check("H04 no memory of an earlier sandbox", [str(c) for c in found if c.out.strip() != "[]"])
-    for box in boxes:
-        box.kill()
+    for sandbox in sandboxes:
+        sandbox.kill()
 
 
 def about_search(owner, marked):
@@ -104,10 +104,10 @@ def about_snapshots(site):
     if made.status not in (200, 201) or not snapshot:
         check("H04 a snapshot can be made", [str(made)])
         return
-    boxes = everywhere(range(COPIES), lambda _: site.create(templateID=snapshot))
+    sandboxes = everywhere(range(COPIES), lambda _: site.create(templateID=snapshot))
     check(f"H04 {COPIES} sandboxes of one snapshot: what is random is each one's own",
-          repeats(everywhere(boxes, draw)))
-    keys = everywhere(boxes[:8], lambda b: b.says("ls /etc/ssh/ssh_host_* 2>/dev/null | wc -l"))
+          repeats(everywhere(sandboxes, draw)))
+    keys = everywhere(sandboxes[:8], lambda b: b.says("ls /etc/ssh/ssh_host_* 2>/dev/null | wc -l"))
     check("H04 no host keys come along", [k for k in keys if k.strip() != "0"])
 
 

@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 from cells import draw, everywhere, fork, repeats, warm_kernel  # noqa: E402
 from host import check, finish  # noqa: E402
-from server import Box, Site  # noqa: E402
+from server import Sandbox, Site  # noqa: E402
 
 BRANCHES = 64
 
@@ -28,14 +28,14 @@ mine.random(), theirs.random();
 OWN = "import json\njson.dumps([mine.random(), float(theirs.random())])"
 
 
-def about_branches(site, name, boxes, source):
-    drawn = everywhere(boxes, draw)
+def about_branches(site, name, sandboxes, source):
+    drawn = everywhere(sandboxes, draw)
     check(f"H05 {name}: what is random is each one's own", repeats(drawn))
     check(f"H05 {name}: ids and tokens too",
           [f"{len(set(values))} of {len(values)} {what}" for what, values in (
-              ("ids", [b.id for b in boxes + [source]]), ("tokens", [b.token for b in boxes + [source]]))
+              ("ids", [b.id for b in sandboxes + [source]]), ("tokens", [b.token for b in sandboxes + [source]]))
            if len(set(values)) != len(values)])
-    seen = {cell.text for cell in everywhere(boxes[:8], lambda b: b.cell(OWN))}
+    seen = {cell.text for cell in everywhere(sandboxes[:8], lambda b: b.cell(OWN))}
     check(f"H05 {name}: a generator of the cell's own goes on as it was", [] if len(seen) == 1 else [str(seen)])
     usual = draw(source)["fds"]
     check(f"H05 {name}: one thread, and no descriptor more than the source",
@@ -44,28 +44,29 @@ def about_branches(site, name, boxes, source):
 
 def attack():
     with Site("--tenant-sandboxes", "200", "--sandbox-memory", "256M", "--pool-min", "8") as site:
-        box = warm_kernel(site)
-        cell = box.cell(USE)
+        sandbox = warm_kernel(site)
+        cell = sandbox.cell(USE)
         if cell.error:
             raise RuntimeError(f"the cell failed: {cell}")
-        a, boxes = fork(site, box, count=BRANCHES)
-        if len(boxes) != BRANCHES:
+        a, sandboxes = fork(site, sandbox, count=BRANCHES)
+        if len(sandboxes) != BRANCHES:
             check(f"H05 {BRANCHES} branches of one kernel", [str(a)])
             return
-        about_branches(site, f"{BRANCHES} branches of one kernel", boxes, box)
-        for one in boxes:
+        about_branches(site, f"{BRANCHES} branches of one kernel", sandboxes, sandbox)
+        for one in sandboxes:
             one.kill()
-        made = site.api("POST", f"/sandboxes/{box.id}/snapshots", {}).json()
-        boxes = everywhere(range(16), lambda _: site.create(templateID=made["snapshotID"]))
-        check("H05 control: they are warm", [] if made["state"] == "warm" and boxes[0].cell("mine").text else [str(made)])
-        about_branches(site, "16 sandboxes of a warm snapshot", boxes, box)
-        site.api("POST", f"/sandboxes/{box.id}/checkpoints", {"label": "a"})
+        made = site.api("POST", f"/sandboxes/{sandbox.id}/snapshots", {}).json()
+        sandboxes = everywhere(range(16), lambda _: site.create(templateID=made["snapshotID"]))
+        check("H05 control: they are warm",
+              [] if made["state"] == "warm" and sandboxes[0].cell("mine").text else [str(made)])
+        about_branches(site, "16 sandboxes of a warm snapshot", sandboxes, sandbox)
+        site.api("POST", f"/sandboxes/{sandbox.id}/checkpoints", {"label": "a"})
         drawn = []
         for _ in range(4):
-            back = site.api("POST", f"/sandboxes/{box.id}/rewind", {"label": "a"})
+            back = site.api("POST", f"/sandboxes/{sandbox.id}/rewind", {"label": "a"})
             if back.status != 200:
                 check("H05 a rewind", [str(back)])
-            drawn.append(draw(Box(site, box.made)))
+            drawn.append(draw(Sandbox(site, sandbox.made)))
         # It is the same sandbox: what is the sandbox's stays.
         check("H05 who goes back does not draw the same again",
               [w for w in repeats(drawn) if not w.startswith(("boot_id", "machine-id"))])

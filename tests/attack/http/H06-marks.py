@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 from cells import fork, warm_kernel  # noqa: E402
 from host import check, finish  # noqa: E402
-from server import Box, Site  # noqa: E402
+from server import Sandbox, Site  # noqa: E402
 
 # Everything that an overlay reads of its layers, on a directory of the template, on one of its own, and on a file.
 PLANT = r"""
@@ -39,26 +39,26 @@ seen()
 
 def attack():
     with Site("--sandbox-memory", "256M") as site:
-        box = warm_kernel(site)
-        planted = box.cell(PLANT + LOOK)
+        sandbox = warm_kernel(site)
+        planted = sandbox.cell(PLANT + LOOK)
         if planted.error:
             raise RuntimeError(f"the cell failed: {planted}")
         expected = planted.text
         check("H06 the files that are looked at are there",
               [] if "kept" in expected and "made" in expected and "trusted." not in expected else [expected])
-        _, boxes = fork(site, box, count=2)
-        _, again = fork(site, boxes[0], count=1)
-        check("H06 forks see the files of the source", [f"{b.cell(LOOK)}" for b in boxes + again + [box]
+        _, sandboxes = fork(site, sandbox, count=2)
+        _, again = fork(site, sandboxes[0], count=1)
+        check("H06 forks see the files of the source", [f"{b.cell(LOOK)}" for b in sandboxes + again + [sandbox]
                                                        if b.cell(LOOK).text != expected])
-        made = site.api("POST", f"/sandboxes/{box.id}/snapshots", {}).json()
+        made = site.api("POST", f"/sandboxes/{sandbox.id}/snapshots", {}).json()
         copy = site.create(templateID=made["snapshotID"])
         second = site.api("POST", f"/sandboxes/{copy.id}/snapshots", {}).json()
         copies = [copy, site.create(templateID=second["snapshotID"])]
         check("H06 so do sandboxes of a snapshot", [f"{b.cell(LOOK)}" for b in copies if b.cell(LOOK).text != expected])
-        site.api("POST", f"/sandboxes/{box.id}/checkpoints", {"label": "a"})
-        box.cell("import os; os.system('rm -rf /home/user/own')")
-        back = site.api("POST", f"/sandboxes/{box.id}/rewind", {"label": "a"})
-        seen = Box(site, box.made).cell(LOOK)
+        site.api("POST", f"/sandboxes/{sandbox.id}/checkpoints", {"label": "a"})
+        sandbox.cell("import os; os.system('rm -rf /home/user/own')")
+        back = site.api("POST", f"/sandboxes/{sandbox.id}/rewind", {"label": "a"})
+        seen = Sandbox(site, sandbox.made).cell(LOOK)
         check("H06 and a sandbox that goes back", [] if back.status == 200 and seen.text == expected else [str(back), str(seen)])
         check("H06 the server goes on", site.trouble())
 

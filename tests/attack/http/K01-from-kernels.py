@@ -22,11 +22,11 @@ def suited(case):
                                          or case.id in LONG + OTHERWISE)
 
 
-def judge(box, case):
-    made = box.site.ask("POST", "/contexts", box.headers(**{"E2b-Sandbox-Port": "49999"}), "{}")
+def judge(sandbox, case):
+    made = sandbox.site.ask("POST", "/contexts", sandbox.headers(**{"E2b-Sandbox-Port": "49999"}), "{}")
     context = made.json()["id"]
-    cell = box.cell(WHERE + case.script(), context_id=context)
-    box.site.ask("DELETE", f"/contexts/{context}", box.headers(**{"E2b-Sandbox-Port": "49999"}))
+    cell = sandbox.cell(WHERE + case.script(), context_id=context)
+    sandbox.site.ask("DELETE", f"/contexts/{context}", sandbox.headers(**{"E2b-Sandbox-Port": "49999"}))
     lines = cell.out.splitlines()
     wrong = [line for line in lines if line.startswith("PWNED")]
     if lines[:1] != ["KERNEL warm"]:
@@ -38,11 +38,11 @@ def judge(box, case):
 
 def attack(way):
     with Site("--kernel-fork", way) as site:
-        box = site.create()
+        sandbox = site.create()
         poll(lambda: site.create().cell("import os\nos.getppid()").text == "0")
         for case in filter(suited, all_cases()):
-            check(f"K01 {case.id} {case.title}, from a kernel ({way})", judge(box, case))
-        check(f"K01 the sandbox goes on ({way})", box.trouble())
+            check(f"K01 {case.id} {case.title}, from a kernel ({way})", judge(sandbox, case))
+        check(f"K01 the sandbox goes on ({way})", sandbox.trouble())
         check(f"K01 the server goes on ({way})", site.trouble())
 
 

@@ -20,10 +20,10 @@ def check(name, wrong):
 
 
 def about_rights(site):
-    box = warm_kernel(site)
-    here = json.loads(box.cell(SELF).out)
-    box.put("self.py", SELF.encode())
-    there = json.loads(box.says("python3 self.py"))
+    sandbox = warm_kernel(site)
+    here = json.loads(sandbox.cell(SELF).out)
+    sandbox.put("self.py", SELF.encode())
+    there = json.loads(sandbox.says("python3 self.py"))
     # The agent's programs may ask for capabilities that a copy has not even in its bounding set.
     bounding = int(here.pop("bounding"), 16), int(there.pop("bounding"), 16)
     # When memory runs out, programs die before kernels, and those before the agent.
@@ -40,41 +40,41 @@ def about_rights(site):
 
 def about_descriptors(site):
     """0 to 3, and what the kernel keeps to put them back; programs have the first three alone."""
-    box = warm_kernel(site)
+    sandbox = warm_kernel(site)
     code = ("import os\nfor fd in sorted(map(int, os.listdir('/proc/self/fd'))):\n"
             "    try: print(fd, os.readlink(f'/proc/self/fd/{fd}').split(':')[0])\n    except OSError: pass")
-    opened = [line.split() for line in box.cell(code).out.splitlines()]
+    opened = [line.split() for line in sandbox.cell(code).out.splitlines()]
     kinds = {"0": "/dev/null", "1": "pipe", "2": "pipe", "3": "socket"}
     wrong = [line for line in opened if line[1] != kinds.get(line[0], line[1])
              or line[1] not in kinds.values()]
     check("K02 nothing is open but what a kernel has", [f"{wrong} of {opened}"] if wrong or len(opened) > 8 else [])
-    seen = box.cell("import subprocess\nsubprocess.run(['ls', '/proc/self/fd'], close_fds=False)").out.split()
+    seen = sandbox.cell("import subprocess\nsubprocess.run(['ls', '/proc/self/fd'], close_fds=False)").out.split()
     check("K02 programs of a cell have standard streams alone",
           [] if seen[:3] == ["0", "1", "2"] and len(seen) == 4 else [str(seen)])
 
 
 def about_processes(site):
-    box, twin = warm_kernel(site), warm_kernel(site)
-    for name, one in (("one", box), ("its twin", twin)):
+    sandbox, twin = warm_kernel(site), warm_kernel(site)
+    for name, one in (("one", sandbox), ("its twin", twin)):
         cell = one.cell(ALIVE)
         check(f"K02 no process but its own can be seen or signalled: {name}",
               [] if cell.out.startswith("[] [1] ") and cell.out.rstrip().endswith(" 0 True") else [str(cell)])
     twin.cell("x = 'untouched'")
-    box.cell("import os, signal\nfor pid in range(2, 33000):\n    if pid != os.getpid():\n        try: os.kill(pid, 9)\n"
-             "        except OSError: pass")
-    box.cell("os.kill(-1, 15)")
+    sandbox.cell("import os, signal\nfor pid in range(2, 33000):\n    if pid != os.getpid():\n"
+                 "        try: os.kill(pid, 9)\n        except OSError: pass")
+    sandbox.cell("os.kill(-1, 15)")
     cell = twin.cell("x")
     check("K02 a twin does not feel the signals of the other",
           [] if cell.text == "untouched" and not cell.err else [str(cell)])
 
 
 def about_memory(site):
-    box, twin = warm_kernel(site), warm_kernel(site)
+    sandbox, twin = warm_kernel(site), warm_kernel(site)
     twin.cell("x = 'untouched'")
-    cell = box.cell("y = []\nwhile True:\n    y.append(bytearray(b'x') * (8 << 20))")
+    cell = sandbox.cell("y = []\nwhile True:\n    y.append(bytearray(b'x') * (8 << 20))")
     check("K02 memory beyond the sandbox's is refused, or the kernel ends, and that is said",
           [] if cell.error and cell.error.startswith(("MemoryError", "UnexpectedEndOfExecution")) else [str(cell)])
-    check("K02 ... and it has another", [] if poll(lambda: box.cell("y = 0\n1 + 1").text == "2") else ["no"])
+    check("K02 ... and it has another", [] if poll(lambda: sandbox.cell("y = 0\n1 + 1").text == "2") else ["no"])
     cell = twin.cell("x")
     check("K02 ... the twin's memory is not touched",
           [] if cell.text == "untouched" and not cell.err else [str(cell)])
@@ -82,16 +82,17 @@ def about_memory(site):
 
 
 def about_bombs(site):
-    box = warm_kernel(site)
-    box.cell("import os, time\ntry:\n    while True:\n        if os.fork() == 0: time.sleep(600)\nexcept OSError: pass")
-    site.ask("POST", f"/contexts/{default_of(box)}/restart", box.headers(**{"E2b-Sandbox-Port": "49999"}))
+    sandbox = warm_kernel(site)
+    sandbox.cell("import os, time\ntry:\n    while True:\n        if os.fork() == 0: time.sleep(600)\n"
+                 "except OSError: pass")
+    site.ask("POST", f"/contexts/{default_of(sandbox)}/restart", sandbox.headers(**{"E2b-Sandbox-Port": "49999"}))
     check("K02 a fork bomb of a cell stays in its sandbox, and goes with its kernel",
-          [] if poll(lambda: box.cell("1 + 1").text == "2") else ["the context does not recover"])
-    check("K02 ... which can be used", box.trouble())
+          [] if poll(lambda: sandbox.cell("1 + 1").text == "2") else ["the context does not recover"])
+    check("K02 ... which can be used", sandbox.trouble())
 
 
-def default_of(box):
-    listed = box.site.ask("GET", "/contexts", box.headers(**{"E2b-Sandbox-Port": "49999"})).json()
+def default_of(sandbox):
+    listed = sandbox.site.ask("GET", "/contexts", sandbox.headers(**{"E2b-Sandbox-Port": "49999"})).json()
     return next(c["id"] for c in listed if c["language"] == "python")
 
 
@@ -106,9 +107,9 @@ def read(path):
 
 def about_host(site):
     """As the host sees it: in the agent's group and namespaces, and buried when it ends."""
-    box = warm_kernel(site)
+    sandbox = warm_kernel(site)
     mark = f"mark{os.urandom(6).hex()}"
-    box.cell(f"open('/proc/self/comm', 'w').write('{mark[:14]}');")
+    sandbox.cell(f"open('/proc/self/comm', 'w').write('{mark[:14]}');")
     found = [pid for pid in pids() if status(pid).get("Name") == mark[:14]]
     if len(found) != 1 or not inside(found[0]):
         check("K02 the host finds it among the sandboxes", [f"found {found}"])
@@ -119,7 +120,7 @@ def about_host(site):
     check("K02 it is charged to its own sandbox",
           [] if len(agents) == 1 and read(f"/proc/{pid}/cgroup") == read(f"/proc/{agents[0]}/cgroup")
           else [f"agents {agents}, {read(f'/proc/{pid}/cgroup')}"])
-    box.kill()
+    sandbox.kill()
     gone = poll(lambda: not os.path.exists(f"/proc/{pid}"))
     check("K02 it ends with its sandbox, and is buried", [] if gone else [f"{pid} is still there"])
 
@@ -137,9 +138,9 @@ def tree(pid):
 
 
 def about_graves(site):
-    box = warm_kernel(site)
+    sandbox = warm_kernel(site)
     for _ in range(20):
-        box.cell("import os\nos._exit(0)")
+        sandbox.cell("import os\nos._exit(0)")
     def dead():
         return [p for p in tree(site.process.pid) if status(p).get("State", "").startswith("Z")]
     check("K02 kernels that end leave no dead processes",

@@ -14,9 +14,9 @@ MARK = "x = 'of the source'"
 FIELDS = {"pid", "command", "what", "holds", "remedy"}
 
 
-def branch(site, box, **body):
+def branch(site, sandbox, **body):
     """(branch or None, complaints): the answer is a branch that knows what the source knew, or a refusal."""
-    a, made = fork(site, box, **body)
+    a, made = fork(site, sandbox, **body)
     if a.status == 409:
         listed = (a.json() or {}).get("inTheWay")
         good = listed and all(set(item) == FIELDS for item in listed)
@@ -27,46 +27,46 @@ def branch(site, box, **body):
     return made[0], [] if cell.text == "of the source" else [f"half a branch: {cell}, {a}"]
 
 
-def goes_on(box):
-    cell = box.cell("x")
+def goes_on(sandbox):
+    cell = sandbox.cell("x")
     return [] if cell.text == "of the source" else [f"the source does not go on: {cell}"]
 
 
 def attempt(site, name, prepare, refused=None, inside="", **body):
     """What the source does first; `refused`: what must be in the way, "" for nothing, None for either."""
-    box = warm_kernel(site)
-    cell = box.cell(f"{MARK}\n{prepare}")
-    made, wrong = branch(site, box, **body)
-    wrong = ([f"the cell failed: {cell}"] if cell.error else []) + wrong + goes_on(box)
+    sandbox = warm_kernel(site)
+    cell = sandbox.cell(f"{MARK}\n{prepare}")
+    made, wrong = branch(site, sandbox, **body)
+    wrong = ([f"the cell failed: {cell}"] if cell.error else []) + wrong + goes_on(sandbox)
     if refused == "" and not made:
         wrong.append("it was refused")
     elif refused and made:
         wrong.append("it was not refused")
     elif refused:
-        listed = site.api("POST", f"/sandboxes/{box.id}/fork", {}).json().get("inTheWay", [])
+        listed = site.api("POST", f"/sandboxes/{sandbox.id}/fork", {}).json().get("inTheWay", [])
         wrong += [] if any(item["what"] == refused for item in listed) else [f"{listed}"]
     if made and inside:
         cell = made.cell(inside)
         wrong += [] if cell.text == "True" else [f"in the branch: {cell}"]
     check(f"K03 {name}", wrong)
-    for one in filter(None, (box, made)):
+    for one in filter(None, (sandbox, made)):
         one.kill()
 
 
 # ---- two sandboxes ------------------------------------------------------------------------------
 
 def pair(site, prepare=""):
-    box = warm_kernel(site)
-    box.cell(f"{MARK}\n{prepare}")
-    made, wrong = branch(site, box)
+    sandbox = warm_kernel(site)
+    sandbox.cell(f"{MARK}\n{prepare}")
+    made, wrong = branch(site, sandbox)
     if not made:
         raise RuntimeError(f"no branch: {wrong}")
-    return box, made
+    return sandbox, made
 
 
 def about_rights(site):
-    box, made = pair(site)
-    here, source = json.loads(made.cell(SELF).out), json.loads(box.cell(SELF).out)
+    sandbox, made = pair(site)
+    here, source = json.loads(made.cell(SELF).out), json.loads(sandbox.cell(SELF).out)
     made.put("self.py", SELF.encode())
     there = json.loads(made.says("python3 self.py"))
     skipped = ("bounding", "oom_score_adj")
@@ -76,11 +76,11 @@ def about_rights(site):
     same = [n for n, ino in here["namespaces"].items() if source["namespaces"][n] == ino
             and n not in ("time", "time_for_children")]
     check("K03 no namespace is the source's", [f"{n} is" for n in same])
-    for name, one in (("the source", box), ("the branch", made)):
+    for name, one in (("the source", sandbox), ("the branch", made)):
         cell = one.cell(ALIVE)
         check(f"K03 no process but its own can be seen or signalled: {name}",
               [] if cell.out.startswith("[] [1] ") and cell.out.rstrip().endswith(" 0 True") else [str(cell)])
-    for name, one, other in (("source", box, made), ("branch", made, box)):
+    for name, one, other in (("source", sandbox, made), ("branch", made, sandbox)):
         one.cell("import os, signal\nfor pid in range(2, 33000):\n    if pid != os.getpid():\n        try: os.kill(pid, 9)\n"
                  "        except OSError: pass")
         check(f"K03 signals of the {name} do not reach the other", goes_on(other))
@@ -137,16 +137,15 @@ print(got, shared[:6], posix.read(6), open("/dev/shm/attack", "rb").read(6))
 
 
 def about_channels(site):
-    box, made = pair(site, CHANNELS)
-    reader = box.spawn("exec cat /tmp/fifo")  # somebody at the other end, if it were the same
+    sandbox, made = pair(site, CHANNELS)
+    reader = sandbox.spawn("exec cat /tmp/fifo")  # somebody at the other end, if it were the same
     cell = made.cell(SENT)
     check("K03 nothing that the source has open leads from the branch to it",
           [] if cell.out.strip() == "[]" and not cell.error else [str(cell)])
-    cell = box.cell(RECEIVED)
+    cell = sandbox.cell(RECEIVED)
     check("K03 nothing has arrived there", [] if cell.out.strip() == "[] b'before' b'before' b'before'" else [str(cell)])
-    check("K03 control: in the source all of it works",
-          [] if box.cell("socket.create_connection(('127.0.0.1', 7777), 1)\none.send(b'y')\ntwo.recv(9)").text == "b'y'"
-          else [str(box.cell("1"))])
+    cell = sandbox.cell("socket.create_connection(('127.0.0.1', 7777), 1)\none.send(b'y')\ntwo.recv(9)")
+    check("K03 control: in the source all of it works", [] if cell.text == "b'y'" else [str(cell)])
     del reader
 
 
@@ -182,30 +181,31 @@ os.rename("frozen", "renamed")
 
 
 def about_frozen(site):
-    box = warm_kernel(site)
-    box.cell(f"{MARK}\nimport os\nos.makedirs('/home/user/deep')\nopen('/home/user/deep/frozen', 'w').write('as it was')\n"
-             "os.chmod('/home/user/deep/frozen', 0o644);")
-    box.put("keeper.py", KEEPER.encode())
-    box.spawn("exec python3 /home/user/keeper.py > /tmp/said 2>&1")
-    poll(lambda: box.get("/tmp/ready").status == 200)
-    made, wrong = branch(site, box)
+    sandbox = warm_kernel(site)
+    sandbox.cell(f"{MARK}\nimport os\nos.makedirs('/home/user/deep')\n"
+                 "open('/home/user/deep/frozen', 'w').write('as it was')\n"
+                 "os.chmod('/home/user/deep/frozen', 0o644);")
+    sandbox.put("keeper.py", KEEPER.encode())
+    sandbox.spawn("exec python3 /home/user/keeper.py > /tmp/said 2>&1")
+    poll(lambda: sandbox.get("/tmp/ready").status == 200)
+    made, wrong = branch(site, sandbox)
     check("K03 a program that has a file open for writing is in the way", wrong + (["it was not"] if made else []))
-    box.says("pkill -f [k]eeper.py; rm /tmp/ready")
-    box.spawn("exec python3 /home/user/keeper.py")
-    poll(lambda: box.get("/tmp/ready").status == 200)
-    made, wrong = branch(site, box)
+    sandbox.says("pkill -f [k]eeper.py; rm /tmp/ready")
+    sandbox.spawn("exec python3 /home/user/keeper.py")
+    poll(lambda: sandbox.get("/tmp/ready").status == 200)
+    made, wrong = branch(site, sandbox)
     if not made:
         check("K03 a program that only reads is not in the way", wrong or ["refused"])
         return
-    box.says("touch /tmp/go")
-    poll(lambda: box.get("/home/user/deep/renamed").status == 200)
+    sandbox.says("touch /tmp/go")
+    poll(lambda: sandbox.get("/home/user/deep/renamed").status == 200)
     seen = made.says("cd /home/user/deep && ls && cat frozen && stat -c ' %a' frozen && getfattr -d frozen 2>/dev/null; true")
     check("K03 what a program has kept of the frozen files cannot be written by it",
           [] if seen == "frozen\nas it was 644\n" else [f"the branch sees {seen!r}"])
-    there = box.says("cd /home/user/deep && ls && cat by-cwd")
+    there = sandbox.says("cd /home/user/deep && ls && cat by-cwd")
     check("K03 ... all of them are read-only to it, and by name it writes to the source's own",
           [] if there == "by-cwd\nrenamed\n" else [f"{there!r}"])
-    again, wrong = branch(site, box)
+    again, wrong = branch(site, sandbox)
     check("K03 ... which can be forked again", wrong)
     seen = again.says("ls /home/user/deep") if again else ""
     check("K03 ... and has what it had then", [] if seen == "by-cwd\nrenamed\n" else [f"{seen!r}"])
@@ -304,13 +304,13 @@ def about_fights(site):
 
 
 def about_impostors(site):
-    box = warm_kernel(site)
-    box.cell(MARK)
-    box.cell(IMPOSTOR.replace("str(NUMBER)", "'3'"))
-    a, _ = fork(site, box)
+    sandbox = warm_kernel(site)
+    sandbox.cell(MARK)
+    sandbox.cell(IMPOSTOR.replace("str(NUMBER)", "'3'"))
+    a, _ = fork(site, sandbox)
     listed = [item["what"] for item in (a.json() or {}).get("inTheWay", [])] if a.status == 409 else []
     check("K03 a kernel that has become another program is refused", [] if "exec" in listed else [str(a)])
-    check("K03 ... and goes on as what it is", goes_on(box))
+    check("K03 ... and goes on as what it is", goes_on(sandbox))
 
 
 # ---- meanwhile ----------------------------------------------------------------------------------
@@ -325,12 +325,12 @@ def about_meanwhile(site):
     """Forks while something in the source works against them."""
     for name, start in (("renames a file", lambda b: b.spawn(SWAPPER)), ("starts programs", lambda b: b.spawn(FORKER)),
                         ("stops and continues all that it sees", lambda b: b.python(STOPPER))):
-        box = warm_kernel(site)
-        box.cell(f"{MARK}\nopen('/home/user/a', 'w').close()")
-        start(box)
+        sandbox = warm_kernel(site)
+        sandbox.cell(f"{MARK}\nopen('/home/user/a', 'w').close()")
+        start(sandbox)
         wrong, made = [], 0
         for _ in range(6):
-            one, complaints = branch(site, box)
+            one, complaints = branch(site, sandbox)
             wrong += complaints
             if one:
                 made += 1
@@ -338,9 +338,9 @@ def about_meanwhile(site):
                 if seen not in ("a\n", "b\n"):
                     wrong.append(f"the branch has {seen!r}")
                 one.kill()
-        wrong += goes_on(box)
+        wrong += goes_on(sandbox)
         check(f"K03 while somebody {name}: right, or refused", wrong, f"{made} of 6 made")
-        box.kill()
+        sandbox.kill()
 
 
 def attack():

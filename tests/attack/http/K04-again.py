@@ -21,8 +21,8 @@ def chosen():
             and "user" in c.users and not c.limits and c.id not in LEFT_OUT]
 
 
-def judge(box, one):
-    cell = box.cell(one.script())
+def judge(sandbox, one):
+    cell = sandbox.cell(one.script())
     wrong = [line for line in cell.out.splitlines() if line.startswith("PWNED")]
     if f"DONE {one.id}" not in cell.out.splitlines():
         wrong.append(f"the case did not come to its end: {cell}")
@@ -55,16 +55,16 @@ def attack():
     with Site("--sandbox-memory", "512M", "--sandbox-pids", "256", "--tenant-sandboxes", "200") as site:
         source = warm_kernel(site)
         source.cell("x = 'of the source'")
-        a, boxes = fork(site, source, count=len(cases) + 1)
-        if not boxes:
+        a, sandboxes = fork(site, source, count=len(cases) + 1)
+        if not sandboxes:
             check("K04 branches can be made", [str(a)])
             return
         with forking(site, source) as made:
-            wrong = everywhere(zip(boxes, cases), lambda both: judge(*both))
+            wrong = everywhere(zip(sandboxes, cases), lambda both: judge(*both))
             check(f"K04 {len(cases)} attacks of groups A and C, each from a branch", sum(wrong, []),
                   " ".join(c.id for c in cases))
             check("K04 neither its source nor another branch notices",
-                  [str(c) for c in (b.cell("x") for b in (source, boxes[-1])) if c.text != "of the source"])
+                  [str(c) for c in (b.cell("x") for b in (source, sandboxes[-1])) if c.text != "of the source"])
             check("K04 the same from the source, one after the other", [w for c in cases for w in judge(source, c)])
         check("K04 forks were made all the time", [] if made[0] > 3 else [str(made)],
               f"{made[0]} made, {made[1]} refused")

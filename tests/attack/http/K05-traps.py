@@ -40,27 +40,27 @@ print(status["Seccomp"].strip(), status["CapEff"].strip(), status["CapBnd"].stri
 RIGHT = "2 0000000000000000 0000000000000000 1 1000"
 
 
-def one(box):
+def one(sandbox):
     """What a new kernel says of itself, or that there is none."""
-    made = box.site.ask("POST", "/contexts", box.headers(**{"E2b-Sandbox-Port": "49999", "Content-Type": "application/json"}),
-                        json.dumps({"language": "python"}).encode())
+    headers = sandbox.headers(**{"E2b-Sandbox-Port": "49999", "Content-Type": "application/json"})
+    made = sandbox.site.ask("POST", "/contexts", headers, json.dumps({"language": "python"}).encode())
     if made.status not in (200, 201):
         return "none"
     context = made.json()["id"]
     try:
-        return box.cell(LOOK, context_id=context).out.strip() or "none"
+        return sandbox.cell(LOOK, context_id=context).out.strip() or "none"
     except RuntimeError:  # it died before it was ready
         return "none"
     finally:
-        box.site.ask("DELETE", f"/contexts/{context}", box.headers(**{"E2b-Sandbox-Port": "49999"}))
+        sandbox.site.ask("DELETE", f"/contexts/{context}", sandbox.headers(**{"E2b-Sandbox-Port": "49999"}))
 
 
 def attack():
     with Site() as site:
-        box = warm_kernel(site)
-        check("K05 a kernel is confined as it should be", [] if one(box) == RIGHT else ["it is not"])
-        box.cell(START)
-        said = collections.Counter(one(box) for _ in range(TRIES))
+        sandbox = warm_kernel(site)
+        check("K05 a kernel is confined as it should be", [] if one(sandbox) == RIGHT else ["it is not"])
+        sandbox.cell(START)
+        said = collections.Counter(one(sandbox) for _ in range(TRIES))
         check(f"K05 {TRIES} kernels are made under a rain of traps: each is confined, or none",
               [f"{n} times {what!r}" for what, n in said.items() if what not in (RIGHT, "none")], str(dict(said)))
         check("K05 the server goes on", site.trouble())

@@ -33,10 +33,10 @@ def by_id(site, key, id_):
             + same(site, "POST", "/v1/contexts/{}/touch", id_, {"ttlSeconds": 1}, key))
 
 
-def by_name(other, owner, id_, box):
+def by_name(other, owner, id_, sandbox):
     """The same names are the other's own, and hold nothing."""
     wrong = []
-    for target in (f"/v1/contexts?conversationId={CONVERSATION}", f"/v1/contexts?sandboxId={box.id}",
+    for target in (f"/v1/contexts?conversationId={CONVERSATION}", f"/v1/contexts?sandboxId={sandbox.id}",
                    "/v1/contexts?status=all&limit=200", f"/v1/paths?conversationId={CONVERSATION}"):
         a = other.ask("GET", target)
         if a.status != 200 or id_.encode() in a.body or CONVERSATION.encode() in a.body:
@@ -94,7 +94,7 @@ def by_tenant(owner, other, id_):
     return wrong
 
 
-def by_mcp(site, key, owner, id_, box):
+def by_mcp(site, key, owner, id_, sandbox):
     """The tools of a session see the key's tenant."""
     wrong, m = [], Mcp(site, key, CONVERSATION)
     for tool, arguments in (
@@ -103,16 +103,16 @@ def by_mcp(site, key, owner, id_, box):
         ("list_files", {"path": "/tmp"}), ("run_code", {"code": "open('/tmp/secret').read()"}),
     ):
         failed, text = m.call(tool, **arguments)
-        if SECRET in text or id_ in text and not failed or box.id in text:
+        if SECRET in text or id_ in text and not failed or sandbox.id in text:
             wrong.append(f"PWNED {tool}: {text}")
     return wrong + ([] if owner.status(id_) == "ready" else ["PWNED the owner's context has ended"])
 
 
-def without_key(site, id_, box):
+def without_key(site, id_, sandbox):
     """A sandbox's own token opens its sandbox, and nothing here."""
     wrong = []
-    for headers in ({}, {"X-API-Key": box.token}, {"Authorization": f"Bearer {box.token}"},
-                    {"X-Access-Token": box.token, "E2b-Sandbox-Id": box.id},
+    for headers in ({}, {"X-API-Key": sandbox.token}, {"Authorization": f"Bearer {sandbox.token}"},
+                    {"X-Access-Token": sandbox.token, "E2b-Sandbox-Id": sandbox.id},
                     {"X-API-Key": ""}, {"X-API-Key": id_}, {"Cookie": f"X-API-Key={site.key}"}):
         for method, target in (("GET", f"/v1/contexts/{id_}"), ("GET", "/v1/contexts"),
                                ("POST", RUN_CODE), ("PUT", "/v1/contexts"), ("POST", "/mcp"),
@@ -129,17 +129,17 @@ def without_key(site, id_, box):
 with Site("--conversation-contexts", "10") as site:
     key = site.key_of("other")
     owner, other = Paths(site), Paths(site, key)
-    id_, box = owner.obtain(CONVERSATION, "main")
+    id_, sandbox = owner.obtain(CONVERSATION, "main")
     owner.obtain(CONVERSATION, "second")
     owner.code(CONVERSATION, "main", f"open('/tmp/secret', 'w').write('{SECRET}')")
     a = owner.code(CONVERSATION, "main", "open('/tmp/secret').read()")
     check("V01 control: the owner reads it", [] if SECRET.encode() in a.body else [str(a)])
     check("V01 a foreign context is an unknown one", by_id(site, key, id_))
-    check("V01 equal names are each tenant's own", by_name(other, owner, id_, box))
+    check("V01 equal names are each tenant's own", by_name(other, owner, id_, sandbox))
     check("V01 a foreign cursor leads to one's own", by_cursor(owner, other))
     check("V01 a foreign tenant's id is refused", by_tenant(owner, other, id_))
-    check("V01 MCP's tools see the key's tenant", by_mcp(site, key, owner, id_, box))
-    check("V01 nothing opens but a key", without_key(site, id_, box))
+    check("V01 MCP's tools see the key's tenant", by_mcp(site, key, owner, id_, sandbox))
+    check("V01 nothing opens but a key", without_key(site, id_, sandbox))
     a = owner.code(CONVERSATION, "main", "open('/tmp/secret').read()")
     check("V01 the context goes on", [] if SECRET.encode() in a.body else [str(a)])
     check("V01 the server goes on", site.trouble())

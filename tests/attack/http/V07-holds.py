@@ -43,12 +43,12 @@ def start_all(site, paths):
     """Contexts that something tries to keep, by what does."""
     kept = {}
     for i, (what, code) in enumerate(INSIDE.items()):
-        kept[what], box = paths.obtain(f"inside{i // 4}", what, ttlSeconds=TTL_S)
+        kept[what], sandbox = paths.obtain(f"inside{i // 4}", what, ttlSeconds=TTL_S)
         paths.code(f"inside{i // 4}", what, code)
         if what == "files that change":
-            box.rpc("filesystem.Filesystem/CreateWatcher", {"path": "/tmp"})
+            sandbox.rpc("filesystem.Filesystem/CreateWatcher", {"path": "/tmp"})
         if what == "a server":
-            ask = f"GET / HTTP/1.1\r\nHost: h\r\nE2b-Sandbox-Id: {box.id}\r\nE2b-Sandbox-Port: 8000\r\n\r\n"
+            ask = f"GET / HTTP/1.1\r\nHost: h\r\nE2b-Sandbox-Id: {sandbox.id}\r\nE2b-Sandbox-Port: 8000\r\n\r\n"
             poll(lambda: site.say(ask.encode(), 0.3).startswith(b"HTTP/1.1 200"), 5)
             idle.append(site.connect())
             idle[-1].sendall(ask.encode())  # and stays open
@@ -133,17 +133,17 @@ def suicides(paths):
 def replaced(site, paths):
     """A sandbox that is lost again and again is replaced, and the old one is not there."""
     wrong, seen = [], set()
-    id_, box = paths.obtain("lost", "p")
+    id_, sandbox = paths.obtain("lost", "p")
     for _ in range(10):
-        seen.add(box.id)
-        box.kill()
+        seen.add(sandbox.id)
+        sandbox.kill()
         a = paths.put("lost", "p")
         if a.status != 201 or not a.json()["replaced"] or a.json()["context"]["id"] != id_:
             wrong.append(f"a lost sandbox: {a}")
             break
-        box.id = a.json()["sandbox"]["sandboxID"]
+        sandbox.id = a.json()["sandbox"]["sandboxID"]
     there = {b["sandboxID"] for b in site.api("GET", "/v2/sandboxes").json()}
-    if box.id in seen or seen & there or box.id not in there:
+    if sandbox.id in seen or seen & there or sandbox.id not in there:
         wrong.append(f"{len(seen)} were lost, {len(seen & there)} of them are there")
     active = paths.ask("GET", "/v1/contexts?conversationId=lost").json()["contexts"]
     return wrong + ([] if len(active) == 1 else [f"{len(active)} contexts"])

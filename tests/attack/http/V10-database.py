@@ -64,17 +64,17 @@ def foreign_sandbox(db, owner, other):
 
 def same_tenant(db, owner):
     """A row that names the sandbox of another path: that path's files are not inherited by it."""
-    a_id, box = owner.obtain("mine", "a")
+    a_id, sandbox = owner.obtain("mine", "a")
     owner.code("mine", "a", "open('of_a', 'w').write('x')")
     b_id, _ = owner.obtain("mine", "b")
-    db.sql(f"UPDATE sandglass.context SET sandbox_id = '{box.id}' WHERE id = '{b_id}'")
+    db.sql(f"UPDATE sandglass.context SET sandbox_id = '{sandbox.id}' WHERE id = '{b_id}'")
     a = owner.ask("POST", "/v1/contexts/branch", {"conversationId": "mine", "fromPathId": "b",
                                                   "toPathId": "c", "inherit": "files"})
     wrong = [] if a.status == 201 and a.json()["inherited"] == "none" else [f"branch: {a}"]
     a = owner.put("mine", "b")
-    if a.status != 201 or a.json()["sandbox"]["sandboxID"] == box.id:
+    if a.status != 201 or a.json()["sandbox"]["sandboxID"] == sandbox.id:
         wrong.append(f"PWNED two paths have one sandbox: {a}")
-    return wrong + box.trouble()
+    return wrong + sandbox.trouble()
 
 
 def nonsense(db, owner, other):
@@ -160,7 +160,7 @@ ROUTES = (
 )
 
 
-def broken(db, owner, box, what):
+def broken(db, owner, sandbox, what):
     wrong = []
     for method, target, body in ROUTES:
         a = owner.ask(method, target, body)
@@ -169,11 +169,11 @@ def broken(db, owner, box, what):
             wrong.append(f"{what}: no reason: {a} {a.headers}")
     _, text = Mcp(owner.site).call("run_code", code="1")
     wrong += [f"{what}: PWNED MCP tells {w!r}: {text}" for w in words(db) if w in text]
-    return wrong + [f"{what}: {w}" for w in box.trouble()]
+    return wrong + [f"{what}: {w}" for w in sandbox.trouble()]
 
 
 def breaks(db, owner):
-    wrong, (_, box) = [], owner.obtain("running", "p")
+    wrong, (_, sandbox) = [], owner.obtain("running", "p")
     for what, do, undo in (
         ("no table", "ALTER TABLE sandglass.context RENAME TO gone",
          "ALTER TABLE sandglass.gone RENAME TO context"),
@@ -183,7 +183,7 @@ def breaks(db, owner):
     ):
         db.sql(do)
         db.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'sandglass'")
-        wrong += broken(db, owner, box, what)
+        wrong += broken(db, owner, sandbox, what)
         db.sql(undo)
         if not poll(lambda: owner.put("c", "back").status in (200, 201), 12):
             wrong.append(f"after {what}: {owner.put('c', 'back')}")
@@ -279,7 +279,7 @@ def confined(site):
 
 def killed(site, owner):
     """It is started again, and the front and all sandboxes live on."""
-    id_, box = owner.obtain("survivor", "p")
+    id_, sandbox = owner.obtain("survivor", "p")
     owner.code("survivor", "p", "x = 'kept'")
     front, clerk = site.front(), clerk_of(site)
     os.kill(clerk, 9)

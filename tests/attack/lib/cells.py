@@ -2,7 +2,7 @@
 import concurrent.futures
 import json
 
-from server import Box
+from server import Sandbox
 
 # What a process may, and where it is.
 SELF = r"""
@@ -107,26 +107,26 @@ print(json.dumps({
 def warm_kernel(site, **fields):
     """A sandbox whose default kernel is a copy."""
     for _ in range(100):
-        box = site.create(**fields)
-        if box.cell("import os\nos.getppid()").text == "0":
-            return box
-        box.kill()
+        sandbox = site.create(**fields)
+        if sandbox.cell("import os\nos.getppid()").text == "0":
+            return sandbox
+        sandbox.kill()
     raise RuntimeError("no kernel is a copy")
 
 
-def fork(site, box, **body):
+def fork(site, sandbox, **body):
     """The answer, and the copies if there are any."""
-    a = site.api("POST", f"/sandboxes/{box.id}/fork", {"timeout": 300, **body})
-    return a, [Box(site, one["sandbox"]) for one in a.json()] if a.status == 201 else []
+    a = site.api("POST", f"/sandboxes/{sandbox.id}/fork", {"timeout": 300, **body})
+    return a, [Sandbox(site, one["sandbox"]) for one in a.json()] if a.status == 201 else []
 
 
-def everywhere(boxes, work):
+def everywhere(sandboxes, work):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        return list(pool.map(work, boxes))
+        return list(pool.map(work, sandboxes))
 
 
-def draw(box):
-    cell = box.cell(DRAW)
+def draw(sandbox):
+    cell = sandbox.cell(DRAW)
     if cell.error or cell.err:
         raise RuntimeError(f"the cell failed: {cell}")
     return json.loads(cell.out)

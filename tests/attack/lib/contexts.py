@@ -2,7 +2,7 @@
 import json
 
 import host
-from server import Box
+from server import Sandbox
 
 RUN_CODE, RUN_ANALYSIS = "/v1/tools/run_code", "/v1/tools/run_analysis"
 MCP_VERSION = "2025-06-18"
@@ -26,7 +26,7 @@ class Paths:
         a = self.put(conversation, path, **more)
         if a.status not in (200, 201):
             raise RuntimeError(f"no context: {a}")
-        return a.json()["context"]["id"], Box(self.site, a.json()["sandbox"])
+        return a.json()["context"]["id"], Sandbox(self.site, a.json()["sandbox"])
 
     def status(self, id_):
         return (self.ask("GET", f"/v1/contexts/{id_}").json() or {}).get("sandboxStatus")

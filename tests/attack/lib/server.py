@@ -1,8 +1,8 @@
 """A server to attack: `sandglass serve` with a state directory of its own, and its callers.
 
     with Site() as site:
-        box = site.create()
-        box.get("/etc/hostname").status
+        sandbox = site.create()
+        sandbox.get("/etc/hostname").status
 """
 import contextlib
 import http.client
@@ -129,7 +129,7 @@ class Site:
         a = self.api("POST", "/v2/sandboxes", body, key)
         if a.status != 201:
             raise RuntimeError(f"no sandbox: {a}")
-        return Box(self, a.json())
+        return Sandbox(self, a.json())
 
     def trouble(self):
         """Complaints, if the server is not what it was."""
@@ -166,7 +166,7 @@ class Cell:
         return f"{self.error or self.text}\n{self.out[-1500:]}\n{self.err[-1500:]}"
 
 
-class Box:
+class Sandbox:
     def __init__(self, site, made):
         self.site, self.made = site, made
         self.id, self.token = made["sandboxID"], made.get("envdAccessToken", "")

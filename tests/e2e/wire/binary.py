@@ -7,12 +7,12 @@ from wire.tap import same, test
 FS = "filesystem.Filesystem"
 
 
-def unary(box, method, data):
-    return box.request("POST", f"/{method}", data, {**IDENTITY, "Content-Type": "application/proto"})
+def unary(sandbox, method, data):
+    return sandbox.request("POST", f"/{method}", data, {**IDENTITY, "Content-Type": "application/proto"})
 
 
-def stream(box, method, data, headers=None):
-    return Stream(box, method, None, headers, codec="proto", raw=envelope(data))
+def stream(sandbox, method, data, headers=None):
+    return Stream(sandbox, method, None, headers, codec="proto", raw=envelope(data))
 
 
 def config(command, **more):
@@ -27,37 +27,38 @@ def events(messages):
 
 @test("binary: Stat, with its numbers and its time")
 def _():
-    box = common()
-    run(box, "printf 12345 > /tmp/binary; chmod 640 /tmp/binary; touch -d @1700000000.25 /tmp/binary; ln -sf binary /tmp/binary-link")
-    a = unary(box, f"{FS}/Stat", message(_1="/tmp/binary"))
+    sandbox = common()
+    run(sandbox, "printf 12345 > /tmp/binary; chmod 640 /tmp/binary; touch -d @1700000000.25 /tmp/binary; "
+                 "ln -sf binary /tmp/binary-link")
+    a = unary(sandbox, f"{FS}/Stat", message(_1="/tmp/binary"))
     same((a.status, a.headers["content-type"]), (200, "application/proto"), str(a))
     e = parse(get(a.body, 1))
     same([e[n][0] for n in (1, 3, 6, 7, 8)], [b"binary", b"/tmp/binary", b"-rw-r-----", b"user", b"user"])
     same([e[n][0] for n in (2, 4, 5)], [1, 5, 0o640])
     same((get(e[9][0], 1), get(e[9][0], 2)), (1700000000, 250000000))
     assert 10 not in e, "no link target"
-    link = parse(get(unary(box, f"{FS}/Stat", message(_1="/tmp/binary-link")).body, 1))
+    link = parse(get(unary(sandbox, f"{FS}/Stat", message(_1="/tmp/binary-link")).body, 1))
     same((link[10][0], link[2][0]), (b"/tmp/binary", 1))
 
 
 @test("binary: List, MakeDir, ListDir, Remove")
 def _():
-    box = common()
-    a = unary(box, "process.Process/List", b"")
+    sandbox = common()
+    a = unary(sandbox, "process.Process/List", b"")
     same(a.status, 200, str(a))
     d = "/tmp/binary-dir"
-    same(unary(box, f"{FS}/MakeDir", message(_1=f"{d}/sub")).status, 200)
-    a = unary(box, f"{FS}/ListDir", message(_1=d, _2=1))
+    same(unary(sandbox, f"{FS}/MakeDir", message(_1=f"{d}/sub")).status, 200)
+    a = unary(sandbox, f"{FS}/ListDir", message(_1=d, _2=1))
     same([get(e, 1) for e in parse(a.body)[1]], [b"sub"])
-    a = unary(box, f"{FS}/Remove", message(_1=d))
+    a = unary(sandbox, f"{FS}/Remove", message(_1=d))
     same((a.status, a.body), (200, b""))
 
 
 @test("binary: Start, with variables, a directory and a tag")
 def _():
-    box = common()
+    sandbox = common()
     request = message(_1=config('echo "$A $B $PWD"; echo oh >&2; exit 3', _3={"A": "1", "B": "ü"}, _4="/tmp"), _3="binary-tag", _4=0)
-    s = stream(box, "process.Process/Start", request)
+    s = stream(sandbox, "process.Process/Start", request)
     got = events(s)
     same(got[0][0], "start")
     assert get(got[0][1], 1) > 1
@@ -78,25 +79,25 @@ def _():
 
 @test("binary: input by pid, a signal, an end")
 def _():
-    box = common()
-    s = stream(box, "process.Process/Start", message(_1=config("cat; sleep 1000")))
+    sandbox = common()
+    s = stream(sandbox, "process.Process/Start", message(_1=config("cat; sleep 1000")))
     it = iter(s)
     selector = message(_1=get(next(it), 1, 1, 1))
-    same(unary(box, "process.Process/SendInput", message(_1=selector, _2=message(_1=b"\0\xff\n"))).status, 200)
+    same(unary(sandbox, "process.Process/SendInput", message(_1=selector, _2=message(_1=b"\0\xff\n"))).status, 200)
     same(get(next(it), 1, 2, 1), b"\0\xff\n")
-    same(unary(box, "process.Process/SendSignal", message(_1=selector, _2=15)).status, 200)
+    same(unary(sandbox, "process.Process/SendSignal", message(_1=selector, _2=15)).status, 200)
     end = get(list(it)[-1], 1, 3)
     same(get(end, 3), b"signal: terminated")
 
 
 @test("binary: WatchDir")
 def _():
-    box = common()
-    run(box, "mkdir -p /tmp/binary-watch")
-    s = stream(box, f"{FS}/WatchDir", message(_1="/tmp/binary-watch"))
+    sandbox = common()
+    run(sandbox, "mkdir -p /tmp/binary-watch")
+    s = stream(sandbox, f"{FS}/WatchDir", message(_1="/tmp/binary-watch"))
     it = iter(s)
     same(list(parse(next(it))), [1])
-    run(box, "touch /tmp/binary-watch/f")
+    run(sandbox, "touch /tmp/binary-watch/f")
     event = parse(get(next(it), 2))
     same((event[1][0], event[2][0]), (b"f", 1))
     s.close()
@@ -104,26 +105,26 @@ def _():
 
 @test("binary: errors are JSON all the same")
 def _():
-    box = common()
-    a = unary(box, f"{FS}/Stat", message(_1="/no/such"))
+    sandbox = common()
+    a = unary(sandbox, f"{FS}/Stat", message(_1="/no/such"))
     same((a.status, a.json["code"], a.headers["content-type"]), (404, "not_found", "application/json"))
-    s = stream(box, "process.Process/Connect", message(_1=message(_1=4000000)))
+    s = stream(sandbox, "process.Process/Connect", message(_1=message(_1=4000000)))
     same(list(s), [])
     same(s.end["error"]["code"], "not_found")
 
 
 @test("binary: fields nobody knows are passed over, the last of two counts")
 def _():
-    box = common()
+    sandbox = common()
     odd = field(1, "/no") + field(99, "x") + varint(98 << 3 | 1) + b"8 bytes." + varint(97 << 3 | 5) + b"four" + field(1, "/tmp")
-    a = unary(box, f"{FS}/Stat", odd)
+    a = unary(sandbox, f"{FS}/Stat", odd)
     same(a.status, 200, str(a))
     same(get(a.body, 1, 3), b"/tmp")
 
 
 @test("binary: what is no message is refused, and harms nothing")
 def _():
-    box = common()
+    sandbox = common()
     deep = b""
     for _ in range(5000):
         deep = field(1, deep)
@@ -140,6 +141,6 @@ def _():
         deep,
     ):
         for method in (f"{FS}/Stat", "process.Process/SendInput"):
-            a = unary(box, method, bad)
+            a = unary(sandbox, method, bad)
             assert a.status in (400, 404), f"{method} {bad[:20]}: {a}"
-    same(run(box, "echo fine")[0], "fine\n")
+    same(run(sandbox, "echo fine")[0], "fine\n")

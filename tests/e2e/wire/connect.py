@@ -13,21 +13,21 @@ def envelope(data, flags=0):
     return struct.pack(">BI", flags, len(data)) + data
 
 
-def unary(box, method, message, headers=None):
+def unary(sandbox, method, message, headers=None):
     """POST of one message; `method` is such as filesystem.Filesystem/Stat."""
     body = json.dumps(message, indent=2).encode()
     more = {**IDENTITY, "Content-Type": "application/json", "Content-Encoding": "identity", **(headers or {})}
-    return box.request("POST", f"/{method}", body, more)
+    return sandbox.request("POST", f"/{method}", body, more)
 
 
 class Stream:
     """A stream of the server; iterating gives messages, `end` is what the last envelope said."""
 
-    def __init__(self, box, method, message, headers=None, codec="json", raw=None):
+    def __init__(self, sandbox, method, message, headers=None, codec="json", raw=None):
         self.connection = http.client.HTTPConnection(URL.hostname, URL.port, timeout=20)
         body = raw if raw is not None else envelope(json.dumps(message, indent=2).encode())
         more = {
-            **box.headers(),
+            **sandbox.headers(),
             **IDENTITY,
             "Content-Type": f"application/connect+{codec}",
             "Keepalive-Ping-Interval": "50",
@@ -64,20 +64,20 @@ class Stream:
         self.connection.close()
 
 
-def start(box, command, headers=None, **more):
+def start(sandbox, command, headers=None, **more):
     """A shell command; `more` goes into the request beside the process."""
     config = {"cmd": "/bin/bash", "args": ["-l", "-c", command], **more.pop("process", {})}
-    return Stream(box, "process.Process/Start", {"process": config, **more}, headers)
+    return Stream(sandbox, "process.Process/Start", {"process": config, **more}, headers)
 
 
 def events(stream):
     return [message["event"] for message in stream]
 
 
-def run(box, command, **more):
+def run(sandbox, command, **more):
     """(output, end event) of a command."""
     output = b""
-    for event in events(start(box, command, stdin=False, **more)):
+    for event in events(start(sandbox, command, stdin=False, **more)):
         output += base64.b64decode(event.get("data", {}).get("stdout", ""))
         if "end" in event:
             return output.decode(), event["end"]

@@ -55,8 +55,8 @@ def empty(answer, status=204):
     assert status == 204 or answer.headers.get("content-length") == "0", answer.headers
 
 
-def seconds_left(box):
-    info = api("GET", f"/sandboxes/{box.id}").json
+def seconds_left(sandbox):
+    info = api("GET", f"/sandboxes/{sandbox.id}").json
     end = datetime.datetime.fromisoformat(info["endAt"].replace("Z", "+00:00"))
     return end.timestamp() - time.time()
 
@@ -81,10 +81,10 @@ def _():
         "secure": True,
         "allow_internet_access": True,
     }
-    box = fresh(body, "/sandboxes")
-    has(box.made, SANDBOX, "Sandbox")
-    assert box.token, "secure gives a token"
-    near(seconds_left(box), 300)
+    sandbox = fresh(body, "/sandboxes")
+    has(sandbox.made, SANDBOX, "Sandbox")
+    assert sandbox.token, "secure gives a token"
+    near(seconds_left(sandbox), 300)
 
 
 @test("create: defaults of v1 are 15 s and no token, of v2 300 s and a token")
@@ -112,13 +112,13 @@ def _():
 
 @test("GET /sandboxes/ID has every field")
 def _():
-    box = fresh({"metadata": {"a": "b"}})
-    a = api("GET", f"/sandboxes/{box.id}")
+    sandbox = fresh({"metadata": {"a": "b"}})
+    a = api("GET", f"/sandboxes/{sandbox.id}")
     same(a.status, 200)
     has(a.json, LISTED, "SandboxDetail")
     same(a.json["lifecycle"], {"autoResume": False, "onTimeout": "kill"})
     same(a.json["metadata"], {"a": "b"})
-    same(a.json["envdAccessToken"], box.token)
+    same(a.json["envdAccessToken"], sandbox.token)
 
 
 @test("both lists have every field; the old one shows running sandboxes only")
@@ -139,9 +139,9 @@ def _():
 @test("the metadata filter is encoded three times")
 def _():
     mark = f"m{time.time_ns()}"
-    box = fresh({"metadata": {"a b": "c&d", "m": mark}})
+    sandbox = fresh({"metadata": {"a b": "c&d", "m": mark}})
     a = api("GET", f"/v2/sandboxes?metadata=a%252520b%3Dc%252526d%26m%3D{mark}")
-    same([s["sandboxID"] for s in a.json], [box.id])
+    same([s["sandboxID"] for s in a.json], [sandbox.id])
 
 
 @test("pages: X-Next-Token until there is none, and only ours is taken")
@@ -167,77 +167,78 @@ def _():
 
 @test("connect: 200 for a running one, 201 for one that was paused, both versions")
 def _():
-    box = fresh({"timeout": 60})
-    for route, body in ((f"/v2/sandboxes/{box.id}/connect", None), (f"/sandboxes/{box.id}/connect", {"timeout": 300})):
+    sandbox = fresh({"timeout": 60})
+    for route, body in ((f"/v2/sandboxes/{sandbox.id}/connect", None),
+                        (f"/sandboxes/{sandbox.id}/connect", {"timeout": 300})):
         a = api("POST", route, body)
         same(a.status, 200, f"{route}: {a}")
         has(a.json, SANDBOX, "Sandbox")
-        same(a.json["envdAccessToken"], box.token)
-        near(seconds_left(box), 300)
-        empty(api("POST", f"/sandboxes/{box.id}/pause", {}))
+        same(a.json["envdAccessToken"], sandbox.token)
+        near(seconds_left(sandbox), 300)
+        empty(api("POST", f"/sandboxes/{sandbox.id}/pause", {}))
         a = api("POST", route, body)
         same(a.status, 201, f"{route}: {a}")
         has(a.json, SANDBOX, "Sandbox")
-        same(a.json["sandboxID"], box.id)
+        same(a.json["sandboxID"], sandbox.id)
 
 
 @test("pause: 204, then 409; resume: 201, then 409; both 404 for nothing")
 def _():
-    box = fresh()
-    empty(api("POST", f"/sandboxes/{box.id}/pause", {"memory": True}))
-    refuses(api("POST", f"/sandboxes/{box.id}/pause", {}), 409)
-    a = api("POST", f"/sandboxes/{box.id}/resume", {"timeout": 50, "autoPause": False})
+    sandbox = fresh()
+    empty(api("POST", f"/sandboxes/{sandbox.id}/pause", {"memory": True}))
+    refuses(api("POST", f"/sandboxes/{sandbox.id}/pause", {}), 409)
+    a = api("POST", f"/sandboxes/{sandbox.id}/resume", {"timeout": 50, "autoPause": False})
     same(a.status, 201, str(a))
     has(a.json, SANDBOX, "Sandbox")
-    near(seconds_left(box), 50)
-    refuses(api("POST", f"/sandboxes/{box.id}/resume", {}), 409)
+    near(seconds_left(sandbox), 50)
+    refuses(api("POST", f"/sandboxes/{sandbox.id}/resume", {}), 409)
     refuses(api("POST", f"/sandboxes/{UNKNOWN}/pause"), 404)
     refuses(api("POST", f"/sandboxes/{UNKNOWN}/resume", {}), 404)
 
 
 @test("timeout sets, refreshes extends")
 def _():
-    box = fresh()
-    empty(api("POST", f"/sandboxes/{box.id}/timeout", {"timeout": 77}))
-    near(seconds_left(box), 77)
-    empty(api("POST", f"/sandboxes/{box.id}/refreshes", {"duration": 200}))
-    near(seconds_left(box), 200)
-    empty(api("POST", f"/sandboxes/{box.id}/refreshes", {"duration": 20}))
-    near(seconds_left(box), 200)
-    empty(api("POST", f"/sandboxes/{box.id}/refreshes"))
+    sandbox = fresh()
+    empty(api("POST", f"/sandboxes/{sandbox.id}/timeout", {"timeout": 77}))
+    near(seconds_left(sandbox), 77)
+    empty(api("POST", f"/sandboxes/{sandbox.id}/refreshes", {"duration": 200}))
+    near(seconds_left(sandbox), 200)
+    empty(api("POST", f"/sandboxes/{sandbox.id}/refreshes", {"duration": 20}))
+    near(seconds_left(sandbox), 200)
+    empty(api("POST", f"/sandboxes/{sandbox.id}/refreshes"))
     for bad in ({}, {"timeout": -1}, {"timeout": "9"}, {"timeout": 1.5}, {"timeout": None}, {"timeout": 2**31}, {"timeout": 2**63}):
-        refuses(api("POST", f"/sandboxes/{box.id}/timeout", bad), 400)
+        refuses(api("POST", f"/sandboxes/{sandbox.id}/timeout", bad), 400)
 
 
 @test("DELETE: 204, then 404 with its code in the body")
 def _():
-    box = fresh()
-    empty(box.kill())
-    refuses(box.kill(), 404, re.escape(f"Sandbox \"{box.id}\" doesn't exist or you don't have access to it"))
+    sandbox = fresh()
+    empty(sandbox.kill())
+    refuses(sandbox.kill(), 404, re.escape(f"Sandbox \"{sandbox.id}\" doesn't exist or you don't have access to it"))
 
 
 @test("metrics: every field, of one sandbox and of several")
 def _():
-    box = fresh()
-    metrics = eventually("metrics", lambda: api("GET", f"/sandboxes/{box.id}/metrics").json)
+    sandbox = fresh()
+    metrics = eventually("metrics", lambda: api("GET", f"/sandboxes/{sandbox.id}/metrics").json)
     for m in metrics:
         has(m, METRIC, "SandboxMetric")
     now = int(time.time())
-    same(api("GET", f"/sandboxes/{box.id}/metrics?start={now - 7200}&end={now - 3600}").json, [])
-    a = api("GET", f"/sandboxes/metrics?sandbox_ids={box.id},{UNKNOWN}")
+    same(api("GET", f"/sandboxes/{sandbox.id}/metrics?start={now - 7200}&end={now - 3600}").json, [])
+    a = api("GET", f"/sandboxes/metrics?sandbox_ids={sandbox.id},{UNKNOWN}")
     same(a.status, 200, str(a))
-    same(set(a.json["sandboxes"]), {box.id})
-    has(a.json["sandboxes"][box.id], METRIC, "SandboxMetric")
-    refuses(api("GET", f"/sandboxes/{box.id}/metrics?start=soon"), 400)
+    same(set(a.json["sandboxes"]), {sandbox.id})
+    has(a.json["sandboxes"][sandbox.id], METRIC, "SandboxMetric")
+    refuses(api("GET", f"/sandboxes/{sandbox.id}/metrics?start=soon"), 400)
 
 
 @test("logs: both versions; what was written, in order, by level and by word")
 def _():
-    box = fresh()
-    run(box, "echo first-line; sleep 0.3; echo second-line; echo third-line >&2")
+    sandbox = fresh()
+    run(sandbox, "echo first-line; sleep 0.3; echo second-line; echo third-line >&2")
 
     def told():
-        a = api("GET", f"/sandboxes/{box.id}/logs")
+        a = api("GET", f"/sandboxes/{sandbox.id}/logs")
         return "third-line" in str(a.json) and a.json
 
     logs = eventually("the lines are in the log", told)
@@ -251,31 +252,31 @@ def _():
     text = [entry["message"] for entry in logs["logEntries"]]
     order = [next(i for i, t in enumerate(text) if f"{w}-line" in t) for w in ("first", "second", "third")]
     assert order == sorted(order), text
-    same(len(api("GET", f"/sandboxes/{box.id}/logs?limit=1").json["logEntries"]), 1)
-    same(api("GET", f"/sandboxes/{box.id}/logs?start={int(time.time() * 1000) + 60000}").json["logEntries"], [])
-    new = api("GET", f"/v2/sandboxes/{box.id}/logs?search=second-line").json["logs"]
+    same(len(api("GET", f"/sandboxes/{sandbox.id}/logs?limit=1").json["logEntries"]), 1)
+    same(api("GET", f"/sandboxes/{sandbox.id}/logs?start={int(time.time() * 1000) + 60000}").json["logEntries"], [])
+    new = api("GET", f"/v2/sandboxes/{sandbox.id}/logs?search=second-line").json["logs"]
     assert new and all("second-line" in entry["message"] for entry in new), new
-    back = api("GET", f"/v2/sandboxes/{box.id}/logs?direction=backward").json["logs"]
+    back = api("GET", f"/v2/sandboxes/{sandbox.id}/logs?direction=backward").json["logs"]
     stamps = [entry["timestamp"] for entry in back]
     same(stamps, sorted(stamps, reverse=True))
-    same(api("GET", f"/v2/sandboxes/{box.id}/logs?level=error&search=first-line").json["logs"], [])
+    same(api("GET", f"/v2/sandboxes/{sandbox.id}/logs?level=error&search=first-line").json["logs"], [])
     refuses(api("GET", f"/v2/sandboxes/{UNKNOWN}/logs"), 404)
     refuses(api("GET", f"/sandboxes/{UNKNOWN}/logs"), 404)
 
 
 @test("snapshots and forks: statuses and shapes")
 def _():
-    box = fresh()
-    a = api("POST", f"/sandboxes/{box.id}/snapshots", {})
+    sandbox = fresh()
+    a = api("POST", f"/sandboxes/{sandbox.id}/snapshots", {})
     same(a.status, 201, str(a))
     has(a.json, {"snapshotID": str, "names": list}, "SnapshotInfo")
     snapshot = a.json["snapshotID"]
-    listed = api("GET", f"/snapshots?sandboxID={box.id}").json
+    listed = api("GET", f"/snapshots?sandboxID={sandbox.id}").json
     same([s["snapshotID"] for s in listed], [snapshot])
     quoted = snapshot.replace("/", "%2F").replace(":", "%3A")
     empty(api("DELETE", f"/templates/{quoted}"))
     refuses(api("DELETE", f"/templates/{quoted}"), 404)
-    a = api("POST", f"/sandboxes/{box.id}/fork", {"count": 2, "timeout": 60})
+    a = api("POST", f"/sandboxes/{sandbox.id}/fork", {"count": 2, "timeout": 60})
     same(a.status, 201, str(a))
     same(len(a.json), 2)
     for item in a.json:
@@ -283,7 +284,7 @@ def _():
         assert item["sandbox"]["envdAccessToken"], item
         api("DELETE", f"/sandboxes/{item['sandbox']['sandboxID']}")
     for bad in (0, -1, 101, 1.5, "2", 2**40):
-        refuses(api("POST", f"/sandboxes/{box.id}/fork", {"count": bad}), 400)
+        refuses(api("POST", f"/sandboxes/{sandbox.id}/fork", {"count": bad}), 400)
 
 
 @test("templates: lists, one, aliases")
@@ -344,10 +345,11 @@ def _():
 
 @test("no key, wrong keys: 401 on every route, whatever it names")
 def _():
-    box = fresh()
+    sandbox = fresh()
     routes = [("GET", "/sandboxes"), ("GET", "/v2/sandboxes"), ("POST", "/sandboxes"), ("POST", "/v2/sandboxes")]
-    routes += [("GET", f"/sandboxes/{i}") for i in (box.id, UNKNOWN)]
-    routes += [("DELETE", f"/sandboxes/{box.id}"), ("GET", "/snapshots"), ("GET", "/templates"), ("POST", "/volumes")]
+    routes += [("GET", f"/sandboxes/{i}") for i in (sandbox.id, UNKNOWN)]
+    routes += [("DELETE", f"/sandboxes/{sandbox.id}"), ("GET", "/snapshots"), ("GET", "/templates")]
+    routes += [("POST", "/volumes")]
     wrong = ["", "x", "e2b_", KEY[:-1], KEY + "0", KEY.upper(), KEY[:-1] + ("0" if KEY[-1] != "0" else "1"), "e2b_" + "0" * 5000]
     for method, path in routes:
         body = {} if method == "POST" else None
@@ -355,7 +357,7 @@ def _():
         for key in wrong if path == "/v2/sandboxes" else wrong[3:4]:
             a = ask(method, path, body, {"X-API-KEY": key})
             assert a.status in (401, 431), f"{method} {path} {key[:50]}: {a}"
-    same(api("GET", f"/sandboxes/{box.id}").status, 200)
+    same(api("GET", f"/sandboxes/{sandbox.id}").status, 200)
 
 
 @test("a key in the wrong place is none")
@@ -368,25 +370,26 @@ def _():
 
 @test("ids in paths: encoded ones are decoded once, odd ones are 404")
 def _():
-    box = fresh()
-    encoded = "".join(f"%{ord(c):02x}" for c in box.id)
+    sandbox = fresh()
+    encoded = "".join(f"%{ord(c):02x}" for c in sandbox.id)
     same(api("GET", f"/sandboxes/{encoded}").status, 200)
-    same(api("GET", f"/sandboxes/{box.id}-6532622b").status, 200)
-    for odd in (encoded.replace("%", "%25"), box.id.upper(), box.id + "x", box.id[:-1], "%00", "%ff", "..", "a" * 3000, f"{box.id}%2F"):
+    same(api("GET", f"/sandboxes/{sandbox.id}-6532622b").status, 200)
+    for odd in (encoded.replace("%", "%25"), sandbox.id.upper(), sandbox.id + "x", sandbox.id[:-1], "%00", "%ff", "..",
+                "a" * 3000, f"{sandbox.id}%2F"):
         a = api("GET", f"/sandboxes/{odd}")
         assert a.status in (400, 404), f"{odd[:60]}: {a}"
 
 
 @test("a paused sandbox with autoResume is woken only by who may use it")
 def _():
-    box = fresh({"autoPause": True, "autoResume": {"enabled": True}})
-    state = lambda: api("GET", f"/sandboxes/{box.id}").json["state"]
-    to_envd = {"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": "49983"}
-    empty(api("POST", f"/sandboxes/{box.id}/pause"))
+    sandbox = fresh({"autoPause": True, "autoResume": {"enabled": True}})
+    state = lambda: api("GET", f"/sandboxes/{sandbox.id}").json["state"]
+    to_envd = {"E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": "49983"}
+    empty(api("POST", f"/sandboxes/{sandbox.id}/pause"))
     same(ask("GET", "/envs", headers=to_envd).status, 401)
     same(ask("GET", "/envs", headers={**to_envd, "X-Access-Token": "0" * 40}).status, 401)
     same(ask("GET", "/files?path=/etc/hostname&signature=v1_x", headers=to_envd).status, 401)
     same(ask("GET", "/health", headers=to_envd).status, 502)
     same(state(), "paused")
-    same(ask("GET", "/envs", headers={**to_envd, "X-Access-Token": box.token}).status, 200)
+    same(ask("GET", "/envs", headers={**to_envd, "X-Access-Token": sandbox.token}).status, 200)
     same(state(), "running")

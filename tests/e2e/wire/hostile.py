@@ -15,11 +15,11 @@ SERVER = os.environ["E2E_SERVER_PID"]  # the one that E2B_API_URL names
 START = {"process": {"cmd": "/bin/true"}}
 
 
-def open_stream(box, body, headers=None, method="process.Process/Start"):
+def open_stream(sandbox, body, headers=None, method="process.Process/Start"):
     """What the server makes of a request body: ("error", code), ("events", names) or ("status", n)."""
     c = http.client.HTTPConnection(URL.hostname, URL.port, timeout=15)
     try:
-        c.request("POST", f"/{method}", body, {**box.headers(), **STREAM, **(headers or {})})
+        c.request("POST", f"/{method}", body, {**sandbox.headers(), **STREAM, **(headers or {})})
         r = c.getresponse()
         if r.status != 200:
             return "status", r.status
@@ -45,7 +45,7 @@ def _():
 
 @test("envelopes: broken ones are refused, each with a word")
 def _():
-    box = common()
+    sandbox = common()
     good = json.dumps(START).encode()
     bomb = gzip.compress(b" " * 50_000_000)
     for name, body in {
@@ -68,7 +68,7 @@ def _():
         "depth": envelope(b'{"process":' * 5000 + b"1" + b"}" * 5000),
         "a thousand empty messages": envelope(b"") * 1000,
     }.items():
-        kind, what = open_stream(box, body)
+        kind, what = open_stream(sandbox, body)
         good_end = {
             "error": what in ("invalid_argument", "resource_exhausted", "unimplemented", "internal"),
             "status": what in (400, 413, 415),
@@ -76,30 +76,30 @@ def _():
             "events": False,
         }[kind]
         assert good_end, f"{name}: {kind} {what}"
-    same(run(box, "echo fine")[0], "fine\n")
+    same(run(sandbox, "echo fine")[0], "fine\n")
 
 
 @test("envelopes: many connections that never say what they want cost nobody anything")
 def _():
-    box = common()
+    sandbox = common()
     waiting = []
     for _ in range(50):
         c = http.client.HTTPConnection(URL.hostname, URL.port, timeout=15)
         c.putrequest("POST", "/process.Process/Start")
-        for name, value in {**box.headers(), **STREAM, "Content-Length": "1000000"}.items():
+        for name, value in {**sandbox.headers(), **STREAM, "Content-Length": "1000000"}.items():
             c.putheader(name, value)
         c.endheaders()
         c.send(b"\0\0\x0f\x42\x3b" + b" " * 1000)
         waiting.append(c)
     for _ in range(5):
-        same(run(box, "echo fine")[0], "fine\n")
+        same(run(sandbox, "echo fine")[0], "fine\n")
     for c in waiting:
         c.close()
 
 
 @test("headers of streams that cannot be: refused or passed over, never a hang")
 def _():
-    box = common()
+    sandbox = common()
     for headers in (
         {"Connect-Timeout-Ms": "-1"},
         {"Connect-Timeout-Ms": "abc"},
@@ -114,13 +114,13 @@ def _():
         {"Connect-Content-Encoding": "gzip"},
         {"Content-Encoding": "gzip"},
     ):
-        kind, what = open_stream(box, envelope(json.dumps(START).encode()), headers)
+        kind, what = open_stream(sandbox, envelope(json.dumps(START).encode()), headers)
         assert (kind, what) == ("events", ["start", "end"]) or kind == "error" or (kind == "status" and 400 <= what < 500), f"{headers}: {kind} {what}"
 
 
 @test("processes that cannot be started: an answer for each")
 def _():
-    box = common()
+    sandbox = common()
     for process in (
         {},
         {"cmd": ""},
@@ -136,13 +136,13 @@ def _():
         {"cmd": "/bin/true", "cwd": "/etc/passwd"},
         {"cmd": "/bin/true", "cwd": "x" * 10_000},
     ):
-        kind, what = open_stream(box, envelope(json.dumps({"process": process}).encode()))
+        kind, what = open_stream(sandbox, envelope(json.dumps({"process": process}).encode()))
         good = kind == "error" or (kind == "events" and what[-1] == "end") or (kind == "status" and what in (400, 413))
         assert good, f"{str(process)[:80]}: {kind} {what}"
     for size in ({"cols": 0, "rows": 0}, {"cols": 70000, "rows": 70000}, {"cols": 4294967295, "rows": 1}, {"cols": -1, "rows": 1}):
-        kind, what = open_stream(box, envelope(json.dumps({**START, "pty": {"size": size}}).encode()))
+        kind, what = open_stream(sandbox, envelope(json.dumps({**START, "pty": {"size": size}}).encode()))
         assert kind in ("error", "events"), f"{size}: {kind} {what}"
-    same(run(box, "echo fine")[0], "fine\n")
+    same(run(sandbox, "echo fine")[0], "fine\n")
 
 
 BAD_JSON = {
@@ -211,28 +211,29 @@ def _():
 
 @test("other routes: bad bodies are 400 there too")
 def _():
-    box = fresh()
+    sandbox = fresh()
     for method, path in (
-        ("POST", f"/sandboxes/{box.id}/timeout"),
-        ("POST", f"/v2/sandboxes/{box.id}/connect"),
-        ("POST", f"/sandboxes/{box.id}/connect"),
-        ("POST", f"/sandboxes/{box.id}/refreshes"),
-        ("POST", f"/sandboxes/{box.id}/pause"),
-        ("POST", f"/sandboxes/{box.id}/snapshots"),
-        ("POST", f"/sandboxes/{box.id}/fork"),
-        ("PUT", f"/sandboxes/{box.id}/network"),
+        ("POST", f"/sandboxes/{sandbox.id}/timeout"),
+        ("POST", f"/v2/sandboxes/{sandbox.id}/connect"),
+        ("POST", f"/sandboxes/{sandbox.id}/connect"),
+        ("POST", f"/sandboxes/{sandbox.id}/refreshes"),
+        ("POST", f"/sandboxes/{sandbox.id}/pause"),
+        ("POST", f"/sandboxes/{sandbox.id}/snapshots"),
+        ("POST", f"/sandboxes/{sandbox.id}/fork"),
+        ("PUT", f"/sandboxes/{sandbox.id}/network"),
     ):
         for name in ("a brace", "words", "an array", "deep arrays", "bad UTF-8"):
             a = api(method, path, BAD_JSON[name], headers={"Content-Type": "application/json"})
             assert a.status == 400, f"{method} {path} {name}: {a}"
-    same(api("GET", f"/sandboxes/{box.id}").json["state"], "running")
+    same(api("GET", f"/sandboxes/{sandbox.id}").json["state"], "running")
 
 
 @test("RPC: JSON that is not what it should be is invalid_argument")
 def _():
-    box = common()
+    sandbox = common()
     for name, body in BAD_JSON.items():
-        a = box.request("POST", "/filesystem.Filesystem/Stat", body, {**IDENTITY, "Content-Type": "application/json"})
+        a = sandbox.request("POST", "/filesystem.Filesystem/Stat", body,
+                            {**IDENTITY, "Content-Type": "application/json"})
         if name in ("a key twice", "a lone surrogate", "1e999") and a.status in (200, 404):
             continue  # says nothing about `path`
         assert a.status == 400 and a.json["code"] == "invalid_argument", f"{name}: {a}"

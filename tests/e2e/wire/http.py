@@ -75,7 +75,7 @@ alive = []
 shared = {}
 
 
-class Box:
+class Sandbox:
     def __init__(self, made, key=KEY):
         self.made, self.key = made, key
         self.id, self.token = made["sandboxID"], made.get("envdAccessToken")
@@ -99,18 +99,18 @@ def fresh(body=None, route="/v2/sandboxes", key=KEY):
     """A sandbox that ends with the test."""
     a = api("POST", route, {"templateID": "base", "timeout": 120, **(body or {})}, key=key)
     assert a.status == 201, f"create: {a}"
-    box = Box(a.json, key)
-    alive.append(box)
-    return box
+    sandbox = Sandbox(a.json, key)
+    alive.append(sandbox)
+    return sandbox
 
 
 def common():
     """One for all tests that do not mind each other."""
-    if "box" not in shared:
+    if "sandbox" not in shared:
         a = api("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 300})
         assert a.status == 201, f"create: {a}"
-        shared["box"] = Box(a.json)
-    return shared["box"]
+        shared["sandbox"] = Sandbox(a.json)
+    return shared["sandbox"]
 
 
 def end_all():
@@ -122,8 +122,8 @@ def end_all():
 
 
 def end_common():
-    if "box" in shared:
-        shared["box"].kill()
+    if "sandbox" in shared:
+        shared["sandbox"].kill()
 
 
 def eventually(what, fn, seconds=15):

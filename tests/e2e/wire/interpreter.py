@@ -18,8 +18,8 @@ FIELDS = {
 TEXTS = "text html markdown svg png jpeg pdf latex javascript".split()
 
 
-def call(box, method, path, body=None, **headers):
-    return ask(method, path, body, {**box.headers(PORT), **headers})
+def call(sandbox, method, path, body=None, **headers):
+    return ask(method, path, body, {**sandbox.headers(PORT), **headers})
 
 
 def check_line(line):
@@ -50,8 +50,8 @@ def lines_of(data):
     return messages
 
 
-def execute(box, code, **more):
-    a = call(box, "POST", "/execute", {"code": code, **more})
+def execute(sandbox, code, **more):
+    a = call(sandbox, "POST", "/execute", {"code": code, **more})
     same(a.status, 200, str(a))
     return lines_of(a.body)
 
@@ -62,8 +62,8 @@ def text_of(messages, kind="stdout"):
 
 @test("interpreter: the lines of a cell")
 def _():
-    box = common()
-    got = execute(box, "import sys\nprint('out')\nprint('err', file=sys.stderr)\ndisplay('shown')\n41 + 1",
+    sandbox = common()
+    got = execute(sandbox, "import sys\nprint('out')\nprint('err', file=sys.stderr)\ndisplay('shown')\n41 + 1",
                   context_id=None, language=None, env_vars=None)
     same([m["type"] for m in got],
          ["number_of_executions", "stdout", "stderr", "result", "result", "end_of_execution"])
@@ -81,10 +81,10 @@ def _():
 
 @test("interpreter: the answer says what it is, and arrives in pieces")
 def _():
-    box = common()
+    sandbox = common()
     c = http.client.HTTPConnection(URL.hostname, URL.port, timeout=20)
     c.request("POST", "/execute", json.dumps({"code": "import time\nprint('a', flush=True)\ntime.sleep(1.5)\nprint('b')"}),
-              {**box.headers(PORT), "Content-Type": "application/json"})
+              {**sandbox.headers(PORT), "Content-Type": "application/json"})
     r = c.getresponse()
     same(r.status, 200)
     assert r.getheader("Content-Type", "").startswith(("application/x-ndjson", "application/json", "text/")), r.getheaders()
@@ -144,74 +144,74 @@ for name, code in HOSTILE.items():
 
     @test(f"interpreter: every line is whole: {name}")
     def _(code=code):
-        box = common()
-        execute(box, code)
-        eventually("the next cell", lambda: execute(box, "'fine'")[-2].get("text") == "fine")
+        sandbox = common()
+        execute(sandbox, code)
+        eventually("the next cell", lambda: execute(sandbox, "'fine'")[-2].get("text") == "fine")
 
 
 @test("interpreter: output comes out as it went in")
 def _():
-    box = common()
-    same(text_of(execute(box, r"print('ü☃🎉\t\"\\/\x01 end')")), 'ü☃🎉\t"\\/\x01 end\n')
-    same(text_of(execute(box, r"import os; os.write(1, b'a\xffb\n');")), "a\ufffdb\n")
-    got = text_of(execute(box, "for i in range(100_000): print(i)"))
+    sandbox = common()
+    same(text_of(execute(sandbox, r"print('ü☃🎉\t\"\\/\x01 end')")), 'ü☃🎉\t"\\/\x01 end\n')
+    same(text_of(execute(sandbox, r"import os; os.write(1, b'a\xffb\n');")), "a\ufffdb\n")
+    got = text_of(execute(sandbox, "for i in range(100_000): print(i)"))
     same(got, "".join(f"{i}\n" for i in range(100_000)))
 
 
 @test("interpreter: bodies that are no request")
 def _():
-    box = common()
+    sandbox = common()
     for body in (b"", b"{", b"[]", b"null", b'"x"', b"{}", b'{"code": 5}', b'{"code": null}', b'{"code": "1", "language": 5}',
                  b'{"code": "1", "env_vars": []}', b'{"code": "1", "env_vars": {"A": 1}}', b'{"code": "1", "env_vars": {"A=B": "x"}}',
                  b'{"code": "1", "env_vars": {"": "x"}}', b'{"code": "1", "timeout": "x"}', b'{"code": "1", "timeout": -1}',
                  b'{"code": "1", "context_id": 7}', b'{"code": "\xff"}', b"[" * 100_000, b'{"code": "1"} x'):
-        a = call(box, "POST", "/execute", body, **{"Content-Type": "application/json"})
+        a = call(sandbox, "POST", "/execute", body, **{"Content-Type": "application/json"})
         assert a.status in (400, 422), f"{body[:60]!r}: {a}"
         assert a.body and b"\n" not in a.body.strip(), a
-    same(execute(box, "'fine'")[-2]["text"], "fine")
+    same(execute(sandbox, "'fine'")[-2]["text"], "fine")
 
 
 @test("interpreter: unknown contexts, in every form")
 def _():
-    box = common()
+    sandbox = common()
     for id_ in ("x", "0" * 36, "0" * 5000, "..", "a%2fb", "%00"):
         for method, path in (("DELETE", f"/contexts/{id_}"), ("POST", f"/contexts/{id_}/restart"),
                              ("POST", f"/contexts/{id_}/interrupt")):
-            a = call(box, method, path)
+            a = call(sandbox, method, path)
             assert a.status in (400, 404), f"{path[:60]}: {a}"
-    same(call(box, "POST", "/execute", {"code": "1", "context_id": "0" * 36}).status, 404)
-    same(call(box, "GET", "/nothing").status, 404)
-    same(call(box, "PUT", "/execute", {"code": "1"}).status, 405)
-    a = call(box, "GET", "/health")
+    same(call(sandbox, "POST", "/execute", {"code": "1", "context_id": "0" * 36}).status, 404)
+    same(call(sandbox, "GET", "/nothing").status, 404)
+    same(call(sandbox, "PUT", "/execute", {"code": "1"}).status, 405)
+    a = call(sandbox, "GET", "/health")
     same((a.status, a.json), (200, "OK"))
 
 
 @test("interpreter: the shapes of contexts")
 def _():
-    box = common()
-    a = call(box, "POST", "/contexts", {"language": None, "cwd": None})
+    sandbox = common()
+    a = call(sandbox, "POST", "/contexts", {"language": None, "cwd": None})
     same(a.status, 200, str(a))
     same(set(a.json), {"id", "language", "cwd"})
     id_ = a.json["id"]
-    assert a.json in call(box, "GET", "/contexts").json
+    assert a.json in call(sandbox, "GET", "/contexts").json
     for method, path in (("POST", f"/contexts/{id_}/restart"), ("POST", f"/contexts/{id_}/interrupt"),
                          ("DELETE", f"/contexts/{id_}")):
-        a = call(box, method, path)
+        a = call(sandbox, method, path)
         same(a.status, 200, f"{path}: {a}")
-    same(call(box, "DELETE", f"/contexts/{id_}").status, 404)
+    same(call(sandbox, "DELETE", f"/contexts/{id_}").status, 404)
 
 
 @test("interpreter: who may run code")
 def _():
-    box, other = fresh(), fresh(key=OTHER_KEY)
-    bare = {"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": str(PORT)}
+    sandbox, other = fresh(), fresh(key=OTHER_KEY)
+    bare = {"E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": str(PORT)}
     same(ask("POST", "/execute", {"code": "1"}, bare).status, 401)
     for token in ("wrong", "", other.token or "x"):
         a = ask("POST", "/execute", {"code": "1"}, {**bare, "X-Access-Token": token})
         same(a.status, 401, f"{token!r}: {a}")
         same(ask("GET", "/contexts", None, {**bare, "X-Access-Token": token or "x"}).status, 401)
     same(ask("GET", "/contexts", None, bare).status, 200)
-    same(execute(box, "'mine'")[-2]["text"], "mine")
+    same(execute(sandbox, "'mine'")[-2]["text"], "mine")
 
 
 @test("interpreter: a context of one sandbox is not known in another")
@@ -225,12 +225,12 @@ def _():
 
 @test("interpreter: cells that wait are refused beyond a number, and nobody else suffers")
 def _():
-    box = fresh()
+    sandbox = fresh()
     connections = []
     for i in range(80):
         c = http.client.HTTPConnection(URL.hostname, URL.port, timeout=20)
         c.request("POST", "/execute", json.dumps({"code": "import time; time.sleep(3)" if i == 0 else str(i)}),
-                  {**box.headers(PORT), "Content-Type": "application/json"})
+                  {**sandbox.headers(PORT), "Content-Type": "application/json"})
         connections.append(c)
         if i == 0:
             time.sleep(0.3)
@@ -242,12 +242,12 @@ def _():
     for status, body in bodies:
         if status == 200 and b'"error"' not in body:
             lines_of(body)
-    same(execute(box, "'fine'")[-2]["text"], "fine")
+    same(execute(sandbox, "'fine'")[-2]["text"], "fine")
 
 
 @test("interpreter: CORS")
 def _():
-    box = common()
-    a = ask("OPTIONS", "/execute", None, {**box.headers(PORT), "Origin": "https://a.example",
+    sandbox = common()
+    a = ask("OPTIONS", "/execute", None, {**sandbox.headers(PORT), "Origin": "https://a.example",
                                           "Access-Control-Request-Method": "POST"})
     assert a.status in (200, 204) and a.headers.get("access-control-allow-origin"), a

@@ -68,29 +68,29 @@ def quote(name):
 
 @test("a foreign sandbox and an unknown one: the same bytes on every route")
 def _():
-    box = fresh()
+    sandbox = fresh()
     for method, path, body in BY_SANDBOX:
-        status, _, _ = compare(method, path, body, box.id, UNKNOWN)
+        status, _, _ = compare(method, path, body, sandbox.id, UNKNOWN)
         assert status in (404, 400, 200), f"{method} {path}: {status}"
         if status == 200:
             assert "{}" in path.partition("?")[2], f"{method} {path} is a success"
-    same(api("GET", f"/sandboxes/{box.id}").json["state"], "running", "state afterwards")
+    same(api("GET", f"/sandboxes/{sandbox.id}").json["state"], "running", "state afterwards")
 
 
 @test("... while it is paused, too")
 def _():
-    box = fresh()
-    api("POST", f"/sandboxes/{box.id}/pause", {})
+    sandbox = fresh()
+    api("POST", f"/sandboxes/{sandbox.id}/pause", {})
     for method, path, body in BY_SANDBOX:
-        compare(method, path, body, box.id, UNKNOWN)
-    same(api("GET", f"/sandboxes/{box.id}").json["state"], "paused", "state afterwards")
+        compare(method, path, body, sandbox.id, UNKNOWN)
+    same(api("GET", f"/sandboxes/{sandbox.id}").json["state"], "paused", "state afterwards")
 
 
 @test("a foreign snapshot and an unknown one: the same bytes on every route")
 def _():
-    box = fresh()
-    plain = api("POST", f"/sandboxes/{box.id}/snapshots", {}).json["snapshotID"]
-    named = api("POST", f"/sandboxes/{box.id}/snapshots", {"name": "named-snapshot"}).json["snapshotID"]
+    sandbox = fresh()
+    plain = api("POST", f"/sandboxes/{sandbox.id}/snapshots", {}).json["snapshotID"]
+    named = api("POST", f"/sandboxes/{sandbox.id}/snapshots", {"name": "named-snapshot"}).json["snapshotID"]
     try:
         for name in (plain, named):
             space, slash, rest = name.rpartition("/")
@@ -111,30 +111,31 @@ def _():
 
 @test("the same message for the data plane: foreign is not a word there, the token decides")
 def _():
-    box = fresh()
+    sandbox = fresh()
     mine = fresh(key=OTHER_KEY)
-    for token in (mine.token, "", "x", box.token[:-1]):
-        a = ask("POST", "/process.Process/List", b"{}", {**box.headers(), "X-Access-Token": token, "Content-Type": "application/json"})
+    for token in (mine.token, "", "x", sandbox.token[:-1]):
+        a = ask("POST", "/process.Process/List", b"{}",
+                {**sandbox.headers(), "X-Access-Token": token, "Content-Type": "application/json"})
         same(a.status, 401, str(a))
 
 
 @test("a key is looked at with every request of a connection")
 def _():
-    box = fresh({"metadata": {"of": "first"}})
+    sandbox = fresh({"metadata": {"of": "first"}})
     other = fresh({"metadata": {"of": "second"}}, key=OTHER_KEY)
     c = http.client.HTTPConnection(URL.hostname, URL.port, timeout=10)
     seen = []
     for key in (KEY, None, OTHER_KEY, "e2b_" + "0" * 40, KEY):
         a = ask("GET", "/v2/sandboxes", None, {"X-API-KEY": key} if key else {}, connection=c)
-        ids = {s["sandboxID"] for s in a.json} & {box.id, other.id} if a.status == 200 else None
+        ids = {s["sandboxID"] for s in a.json} & {sandbox.id, other.id} if a.status == 200 else None
         seen.append((a.status, ids))
     c.close()
-    same(seen, [(200, {box.id}), (401, None), (200, {other.id}), (401, None), (200, {box.id})])
+    same(seen, [(200, {sandbox.id}), (401, None), (200, {other.id}), (401, None), (200, {sandbox.id})])
 
 
 @test("... also when they are sent without waiting")
 def _():
-    box = fresh()
+    sandbox = fresh()
     other = fresh(key=OTHER_KEY)
     sent = b""
     for key in (KEY, None, OTHER_KEY):
@@ -142,8 +143,8 @@ def _():
         sent += f"GET /v2/sandboxes HTTP/1.1\r\nHost: {URL.netloc}\r\n{head}\r\n".encode()
     got = raw_answers(sent, 3)
     same([status for status, _ in got], [200, 401, 200])
-    assert box.id in got[0][1] and other.id not in got[0][1], got[0]
-    assert other.id in got[2][1] and box.id not in got[2][1], got[2]
+    assert sandbox.id in got[0][1] and other.id not in got[0][1], got[0]
+    assert other.id in got[2][1] and sandbox.id not in got[2][1], got[2]
 
 
 def raw_answers(sent, n):

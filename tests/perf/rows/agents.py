@@ -110,13 +110,15 @@ def cpu_share(report):
     machine has no time for is not the sandbox's loss."""
     with Server("--sandbox-cpus", "1") as whole, Server("--sandbox-cpus", "0.5") as half:
         samples = []
-        boxes = [(client, client.create()) for client in (server_client.Client(s, timeout_s=60) for s in (whole, half))]
-        inside = {"1 process, 1 cpu": (boxes[0], 1), "2 processes, 1 cpu": (boxes[0], 2), "1 process, 0.5 cpus": (boxes[1], 1)}
+        clients = [server_client.Client(s, timeout_s=60) for s in (whole, half)]
+        sandboxes = [(client, client.create()) for client in clients]
+        inside = {"1 process, 1 cpu": (sandboxes[0], 1), "2 processes, 1 cpu": (sandboxes[0], 2),
+                  "1 process, 0.5 cpus": (sandboxes[1], 1)}
         for _ in range(SHARE_ROUNDS):
             run = subprocess.run([programs.PYTHON, "-c", busy(1)], check=True, capture_output=True, text=True)
             samples.append({"case": "bare", "cpus": float(run.stdout)})
-            for case, ((client, box), processes) in inside.items():
-                status, output = client.run(box, f"exec python3 -c '{busy(processes)}'")
+            for case, ((client, sandbox), processes) in inside.items():
+                status, output = client.run(sandbox, f"exec python3 -c '{busy(processes)}'")
                 if status != 0:
                     raise RuntimeError(f"the busy loop ended with {status}")
                 samples.append({"case": case, "cpus": float(output)})

@@ -103,11 +103,11 @@ class Place(contextlib.ExitStack):
                              env=programs.ENVIRONMENT | {"SSL_CERT_FILE": self.bed.root})
         return numbers(run.stdout)
 
-    def box(self, network, *binaries):
-        box = self.site.create(network=network)
+    def sandbox(self, network, *binaries):
+        sandbox = self.site.create(network=network)
         for binary in binaries:
-            box.put(binary.name, binary.read_bytes())
-        return box
+            sandbox.put(binary.name, binary.read_bytes())
+        return sandbox
 
     def guard(self):
         for path in glob.glob("/proc/[0-9]*/status"):
@@ -119,10 +119,10 @@ class Place(contextlib.ExitStack):
         raise RuntimeError("there is no guard")
 
 
-def inside(box, program, *arguments):
+def inside(sandbox, program, *arguments):
     """The numbers that a program prints in a sandbox."""
     words = " ".join(map(str, arguments))
-    status, output = box.sh(f"chmod +x {program.name}; ./{program.name} {words}")
+    status, output = sandbox.sh(f"chmod +x {program.name}; ./{program.name} {words}")
     if status != 0:
         raise RuntimeError(f"'{program.name} {words}' in a sandbox: {status} {output[-300:]}")
     return numbers(output)
@@ -155,7 +155,7 @@ def added(report, measure, ours, theirs, limit):
 def connections(report, place):
     """Where the name decides, a request is sent: to where the name was found to be before, which is an address that
     stands for it, and to its real address, where the guard has nothing to go by but the request."""
-    by_address, by_name = place.box(BY_ADDRESS, NET), place.box(BY_NAME, NET)
+    by_address, by_name = place.sandbox(BY_ADDRESS, NET), place.sandbox(BY_NAME, NET)
     byte, request = ("connect", world.A, PORT, CONNECTIONS), ("connect", world.A, PORT, CONNECTIONS, NAME)
     found = in_turns(TURNS, {
         "direct": lambda: place.directly(NET, *byte),
@@ -178,14 +178,14 @@ def requests(report, place):
     a = place.site.api("POST", "/secrets", {"name": "bench", "value": SECRET})
     if a.status != 201:
         raise RuntimeError(f"no secret: {a}")
-    box = place.box(INSPECTED, HTTPS)
+    sandbox = place.sandbox(INSPECTED, HTTPS)
     found = in_turns(TURNS, {
         "direct": lambda: place.directly(HTTPS, NAME, PORT + 2, REQUESTS, "no", world.A),
-        "inspected": lambda: inside(box, HTTPS, NAME, PORT + 2, REQUESTS, "yes")})
+        "inspected": lambda: inside(sandbox, HTTPS, NAME, PORT + 2, REQUESTS, "yes")})
     save(report, "egress-https", found)
     added(report, "guard, HTTPS request with a header put in: more than directly, p50",
           Times(found["inspected"]), Times(found["direct"]), 1)
-    box.kill()
+    sandbox.kill()
 
 
 @contextlib.contextmanager
@@ -201,12 +201,12 @@ def plain_relay(place):
 
 
 def bulk(report, place):
-    box = place.box(BY_ADDRESS, NET)
+    sandbox = place.sandbox(BY_ADDRESS, NET)
     size = BULK_GB * 10**9
     with plain_relay(place) as bare:
         for verb in ("download", "upload"):
             found = in_turns(BULK_TURNS, {
-                "guard": lambda: inside(box, NET, verb, world.A, PORT + 1, size),
+                "guard": lambda: inside(sandbox, NET, verb, world.A, PORT + 1, size),
                 "plain": lambda: place.directly(NET, verb, "127.0.0.1", RELAY_PORT, size, namespace=bare)})
             save(report, f"egress-{verb}", found)
             ours, theirs = (Times(values).p50 / BULK_GB for values in found.values())
@@ -217,7 +217,7 @@ def bulk(report, place):
             else:
                 report.row(f"guard, {verb} of {BULK_GB} GB, plain splice = 1", ours / theirs, 1 / 0.6, "x",
                            rates)
-    box.kill()
+    sandbox.kill()
 
 
 def established(process, port):
@@ -245,15 +245,15 @@ def flows(report, place):
     guard = place.guard()
     before = memory_mib(guard)[0]
     with concurrent.futures.ThreadPoolExecutor(SANDBOXES) as pool:
-        boxes = [place.box(BY_ADDRESS, NET) for _ in range(SANDBOXES)]
-        running = [pool.submit(inside, box, NET, "flows", world.A, PORT, FLOWS, "finish") for box in boxes]
+        sandboxes = [place.sandbox(BY_ADDRESS, NET) for _ in range(SANDBOXES)]
+        running = [pool.submit(inside, sandbox, NET, "flows", world.A, PORT, FLOWS, "finish") for sandbox in sandboxes]
         try:
             until(lambda: established(place.host, PORT) >= SANDBOXES * FLOWS, "not all flows are open")
             time.sleep(SETTLE_S)
             rss, anonymous = memory_mib(guard)
         finally:
-            for box in boxes:
-                box.put("finish", b"")
+            for sandbox in sandboxes:
+                sandbox.put("finish", b"")
         alive = sum(int(job.result()[0]) for job in running)
     if place.guard() != guard:
         raise RuntimeError("another guard has taken over")

@@ -72,9 +72,9 @@ def faults(report):
                 "conversationId": "faults", "pathId": "p", "template": "base"}).status in (200, 201)),
             # The kernel keeps 15 characters of a name.
             "herald": ("sandglass-heral", lambda: hook.hears(site)),
-            "spawner": ("sg-spawner", lambda: used(site, "base", lambda box: box.trouble() == [])),
+            "spawner": ("sg-spawner", lambda: used(site, "base", lambda sandbox: sandbox.trouble() == [])),
             "broker": ("sg-broker", lambda: used(site, "code-interpreter-v1",
-                                                 lambda box: box.cell("1+1").text == "2")),
+                                                 lambda sandbox: sandbox.cell("1+1").text == "2")),
         }
         for name, (comm, probe) in probes.items():
             begun = time.monotonic()
@@ -92,11 +92,11 @@ def faults(report):
 
 
 def used(site, template, use):
-    box = site.create(templateID=template)
+    sandbox = site.create(templateID=template)
     try:
-        return use(box)
+        return use(sandbox)
     finally:
-        box.kill()
+        sandbox.kill()
 
 
 def tried(probe):

@@ -89,15 +89,15 @@ def judge(report, what, during, control, alone):
 
 
 @contextlib.contextmanager
-def spinning(site, boxes):
-    made = [site.create() for _ in range(boxes)]
-    for box in made:
-        box.python(SPIN)
+def spinning(site, sandboxes):
+    made = [site.create() for _ in range(sandboxes)]
+    for sandbox in made:
+        sandbox.python(SPIN)
     try:
         yield
     finally:
-        for box in made:
-            box.kill()
+        for sandbox in made:
+            sandbox.kill()
 
 
 @contextlib.contextmanager
@@ -132,39 +132,39 @@ def packed(head, megabytes):
 @contextlib.contextmanager
 def uploads(site):
     """Zeros behind the last part of a form, packed to a thousandth."""
-    box = site.create()
+    sandbox = site.create()
     body = packed(b"--B--\r\n", UPLOAD_MB)
-    headers = box.headers(**{"Content-Type": "multipart/form-data; boundary=B", "Content-Encoding": "gzip"})
+    headers = sandbox.headers(**{"Content-Type": "multipart/form-data; boundary=B", "Content-Encoding": "gzip"})
     with repeating(UPLOADS, lambda: site.ask("POST", "/files", headers, body)):
         yield
-    box.kill()
+    sandbox.kill()
 
 
 def forks_of(code, count):
     @contextlib.contextmanager
     def attack(site):
-        box = site.create()
-        if box.cell(code).text != str(count):
+        sandbox = site.create()
+        if sandbox.cell(code).text != str(count):
             raise RuntimeError("the files to fork with cannot be opened")
 
         def fork():
-            answer = site.api("POST", f"/sandboxes/{box.id}/fork", {"count": 1, "timeout": 60})
+            answer = site.api("POST", f"/sandboxes/{sandbox.id}/fork", {"count": 1, "timeout": 60})
             for one in answer.json() if answer.status == 201 else []:
                 site.api("DELETE", f"/sandboxes/{one['sandbox']['sandboxID']}")
 
         with repeating(1, fork):
             yield
-        box.kill()
+        sandbox.kill()
     return attack
 
 
 @contextlib.contextmanager
 def refused(site):
     """Connections that the policy refuses, each of which the record must tell of."""
-    box = site.create(network={"denyOut": ["0.0.0.0/0"]})
-    box.python(DENIED)
+    sandbox = site.create(network={"denyOut": ["0.0.0.0/0"]})
+    sandbox.python(DENIED)
     yield
-    box.kill()
+    sandbox.kill()
 
 
 ATTACKS = {

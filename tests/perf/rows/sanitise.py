@@ -99,10 +99,10 @@ def check(s, sanitises):
     code = "print('somebody', 'example.com', sep='@')"
     _, answer = client.api("POST", "/v1/tools/run_code", {"conversationId": "check", "pathId": "main",
                                                           "code": code})
-    box = client.create()
-    headers = client.data_headers(box, "application/json") | {"E2b-Sandbox-Port": "49999"}
+    sandbox = client.create()
+    headers = client.data_headers(sandbox, "application/json") | {"E2b-Sandbox-Port": "49999"}
     _, lines = client.raw("POST", "/execute", json.dumps({"code": code}), headers)
-    client.api("DELETE", f"/sandboxes/{box['sandboxID']}")
+    client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
     for what, said in (("run_code", json.dumps(answer)), ("runCode", lines.decode())):
         if ("somebody@example.com" in said) == sanitises or ("[EMAIL]" in said) != sanitises:
             raise RuntimeError(f"{what} {'does not sanitise' if sanitises else 'sanitises'}: {said}")
