@@ -46,9 +46,8 @@ static void list_in(struct agents *a, struct hosted *h)
 
 static char *command_line(const json_t *command)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(COMMAND_MAX);
 
-    strbuf_init(&line, COMMAND_MAX);
     for (size_t i = 0; i < json_array_size(command); i++)
         strbuf_addf(&line, "%s%s", i > 0 ? " " : "", json_string_value(json_array_get(command, i)));
     /* A cut within a character leaves invalid UTF-8, which the sandbox's note cannot hold. */
@@ -308,8 +307,7 @@ void agent_stop(struct hosted *h, void (*over)(void *arg), void *arg)
         over(arg);
         return;
     }
-    struct stopper *s = xcalloc(1, sizeof(*s));
-    *s = (struct stopper){.over = over, .arg = arg};
+    struct stopper *s = NEW(struct stopper, .over = over, .arg = arg);
     list_push(&h->stoppers, &s->link);
     if (h->stopping)
         return;

@@ -155,7 +155,7 @@ static int decode(struct source_run *s, const struct agent_ask *ask)
 
 void source_put(struct hosted *h)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct source_run *s = xcalloc(1, sizeof(*s));
     struct sg_error e = {0};
 
@@ -166,7 +166,6 @@ void source_put(struct hosted *h)
         fail(s, SG_ERR_INVALID, -EINVAL, "'data' is not base64");
         return;
     }
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, h->ask.user);
     wire_put_str(&request, "");
     wire_put_u32(&request, PROC_STDIN);

@@ -20,11 +20,9 @@ bool checkpoint_accept_field(struct fields *in)
 static void reply_checkpoint(struct e2b_req *q, int status, const struct checkpoint *c,
                              const json_t *report)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_key(&j, "checkpoint");
     checkpoint_put(&j, c);
@@ -97,15 +95,13 @@ static bool put_one(struct checkpoint *c, void *arg)
 
 void checkpoint_list(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
-    struct json j;
+    struct json j = {.out = &out};
 
     if (!b)
         return;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_array_begin(jw_key(&j, "checkpoints"));
     checkpoints_each(q->front, b->id, put_one, &j);

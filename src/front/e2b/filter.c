@@ -7,7 +7,7 @@
 
 static int invalid(struct sg_error *e, const char *what)
 {
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s", what);
+    return err_invalid(e, "%s", what);
 }
 
 /* Decodes %XX and '+' in place, as in a form. -1: an escape is invalid, or stands for NUL. */
@@ -96,9 +96,8 @@ int filter_states(const char *text, bool *ret_running, bool *ret_paused, struct 
         else if (len == 6 && strncmp(p, "paused", len) == 0)
             paused = true;
         else
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "Invalid state parameter: \"%.40s\" is neither running nor paused",
-                           text);
+            return err_invalid(
+                e, "Invalid state parameter: \"%.40s\" is neither running nor paused", text);
         p += len;
         if (!*p)
             break;

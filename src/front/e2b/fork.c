@@ -55,11 +55,9 @@ static void fork_free(struct fork *f)
 
 static void reply_results(struct fork *f)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_array_begin(&j);
     for (size_t i = 0; i < f->count; i++) {
         const struct fork_result *r = &f->results[i];
@@ -156,11 +154,10 @@ static void make_all(struct fork *f, struct checkpoint *c)
     one_done(f);
 }
 
-static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
+static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes UNUSED)
 {
     struct fork *f = arg;
 
-    (void)bytes;
     if (r == 0) {
         make_all(f, NULL);
         return;

@@ -46,11 +46,10 @@ bool sandbox_is_running(struct e2b_req *q, const struct sandbox *b)
     return false;
 }
 
-static void on_done_empty(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_done_empty(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
 {
     struct e2b_req *q = arg;
 
-    (void)b;
     if (!e2b_back(q))
         return;
     if (r < 0)

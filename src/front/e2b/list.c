@@ -90,11 +90,9 @@ static size_t page_start(const struct found *f, const struct page *page)
 
 static void write_sandboxes(struct http_req *req, struct sandbox **sandboxes, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_array_begin(&j);
     for (size_t i = 0; i < n; i++)
         shape_listed(&j, sandboxes[i]);
@@ -132,8 +130,7 @@ static void reply_page(struct e2b_req *q, const struct list_query *query, const 
 static int parse_order(const char *text, bool *ret_ascending, struct sg_error *e)
 {
     if (text && strcmp(text, "asc") != 0 && strcmp(text, "desc") != 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "Invalid order parameter: unknown order \"%.40s\"", text);
+        return err_invalid(e, "Invalid order parameter: unknown order \"%.40s\"", text);
     *ret_ascending = text && strcmp(text, "asc") == 0;
     return 0;
 }
@@ -144,10 +141,10 @@ static int parse_template(struct e2b_req *q, const char *text, struct list_query
 {
     struct template_ref ref;
     struct template_found t;
-    int r = strchr(text, ':') ? err_set(e, SG_ERR_INVALID, -EINVAL,
-                                        "tags are not supported here because sandboxes are not "
-                                        "tag-scoped")
-                              : template_ref_parse(text, &ref, e);
+    int r = strchr(text, ':')
+                ? err_invalid(e, "tags are not supported here because sandboxes are not "
+                                 "tag-scoped")
+                : template_ref_parse(text, &ref, e);
 
     if (r < 0)
         return err_wrap(e, r, "Invalid template");

@@ -54,11 +54,9 @@ static void write_entry(struct json *j, const struct log_entry *l)
  * level in it. */
 static void write_line(struct json *j, const struct log_entry *l)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
-    struct json line;
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(LINE_MAX_BYTES);
+    struct json line = {.out = &text};
 
-    strbuf_init(&text, LINE_MAX_BYTES);
-    jw_init(&line, &text);
     jw_object_begin(&line);
     jw_string(jw_key(&line, "level"), log_level_name(l->level));
     jw_string(jw_key(&line, "logger"), is_inside(l) ? "process" : "server");
@@ -123,18 +121,16 @@ static const struct sandbox_log *find_log(struct e2b_req *q)
 
 void sandbox_logs_v1(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     const struct sandbox_log *log = find_log(e2b_of(req));
     struct log_query q = {.to_ms = INT64_MAX, .limit = LINES_MAX};
     uint64_t start = 0;
-    struct json j;
+    struct json j = {.out = &out};
 
     if (!log || !parse_number(req, "start", INT64_MAX, &start) ||
         !parse_number(req, "limit", INT32_MAX, &q.limit))
         return;
     q.from_ms = (int64_t)start;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     write_array(&j, "logs", log, &q, write_line);
     write_array(&j, "logEntries", log, &q, write_entry);
@@ -169,19 +165,17 @@ static bool parse_choices(struct http_req *req, struct log_query *q)
 /* Backward starts at the cursor or at the newest entry, forward at the cursor or at the oldest. */
 void sandbox_logs_v2(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     const struct sandbox_log *log = find_log(e2b_of(req));
     struct log_query q = {.to_ms = INT64_MAX, .limit = LINES_MAX};
     uint64_t cursor = 0;
-    struct json j;
+    struct json j = {.out = &out};
 
     if (!log || !parse_number(req, "cursor", INT64_MAX, &cursor) ||
         !parse_number(req, "limit", LINES_MAX, &q.limit) || !parse_choices(req, &q))
         return;
     if (http_query_get(req, "cursor"))
         *(q.backward ? &q.to_ms : &q.from_ms) = (int64_t)cursor;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     write_array(&j, "logs", log, &q, write_entry);
     jw_object_end(&j);

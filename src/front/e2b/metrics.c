@@ -44,11 +44,9 @@ static bool parse_range(struct http_req *req, struct range *ret)
 
 static void reply_range(struct http_req *req, const struct sandbox *b, const struct range *range)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_array_begin(&j);
     for (uint32_t i = 0; i < sandbox_metrics_count(&b->metrics); i++) {
         const struct metric *m = sandbox_metrics_get(&b->metrics, i);
@@ -67,11 +65,11 @@ struct first_sample {
     struct range range;
 };
 
-static void on_sample(void *arg, const struct metric *m)
+/* The sample is kept with the others. */
+static void on_sample(void *arg, const struct metric *m UNUSED)
 {
     struct first_sample *s = arg;
 
-    (void)m; /* the sample is kept with the others */
     if (e2b_back(s->q))
         reply_range(s->q->http, s->sandbox, &s->range);
     sandbox_unref(s->sandbox);
@@ -92,8 +90,8 @@ void e2b_sandbox_metrics(struct http_req *req)
         reply_range(req, b, &range);
         return;
     }
-    struct first_sample *s = xcalloc(1, sizeof(*s));
-    *s = (struct first_sample){.q = q, .sandbox = sandbox_ref(b), .range = range};
+    struct first_sample *s =
+        NEW(struct first_sample, .q = q, .sandbox = sandbox_ref(b), .range = range);
     e2b_wait(q);
     sandbox_metrics_sample(b, on_sample, s);
 }
@@ -101,19 +99,17 @@ void e2b_sandbox_metrics(struct http_req *req)
 /* The latest sample of each sandbox that is the tenant's own; others are left out. */
 void sandboxes_metrics(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
     const char *ids = http_query_get(req, "sandbox_ids");
     char id[ID_LEN + 1], part[2 * ID_LEN];
-    struct json j;
+    struct json j = {.out = &out};
     unsigned n = 0;
 
     if (!ids || !ids[0]) {
         reply_error(req, 400, "Invalid sandbox_ids: none was given");
         return;
     }
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_object_begin(jw_key(&j, "sandboxes"));
     for (const char *p = ids; *p; n++) {

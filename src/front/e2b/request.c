@@ -64,10 +64,9 @@ bool e2b_read(struct e2b_req *q)
 
 const struct http_route *e2b_route(struct http_req *req, const struct http_route *routes, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf allow = {0};
+    AUTO(strbuf_done) struct strbuf allow = strbuf_upto(256);
     const struct http_route *route = NULL;
 
-    strbuf_init(&allow, 256);
     switch (http_route_find(routes, n, req, &route, &allow)) {
     case HTTP_FOUND:
         return route;

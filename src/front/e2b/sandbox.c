@@ -12,11 +12,9 @@
 
 void sandbox_reply(struct e2b_req *q, int status, const struct sandbox *b)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     shape_sandbox(&j, b);
     reply_json(q->http, status, &out);
 }
@@ -115,23 +113,20 @@ void sandbox_create_v2(struct http_req *req)
 
 void e2b_sandbox_get(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct sandbox *b = e2b_sandbox(e2b_of(req));
-    struct json j;
+    struct json j = {.out = &out};
 
     if (!b)
         return;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     shape_detail(&j, b);
     reply_json(req, 200, &out);
 }
 
-static void on_killed(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_killed(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
 {
     struct e2b_req *q = arg;
 
-    (void)b;
     if (!e2b_back(q))
         return;
     if (r < 0)
@@ -153,11 +148,10 @@ void e2b_sandbox_kill(struct http_req *req)
 
 /* ---- network --------------------------------------------------------------------------------- */
 
-static void on_network(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_network(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
 {
     struct e2b_req *q = arg;
 
-    (void)b;
     if (!e2b_back(q))
         return;
     if (r < 0)

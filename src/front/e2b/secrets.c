@@ -51,12 +51,10 @@ static void write_one(const struct store_vault *v, void *arg)
 
 static void reply_secret(struct e2b_req *q, int status, const char *ref)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct sg_error e;
-    struct json j;
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     if (store_vault_get(q->front->store, q->tenant.id, ref, write_one, &j, &e) < 0)
         fail(q, ref, &e);
     else
@@ -172,11 +170,10 @@ static int seal(struct saving *s, const uint8_t *public_key, struct strbuf *out,
 
 static int store_sealed(struct saving *s, const uint8_t *public_key, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf sealed = {0};
+    AUTO(strbuf_done) struct strbuf sealed = strbuf_upto(VAULT_SEALED_MAX);
     struct store *store = s->q->front->store;
     const char *tenant = s->q->tenant.id;
 
-    strbuf_init(&sealed, VAULT_SEALED_MAX);
     int r = seal(s, public_key, &sealed, e);
     if (r < 0)
         return r;
@@ -217,9 +214,8 @@ static void on_public(void *arg, int r, const void *payload, size_t len, int fd)
 /* Takes the value and metadata out of the body, and stores them once the guard's key has come. */
 static void save(struct e2b_req *q, const struct named *which)
 {
-    struct saving *s = xcalloc(1, sizeof(*s));
+    struct saving *s = NEW(struct saving, .q = q);
 
-    *s = (struct saving){.q = q};
     if (which)
         s->secret = *which;
     else
@@ -310,9 +306,9 @@ static bool add_one(const struct store_vault *v, void *arg)
 
 void secrets_list(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
-    struct json j;
+    struct json j = {.out = &out};
     struct listing l = {.j = &j, .last.list = PAGE_SECRETS};
     struct page page;
     struct sg_error e;
@@ -320,8 +316,6 @@ void secrets_list(struct http_req *req)
     if (!page_of_request(q, PAGE_SECRETS, false, &page))
         return;
     l.left = page.limit;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_array_begin(&j);
     if (store_vault_each(q->front->store, q->tenant.id,
                          page.has_cursor ? page.cursor.at : STORE_NEWEST, add_one, &l, &e) < 0) {

@@ -67,11 +67,10 @@ static int write_down(struct front *f, const struct store_snapshot *snap, struct
 static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
 {
     struct saving *s = arg;
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct sg_error failed;
-    struct json j;
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
     s->snap.bytes = bytes;
     if (r == 0) {
         r = write_down(s->q->front, &s->snap, &failed);
@@ -81,7 +80,6 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
         if (r < 0) {
             e2b_failed(s->q, e);
         } else {
-            jw_init(&j, &out);
             write_info(&j, s->q, &s->snap, s->report);
             reply_json(s->q->http, 201, &out);
         }
@@ -126,8 +124,8 @@ static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_
     if (r < 0)
         return r;
     if (template_is_builtin(ref.name))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "Invalid name: '%s' is a template that comes with the server", ref.name);
+        return err_invalid(e, "Invalid name: '%s' is a template that comes with the server",
+                           ref.name);
     memcpy(snap->name, ref.name, sizeof(snap->name));
     memcpy(snap->tag, ref.tag, sizeof(snap->tag));
     return 0;
@@ -256,9 +254,9 @@ static bool parse_filters(struct listing *l)
 
 void snapshot_list(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
-    struct json j;
+    struct json j = {.out = &out};
     struct listing l = {.q = q, .j = &j, .last.list = PAGE_SNAPSHOTS};
     struct page page;
     struct sg_error e;
@@ -266,8 +264,6 @@ void snapshot_list(struct http_req *req)
     if (!parse_filters(&l) || !page_of_request(q, PAGE_SNAPSHOTS, false, &page))
         return;
     l.left = page.limit;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_array_begin(&j);
     if (store_snapshots_each(q->front->store, q->tenant.id,
                              page.has_cursor ? page.cursor.at : STORE_NEWEST, add_one, &l,

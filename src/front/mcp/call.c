@@ -51,16 +51,11 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
         exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, e.message, NULL);
         return;
     }
-    struct mcp_call *c = xcalloc(1, sizeof(*c));
-    *c = (struct mcp_call){.x = x,
-                           .tool = tool,
-                           .id = json_deep_copy(m->id),
-                           .token = message_id_valid(token) ? json_incref(token) : NULL,
-                           .arguments = arguments ? arguments : no_arguments(),
-                           .conversation = x->conversation,
-                           .path = x->path ? x->path : "main",
-                           .message = message,
-                           .began_ms = uv_now(x->front->loop)};
+    struct mcp_call *c = NEW(struct mcp_call, .x = x, .tool = tool, .id = json_deep_copy(m->id),
+                             .token = message_id_valid(token) ? json_incref(token) : NULL,
+                             .arguments = arguments ? arguments : no_arguments(),
+                             .conversation = x->conversation, .path = x->path ? x->path : "main",
+                             .message = message, .began_ms = uv_now(x->front->loop));
     if (!c->conversation && x->session[0])
         c->conversation = x->session;
     c->in = request_fields(c->arguments, &c->wrong);
@@ -71,11 +66,10 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
 
 void mcp_call_done(struct mcp_call *c, struct result *r)
 {
-    AUTO(strbuf_done) struct strbuf message = {0};
+    AUTO(strbuf_done) struct strbuf message = strbuf_upto(MESSAGE_MAX + MESSAGE_ID_MAX * 6 + 128);
     struct exchange *x = c->x;
 
     /* The largest result, with room for the message around it. */
-    strbuf_init(&message, MESSAGE_MAX + MESSAGE_ID_MAX * 6 + 128);
     if (r->out.truncated) {
         result_done(r);
         mcp_call_fail(c, "The answer is longer than %u bytes", MESSAGE_MAX);
@@ -123,13 +117,11 @@ static void put_token(struct json *j, const json_t *token)
  * given, since nobody knows it. */
 void mcp_call_tell_progress(struct mcp_call *c)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(TELL_MAX);
+    struct json j = {.out = &out};
 
     if (!c->token)
         return;
-    strbuf_init(&out, TELL_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "jsonrpc"), "2.0");
     jw_string(jw_key(&j, "method"), "notifications/progress");

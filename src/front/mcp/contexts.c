@@ -79,9 +79,9 @@ static void add_line(struct strbuf *text, const struct ctx_row *row)
 static void on_listed(void *arg, const struct ctx_reply *reply)
 {
     struct mcp_call *c = asking_end(arg);
-    AUTO(strbuf_done) struct strbuf text = {0}, data = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(LIST_MAX), data = strbuf_upto(LIST_MAX);
     struct result r;
-    struct json j;
+    struct json j = {.out = &data};
 
     if (!c)
         return;
@@ -89,9 +89,6 @@ static void on_listed(void *arg, const struct ctx_reply *reply)
         fail_with(c, reply->r, reply->e.message);
         return;
     }
-    strbuf_init(&text, LIST_MAX);
-    strbuf_init(&data, LIST_MAX);
-    jw_init(&j, &data);
     jw_object_begin(&j);
     jw_array_begin(jw_key(&j, "contexts"));
     for (size_t i = 0; i < reply->n; i++) {
@@ -159,9 +156,9 @@ const struct mcp_tool list_contexts_tool = {
 static void on_ended(void *arg, const struct context_answer *a)
 {
     struct mcp_call *c = asking_end(arg);
-    AUTO(strbuf_done) struct strbuf data = {0};
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(LIST_MAX);
     struct result r;
-    struct json j;
+    struct json j = {.out = &data};
 
     if (!c)
         return;
@@ -173,8 +170,6 @@ static void on_ended(void *arg, const struct context_answer *a)
         mcp_call_fail(c, RESULT_ELSEWHERE, a->elsewhere);
         return;
     }
-    strbuf_init(&data, LIST_MAX);
-    jw_init(&j, &data);
     put_row(&j, a->row);
     result_begin(&r, c->x->version);
     result_textf(&r, "The context of path %s has ended, with all that was in its sandbox.",

@@ -94,11 +94,11 @@ static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
     answer(g);
 }
 
-static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_end(struct call *c, int status, const char *message, const void *result UNUSED,
+                   size_t len UNUSED)
 {
     struct listing *g = listing_of(c->owner);
 
-    (void)result, (void)len;
     if (status != 0)
         file_fail(&g->w, status, message);
     else
@@ -107,9 +107,8 @@ static void on_end(struct call *c, int status, const char *message, const void *
 
 static void ask_agent(struct file_work *w)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, FILE_USER);
     wire_put_str(&request, w->path);
     wire_put_u32(&request, (uint32_t)listing_of(w)->depth);
@@ -119,10 +118,9 @@ static void ask_agent(struct file_work *w)
 
 static void begin(struct mcp_call *c)
 {
-    struct listing *g = xcalloc(1, sizeof(*g));
+    struct listing *g = NEW(struct listing, .w = {.begin = ask_agent, .drop = drop},
+                            .depth = mcp_call_number(c, "depth", 1, DEPTH_MAX, 1));
 
-    *g = (struct listing){.w = {.begin = ask_agent, .drop = drop},
-                          .depth = mcp_call_number(c, "depth", 1, DEPTH_MAX, 1)};
     strbuf_init(&g->text, LIST_MAX);
     strbuf_init(&g->data, LIST_MAX);
     jw_init(&g->j, &g->data);

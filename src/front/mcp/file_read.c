@@ -44,11 +44,10 @@ static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
     snprintf(g->path, sizeof(g->path), "%s", entry.path);
 }
 
-static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
+static void on_data(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
     struct reading *g = reading_of(c->owner);
 
-    (void)sub;
     strbuf_add(&g->bytes, p, len);
     call_consumed(c, len);
 }
@@ -57,9 +56,8 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
 
 static void put_bytes(struct result *r, const struct reading *g, const char *picture)
 {
-    AUTO(strbuf_done) struct strbuf base64 = {0};
+    AUTO(strbuf_done) struct strbuf base64 = strbuf_upto(g->bytes.len * 4 / 3 + 8);
 
-    strbuf_init(&base64, g->bytes.len * 4 / 3 + 8);
     base64_encode(&base64, g->bytes.buf, g->bytes.len);
     if (picture)
         result_image(r, picture, base64.buf, base64.len);
@@ -69,10 +67,9 @@ static void put_bytes(struct result *r, const struct reading *g, const char *pic
 
 static void put_data(struct strbuf *out, const struct reading *g)
 {
-    struct json j;
+    struct json j = {.out = out};
 
     strbuf_init(out, 16 * OPS_PATH_MAX);
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_bytes(jw_key(&j, "path"), g->path, strlen(g->path));
     jw_u64(jw_key(&j, "size"), g->size);
@@ -81,13 +78,13 @@ static void put_data(struct strbuf *out, const struct reading *g)
     jw_object_end(&j);
 }
 
-static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_end(struct call *c, int status, const char *message, const void *result UNUSED,
+                   size_t len UNUSED)
 {
     struct reading *g = reading_of(c->owner);
     AUTO(strbuf_done) struct strbuf data = {0};
     struct result r;
 
-    (void)result, (void)len;
     if (status != 0 || g->bytes.truncated || !g->path[0]) {
         file_fail(&g->w, status ? status : EPROTO, message);
         return;
@@ -113,9 +110,8 @@ static void on_end(struct call *c, int status, const char *message, const void *
 static void ask_agent(struct file_work *w)
 {
     struct reading *g = reading_of(w);
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, FILE_USER);
     wire_put_str(&request, w->path);
     wire_put_u64(&request, g->offset);

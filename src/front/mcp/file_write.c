@@ -30,10 +30,10 @@ static void drop(struct file_work *w)
 static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
 {
     struct writing *g = writing_of(c->owner);
-    AUTO(strbuf_done) struct strbuf data = {0};
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(16 * OPS_PATH_MAX);
     struct file_entry entry;
     struct result r;
-    struct json j;
+    struct json j = {.out = &data};
 
     if (status != 0 || !file_entry_read(result, len, &entry)) {
         file_fail(&g->w, status ? status : EPROTO, message);
@@ -41,8 +41,6 @@ static void on_end(struct call *c, int status, const char *message, const void *
     }
     result_begin(&r, g->w.c->x->version);
     result_textf(&r, "%zu bytes were written to %.512s", g->bytes.len, entry.path);
-    strbuf_init(&data, 16 * OPS_PATH_MAX);
-    jw_init(&j, &data);
     jw_object_begin(&j);
     jw_bytes(jw_key(&j, "path"), entry.path, strlen(entry.path));
     jw_u64(jw_key(&j, "size"), g->bytes.len);
@@ -54,9 +52,8 @@ static void on_end(struct call *c, int status, const char *message, const void *
 static void ask_agent(struct file_work *w)
 {
     struct writing *g = writing_of(w);
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, FILE_USER);
     wire_put_str(&request, w->path);
     wire_put_u32(&request, FILE_MODE);

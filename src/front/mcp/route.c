@@ -77,13 +77,11 @@ static bool read_accept(struct exchange *x)
 static bool read_version(struct exchange *x)
 {
     const char *text = http_header_get(x->http, "mcp-protocol-version");
-    AUTO(strbuf_done) struct strbuf data = {0}, out = {0};
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(1024), out = strbuf_upto(2048);
 
     x->version = MCP_2025_03_26; /* this version had no such header */
     if (!text || version_read(text, &x->version))
         return true;
-    strbuf_init(&data, 1024);
-    strbuf_init(&out, 2048);
     version_error_data(&data, text);
     message_error(&out, json_object_get(x->body, "id"), MESSAGE_BAD_VERSION,
                   "Unsupported protocol version", data.buf);
@@ -242,9 +240,10 @@ static void post(struct http_req *req, const struct store_tenant *tenant)
 
 /* ---- the end of a session -------------------------------------------------------------------- */
 
-static void on_cleaned(void *arg, int r, const struct sg_error *e, size_t n)
+/* Sandboxes that are left expire. */
+static void on_cleaned(void *arg UNUSED, int r UNUSED, const struct sg_error *e UNUSED,
+                       size_t n UNUSED)
 {
-    (void)arg, (void)r, (void)e, (void)n; /* sandboxes that are left expire */
 }
 
 /* Ends a session: its calls, and the sandboxes of its own conversation, whose name nobody else

@@ -183,11 +183,9 @@ static void thin_out(json_t *one)
 /* The result as data; the caller frees it. NULL: it is too large. */
 static char *data_of(enum tool t, const struct tool_result *r)
 {
-    AUTO(strbuf_done) struct strbuf whole = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf whole = strbuf_upto(TOOL_ANSWER_MAX);
+    struct json j = {.out = &whole};
 
-    strbuf_init(&whole, TOOL_ANSWER_MAX);
-    jw_init(&j, &whole);
     tool_result_json(&j, t, r, NULL);
     json_t *tree = whole.truncated ? NULL : json_loadb(whole.buf, whole.len, 0, NULL);
     const json_t *results = json_object_get(tree, "results");
@@ -240,8 +238,8 @@ static void build(struct result *ret, enum mcp_version version, enum tool t,
 static void build_refusal(struct result *ret, enum mcp_version version, enum tool t,
                           const struct tool_result *r)
 {
-    AUTO(strbuf_done) struct strbuf data = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(MESSAGE_MAX);
+    struct json j = {.out = &data};
 
     result_begin(ret, version);
     if (r->elsewhere)
@@ -250,8 +248,6 @@ static void build_refusal(struct result *ret, enum mcp_version version, enum too
         result_textf(ret, RESULT_UNAVAILABLE, tool_name(t), r->refusal.message);
     else
         result_textf(ret, "%s", r->refusal.message);
-    strbuf_init(&data, MESSAGE_MAX);
-    jw_init(&j, &data);
     tool_result_json(&j, t, r, NULL);
     result_end(ret, true, data.buf, data.len);
 }

@@ -130,13 +130,11 @@ static void on_writable(struct http_req *req)
 
 static void on_done(void *arg, const struct once_result *r)
 {
-    AUTO(strbuf_done) struct strbuf body = {0};
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(ANSWER_MAX);
     struct once_http *h = arg;
-    struct json j;
+    struct json j = {.out = &body};
 
     h->once = NULL;
-    strbuf_init(&body, ANSWER_MAX);
-    jw_init(&j, &body);
     once_result_json(&j, r, h->req->id);
     if (r->status != 200)
         http_failed(h->req, r->status, r->refusal.message);

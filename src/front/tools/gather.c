@@ -80,14 +80,11 @@ static bool tell(struct gather *g, const char *line, size_t len)
 /* Says on stderr, as if the cell had written it, that a result was left out. */
 static bool left_out(struct gather *g, const char *why)
 {
-    AUTO(strbuf_done) struct strbuf line = {0}, text = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(2 * NOTE_MAX), text = strbuf_upto(NOTE_MAX);
+    struct json j = {.out = &line};
 
-    strbuf_init(&text, NOTE_MAX);
     strbuf_addf(&text, "sandglass: a result was left out: %s\n", why);
     add_text(&g->err, &g->err_cut, text.buf, text.len);
-    strbuf_init(&line, 2 * NOTE_MAX);
-    jw_init(&j, &line);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "type"), "stderr");
     jw_string(jw_key(&j, "text"), text.buf);
@@ -131,11 +128,10 @@ static char *copy_error(const char *rest, size_t len)
 void gather_error(struct gather *g, const char *name, const char *value)
 {
     struct strbuf s;
-    struct json j;
+    struct json j = {.out = &s};
 
     free(g->error);
     strbuf_init(&s, ERROR_MAX);
-    jw_init(&j, &s);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "name"), name);
     jw_string(jw_key(&j, "value"), value);

@@ -170,12 +170,11 @@ static void flush_output(struct once *o)
 
 static void tell_sanitised(struct once *o)
 {
-    struct json j;
+    struct json j = {.out = &o->sanitised};
 
     if (!output_filter_found(o->output_filter))
         return;
     strbuf_init(&o->sanitised, SANITISED_MAX);
-    jw_init(&j, &o->sanitised);
     output_filter_put_counts(o->output_filter, &j);
     o->result.sanitised = o->sanitised.buf;
 }
@@ -205,9 +204,8 @@ static void conclude(struct once *o, enum once_outcome outcome, const char *fmt,
 /* Tells the agent to read and drop this stream from now on. */
 static void discard(struct call *c, uint8_t sub)
 {
-    AUTO(strbuf_done) struct strbuf which = {0};
+    AUTO(strbuf_done) struct strbuf which = strbuf_upto(16);
 
-    strbuf_init(&which, 16);
     wire_put_u32(&which, sub);
     call_control(c, CONTROL_DISCARD, which.buf, which.len);
 }
@@ -293,11 +291,10 @@ static void put_command(const struct once_request *q, struct strbuf *request)
 
 static void start_program(struct once *o)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     const struct once_request *q = &o->request;
     struct sg_error e = {0};
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, USER);
     wire_put_str(&request, "");
     wire_put_u32(&request, q->input ? PROC_STDIN : 0);
@@ -318,12 +315,11 @@ static void start_program(struct once *o)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void on_written(struct call *c, int status, const char *message, const void *result,
-                       size_t len)
+static void on_written(struct call *c, int status, const char *message, const void *result UNUSED,
+                       size_t len UNUSED)
 {
     struct once *o = c->owner;
 
-    (void)result, (void)len;
     if (status != 0) {
         conclude(o, ONCE_SETUP_ERROR, "%.256s: %s", o->request.files[c - o->files].path, message);
         return;

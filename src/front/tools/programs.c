@@ -82,8 +82,8 @@ static void answer(struct load *l)
     json_t *code = code_of(l, &r);
 
     if (r == -ENOENT)
-        err_set(
-            &l->e, SG_ERR_INVALID, -EINVAL,
+        err_invalid(
+            &l->e,
             "unknown analysisType '%s': use data_analysis, tax_calculation, compliance_check or "
             "custom",
             l->name);

@@ -122,14 +122,12 @@ static void answer_json(struct tool_http *h, const struct tool_result *r, const 
 
 static void on_done(void *arg, const struct tool_result *r)
 {
-    AUTO(strbuf_done) struct strbuf body = {0};
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(TOOL_ANSWER_MAX);
     struct tool_http *h = arg;
-    struct json j;
+    struct json j = {.out = &body};
 
     h->run = NULL;
     alarm_drop(&h->timer);
-    strbuf_init(&body, TOOL_ANSWER_MAX);
-    jw_init(&j, &body);
     tool_result_json(&j, h->tool, r, h->req->id);
     if (r->status != 200)
         http_failed(h->req, r->status, r->refusal.message);

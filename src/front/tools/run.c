@@ -229,12 +229,11 @@ static void tell_sanitised(struct tool_run *r)
 {
     const struct output_filter *o =
         r->before.error ? r->prelude.output_filter : r->cell.output_filter;
-    struct json j;
+    struct json j = {.out = &r->sanitised};
 
     if (!output_filter_found(o))
         return;
     strbuf_init(&r->sanitised, SANITISED_MAX);
-    jw_init(&j, &r->sanitised);
     output_filter_put_counts(o, &j);
     r->result.sanitised = r->sanitised.buf;
 }
@@ -422,11 +421,9 @@ static int make_spec(void *arg, const char *template_id, struct sandbox_spec *re
 
 static void tell_context(struct tool_run *r)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(16 * CTX_NAME_MAX);
+    struct json j = {.out = &line};
 
-    strbuf_init(&line, 16 * CTX_NAME_MAX);
-    jw_init(&j, &line);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "type"), "context");
     jw_string(jw_key(&j, "contextId"), r->context);
@@ -537,7 +534,7 @@ static int read_arguments(struct tool_run *r, const json_t *arguments,
     struct context_limits limits;
 
     if (!json_is_object(arguments))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the arguments must be an object");
+        return err_invalid(e, "the arguments must be an object");
     context_limits(r->front, &r->tenant, &limits);
     return r->tool == TOOL_RUN_CODE ? code_call_read(&limits, arguments, place, &r->call, e)
                                     : analysis_call_read(&limits, arguments, place, &r->call, e);

@@ -155,7 +155,7 @@ static void on_started(void *arg, struct hosted *h, int r, const struct sg_error
     struct starting *s = arg;
     struct e2b_req *q = s->q;
     struct strbuf out;
-    struct json j;
+    struct json j = {.out = &out};
 
     if (r < 0) {
         fail(s, e);
@@ -168,7 +168,6 @@ static void on_started(void *arg, struct hosted *h, int r, const struct sg_error
         return;
     }
     strbuf_init(&out, REPLY_MAX);
-    jw_init(&j, &out);
     agent_put(&j, h);
     reply_json(q->http, 201, &out);
     strbuf_done(&out);
@@ -284,8 +283,7 @@ static void post(struct e2b_req *q)
     fields_check(&q->in, agent_new(q->front, &ask, &h, &q->wrong));
     if (!e2b_read(q))
         return;
-    struct starting *s = xcalloc(1, sizeof(*s));
-    *s = (struct starting){.q = q, .agent = h};
+    struct starting *s = NEW(struct starting, .q = q, .agent = h);
     e2b_wait(q);
     if (sandbox)
         agent_enter(h, sandbox, false, on_started, s);
@@ -321,11 +319,9 @@ static struct hosted *named_agent(struct e2b_req *q)
 
 static void reply_agent(struct e2b_req *q, const struct hosted *h)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(REPLY_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, REPLY_MAX);
-    jw_init(&j, &out);
     agent_put(&j, h);
     reply_json(q->http, 200, &out);
 }

@@ -51,13 +51,11 @@ struct stream {
 
 static char *needle(const char *key, const char *value)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(NEEDLE_MAX);
+    struct json j = {.out = &out};
 
     if (!value)
         return NULL;
-    strbuf_init(&out, NEEDLE_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     shape_text_key(&j, key, value);
     jw_object_end(&j);
@@ -168,9 +166,8 @@ static void write_text(struct stream *s, const struct strbuf *text)
 
 static void write_event(struct stream *s, uint64_t id, const char *type, const char *json)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(strlen(json) + 256);
 
-    strbuf_init(&text, strlen(json) + 256);
     strbuf_addf(&text, "id: %" PRIu64 "\nevent: %s\ndata: %s\n\n", id, type, json);
     write_text(s, &text);
 }
@@ -220,9 +217,8 @@ static void pump(struct stream *s)
         s->after = events_last(f);
 }
 
-static void on_event(struct event_watch *w, const struct event *e)
+static void on_event(struct event_watch *w, const struct event *e UNUSED)
 {
-    (void)e;
     pump(CONTAINER_OF(w, struct stream, watch));
 }
 
@@ -236,7 +232,7 @@ static void on_writable(struct http_req *req)
 
 static void on_tick(uv_timer_t *t)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(16);
     struct stream *s = t->data;
     uint64_t now = uv_now(t->loop);
 
@@ -247,7 +243,6 @@ static void on_tick(uv_timer_t *t)
     pump(s);
     if (s->choked || now - s->wrote_ms < HEARTBEAT_MS)
         return;
-    strbuf_init(&text, 16);
     strbuf_addstr(&text, ": \n\n");
     write_text(s, &text);
 }
@@ -267,7 +262,7 @@ static void on_close(struct http_req *req)
 /* Takes over `wanted`. */
 static void start_stream(struct e2b_req *q, const struct wanted *wanted, uint64_t after)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(64);
     struct stream *s = xcalloc(1, sizeof(*s));
     struct http_req *req = q->http;
 
@@ -286,7 +281,6 @@ static void start_stream(struct e2b_req *q, const struct wanted *wanted, uint64_
     http_add_header(req, "Cache-Control", "no-store");
     http_add_header(req, "X-Accel-Buffering", "no"); /* proxies must not buffer */
     http_start(req, 200, "text/event-stream", -1);
-    strbuf_init(&text, 64);
     strbuf_addf(&text, "retry: 1000\nid: %" PRIu64 "\n\n", after);
     write_text(s, &text);
     events_watch(q->front, &s->watch);

@@ -113,11 +113,9 @@ static void put_attempt(struct json *j, const struct explore *g, size_t i)
 
 static void answer(struct explore *g)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(TOOL_ANSWER_MAX + REPLY_LONG_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, TOOL_ANSWER_MAX + REPLY_LONG_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     shape_text_key(&j, "explorationId", g->x->id);
     if (g->keep_ms > 0) {
@@ -144,11 +142,10 @@ static void on_done(void *arg, const struct tool_result *r)
 {
     struct attempt *a = arg;
     struct explore *g = a->of;
-    struct json j;
+    struct json j = {.out = &a->text};
 
     a->run = NULL;
     strbuf_init(&a->text, TOOL_ANSWER_MAX - g->gathered);
-    jw_init(&j, &a->text);
     tool_result_json(&j, TOOL_RUN_CODE, r, NULL);
     if (a->text.truncated) {
         strbuf_done(&a->text);
@@ -261,9 +258,9 @@ static void read_request(struct explore *g)
 static void explore(struct e2b_req *q)
 {
     struct http_req *req = q->http;
-    struct explore *g = xcalloc(1, sizeof(*g));
+    struct explore *g =
+        NEW(struct explore, .req = req, .q = q, .close = req->on_close, .tenant = q->tenant);
 
-    *g = (struct explore){.req = req, .q = q, .close = req->on_close, .tenant = q->tenant};
     outlet_init(&g->outlet, req, TOOL_ANSWER_MAX + REPLY_LONG_MAX);
     g->sanitise = take_own_fields(q, NULL);
     read_request(g);

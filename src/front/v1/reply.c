@@ -85,11 +85,9 @@ void reply_send(struct e2b_req *q, int status, struct reply *r)
 
 void reply_context(struct e2b_req *q, const struct ctx_row *row)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(REPLY_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, REPLY_MAX);
-    jw_init(&j, &out);
     shape_context(&j, row);
     reply_json(q->http, 200, &out);
 }

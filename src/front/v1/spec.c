@@ -19,8 +19,7 @@ int spec_of_body(void *arg, const char *template_id, struct sandbox_spec *ret,
 
     if (word && strcmp(word, "open") != 0 && strcmp(word, "block") != 0) {
         json_decref(body);
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       FIELD_ERROR "'network' must be \"block\", \"open\" or an object");
+        return err_invalid(e, FIELD_ERROR "'network' must be \"block\", \"open\" or an object");
     }
     if (word)
         json_object_set_new(body, "allow_internet_access", json_boolean(word[0] == 'o'));
