@@ -67,8 +67,9 @@ static void on_taken(void *arg, struct checkpoint *c, int r, const struct sg_err
         reply_checkpoint(q, 201, c, report);
 }
 
-static void take_with_body(struct e2b_req *q)
+void checkpoint_create(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct checkpoint_ask ask = {.kind = CHECKPOINT_LABEL};
     struct sandbox *b = running_sandbox(q);
 
@@ -78,11 +79,6 @@ static void take_with_body(struct e2b_req *q)
         return;
     e2b_wait(q);
     sandbox_checkpoint(b, &ask, on_taken, q);
-}
-
-void checkpoint_create(struct http_req *req)
-{
-    e2b_with_body(req, take_with_body);
 }
 
 /* ---- list, delete ---------------------------------------------------------------------------- */
@@ -158,8 +154,9 @@ static void on_rewound(void *arg, struct checkpoint *c, int r, const struct sg_e
         reply_checkpoint(q, 200, c, report);
 }
 
-static void rewind_with_body(struct e2b_req *q)
+void e2b_sandbox_rewind(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct sandbox *b = running_sandbox(q);
     const char *name = field_text(&q->in, "checkpointId", CHECKPOINT_LABEL_MAX, NULL);
     const char *label = field_text(&q->in, "label", CHECKPOINT_LABEL_MAX, NULL);
@@ -175,9 +172,4 @@ static void rewind_with_body(struct e2b_req *q)
         return;
     e2b_wait(q);
     sandbox_rewind(b, c, files_do, on_rewound, q);
-}
-
-void e2b_sandbox_rewind(struct http_req *req)
-{
-    e2b_with_body(req, rewind_with_body);
 }

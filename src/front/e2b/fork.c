@@ -246,8 +246,9 @@ static bool has_room(struct e2b_req *q, const struct sandbox *b, int32_t count)
     return false;
 }
 
-static void fork_with_body(struct e2b_req *q)
+void sandbox_fork(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct fork_request want;
     struct sandbox *b;
 
@@ -285,9 +286,4 @@ static void fork_with_body(struct e2b_req *q)
         sandbox_checkpoint(b, &ask, on_checkpoint, f);
     }
     operation_leave(&before);
-}
-
-void sandbox_fork(struct http_req *req)
-{
-    e2b_with_body(req, fork_with_body);
 }

@@ -2,8 +2,6 @@
 
 #include "front/core/request_log.h"
 
-#define BODY_MAX (1024u * 1024)
-
 static void drop_if_over(struct e2b_req *q)
 {
     if (q->http || q->waiting > 0)
@@ -20,37 +18,33 @@ static void on_close(struct http_req *req)
     drop_if_over(q);
 }
 
-struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *tenant)
-{
-    struct e2b_req *q = xcalloc(1, sizeof(*q));
-
-    q->http = req;
-    q->front = front_of(req);
-    q->tenant = *tenant;
-    q->in = request_fields(NULL, &q->wrong);
-    req->owner = q;
-    req->on_close = on_close;
-    return q;
-}
-
 static void on_body(struct http_req *req, void *made)
 {
     struct e2b_req *q = e2b_of(req);
 
     q->in.object = q->body = request_json(req, made);
     if (q->body)
-        q->handler(q);
+        q->handler(req);
 }
 
-void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q))
-{
-    e2b_with_long_body(req, BODY_MAX, handler);
-}
-
-void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q))
+void e2b_with_body(struct http_req *req, size_t max, void (*handler)(struct http_req *req))
 {
     e2b_of(req)->handler = handler;
     http_body_make(req, max, &json_make, NULL, on_body);
+}
+
+void e2b_begin(struct http_req *req, const struct store_tenant *tenant,
+               const struct http_route *route)
+{
+    struct e2b_req *q = NEW(struct e2b_req, .http = req, .front = front_of(req), .tenant = *tenant);
+
+    q->in = request_fields(NULL, &q->wrong);
+    req->owner = q;
+    req->on_close = on_close;
+    if (route->body_max > 0)
+        e2b_with_body(req, route->body_max, route->handler);
+    else
+        route->handler(req);
 }
 
 bool e2b_read(struct e2b_req *q)
@@ -130,6 +124,23 @@ void e2b_failed(struct e2b_req *q, const struct sg_error *e)
         reply_no_sandbox(q->http, q->tenant.id, q->id);
     else
         reply_sg_error(q->http, e);
+}
+
+bool e2b_done(struct e2b_req *q, int r, const struct sg_error *e)
+{
+    if (!e2b_back(q))
+        return false;
+    if (r < 0)
+        e2b_failed(q, e);
+    return r >= 0;
+}
+
+void e2b_done_empty(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
+{
+    struct e2b_req *q = arg;
+
+    if (e2b_done(q, r, e))
+        reply_empty(q->http, 204);
 }
 
 uint32_t e2b_sandbox_limit(const struct e2b_req *q)

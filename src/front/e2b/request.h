@@ -22,7 +22,7 @@ struct e2b_req {
     struct sg_error wrong; /* with one of them */
     char id[ID_LEN + 1];
     unsigned waiting;
-    void (*handler)(struct e2b_req *q);
+    void (*handler)(struct http_req *req);
 };
 
 static inline struct e2b_req *e2b_of(struct http_req *req)
@@ -30,12 +30,15 @@ static inline struct e2b_req *e2b_of(struct http_req *req)
     return req->owner;
 }
 
-struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *tenant);
-/* Reads the body as JSON, then calls the handler. Answers itself if the body is too long or no
- * JSON. */
-void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q));
-/* The same for a longer body: at most max bytes. */
-void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q));
+#define E2B_BODY_MAX (1024u * 1024) /* of most routes that take one */
+
+/* Calls the handler of the route, which finds the e2b_req in req->owner. If the route takes a body
+ * (body_max), it is read first. */
+void e2b_begin(struct http_req *req, const struct store_tenant *tenant,
+               const struct http_route *route);
+/* Reads the body as JSON, at most max bytes, then calls the handler. Answers itself if the body is
+ * too long or no JSON. For routes whose handler must do something before. */
+void e2b_with_body(struct http_req *req, size_t max, void (*handler)(struct http_req *req));
 /* Whether all fields that were read so far are right. False: answered. */
 bool e2b_read(struct e2b_req *q);
 
@@ -53,6 +56,11 @@ bool e2b_back(struct e2b_req *q);
 struct sandbox *e2b_sandbox(struct e2b_req *q);
 /* Answers with the error of an order about q's sandbox. */
 void e2b_failed(struct e2b_req *q, const struct sg_error *e);
+/* e2b_back for an order about q's sandbox. True: it went well, and the client waits for the
+ * answer. */
+bool e2b_done(struct e2b_req *q, int r, const struct sg_error *e);
+/* A sandbox_done that answers 204, or with the error. */
+void e2b_done_empty(void *arg, struct sandbox *b, int r, const struct sg_error *e);
 /* How many sandboxes the tenant may have at once. */
 uint32_t e2b_sandbox_limit(const struct e2b_req *q);
 

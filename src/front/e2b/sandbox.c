@@ -91,24 +91,14 @@ static void create(struct e2b_req *q, enum spec_version version)
     sandbox_create(f, &p.spec, p.snapshot[0] ? p.snapshot : NULL, p.timeout_ms, on_created, q);
 }
 
-static void create_v1(struct e2b_req *q)
-{
-    create(q, SPEC_V1);
-}
-
-static void create_v2(struct e2b_req *q)
-{
-    create(q, SPEC_V2);
-}
-
 void sandbox_create_v1(struct http_req *req)
 {
-    e2b_with_body(req, create_v1);
+    create(e2b_of(req), SPEC_V1);
 }
 
 void sandbox_create_v2(struct http_req *req)
 {
-    e2b_with_body(req, create_v2);
+    create(e2b_of(req), SPEC_V2);
 }
 
 void e2b_sandbox_get(struct http_req *req)
@@ -123,18 +113,6 @@ void e2b_sandbox_get(struct http_req *req)
     reply_json(req, 200, &out);
 }
 
-static void on_killed(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
-{
-    struct e2b_req *q = arg;
-
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        e2b_failed(q, e);
-    else
-        reply_empty(q->http, 204);
-}
-
 void e2b_sandbox_kill(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
@@ -143,25 +121,14 @@ void e2b_sandbox_kill(struct http_req *req)
     if (!b)
         return;
     e2b_wait(q);
-    sandbox_kill(b, on_killed, q);
+    sandbox_kill(b, e2b_done_empty, q);
 }
 
 /* ---- network --------------------------------------------------------------------------------- */
 
-static void on_network(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
+void sandbox_network(struct http_req *req)
 {
-    struct e2b_req *q = arg;
-
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        e2b_failed(q, e);
-    else
-        reply_empty(q->http, 204);
-}
-
-static void update_network(struct e2b_req *q)
-{
+    struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
     json_t *network = NULL;
 
@@ -179,12 +146,7 @@ static void update_network(struct e2b_req *q)
         return;
     e2b_wait(q);
     if (b->spec.context[0])
-        context_set_network(b, network, internet, on_network, q);
+        context_set_network(b, network, internet, e2b_done_empty, q);
     else
-        sandbox_set_network(b, network, internet, on_network, q);
-}
-
-void sandbox_network(struct http_req *req)
-{
-    e2b_with_body(req, update_network);
+        sandbox_set_network(b, network, internet, e2b_done_empty, q);
 }

@@ -231,19 +231,20 @@ static void save(struct e2b_req *q, const struct named *which)
     guard_ask(q->front, ASK_PUBLIC, q->tenant.id, NULL, NULL, 0, on_public, s);
 }
 
-static void create_with_body(struct e2b_req *q)
+static void create_with_body(struct http_req *req)
 {
-    save(q, NULL);
+    save(e2b_of(req), NULL);
 }
 
 void secret_create(struct http_req *req)
 {
     req->body_secret = true;
-    e2b_with_long_body(req, BODY_MAX, create_with_body);
+    e2b_with_body(req, BODY_MAX, create_with_body);
 }
 
-static void update_with_body(struct e2b_req *q)
+static void update_with_body(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct named which;
 
     if (find(q, &which))
@@ -253,7 +254,7 @@ static void update_with_body(struct e2b_req *q)
 void secret_update(struct http_req *req)
 {
     req->body_secret = true;
-    e2b_with_long_body(req, BODY_MAX, update_with_body);
+    e2b_with_body(req, BODY_MAX, update_with_body);
 }
 
 /* ---- get, list, delete ----------------------------------------------------------------------- */

@@ -155,8 +155,9 @@ static int check_room(struct e2b_req *q, struct sg_error *e)
     return r;
 }
 
-static void create_with_body(struct e2b_req *q)
+void snapshot_create(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
     struct store_snapshot snap = {.created_ms = clock_wall_ms()};
 
@@ -183,11 +184,6 @@ static void create_with_body(struct e2b_req *q)
     ask.name = s->snap.id;
     e2b_wait(q);
     sandbox_checkpoint(b, &ask, on_checkpoint, s);
-}
-
-void snapshot_create(struct http_req *req)
-{
-    e2b_with_body(req, create_with_body);
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */

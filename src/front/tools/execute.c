@@ -5,7 +5,6 @@
 #include "front/tools/outlet.h"
 #include "front/tools/tools.h"
 
-#define BODY_MAX   (16u * 1024 * 1024)
 #define ANSWER_MAX (12 * ONCE_OUTPUT_MAX + 64u * 1024) /* JSON may write a byte as six */
 #define MIB        (1024u * 1024)
 
@@ -145,9 +144,9 @@ static void on_done(void *arg, const struct once_result *r)
     outlet_finish(&h->outlet);
 }
 
-static void begin(struct e2b_req *q)
+void execute_once(struct http_req *req)
 {
-    struct http_req *req = q->http;
+    struct e2b_req *q = e2b_of(req);
     struct sanitise_level sanitise = take_own_fields(q, NULL);
     struct once_http *h;
 
@@ -160,9 +159,4 @@ static void begin(struct e2b_req *q)
     req->on_close = on_close;
     req->on_writable = on_writable;
     h->once = once_begin(q->front, &q->tenant, q->body, &sanitise, on_done, h);
-}
-
-void execute_once(struct http_req *req)
-{
-    e2b_with_long_body(req, BODY_MAX, begin);
 }

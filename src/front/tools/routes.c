@@ -177,10 +177,10 @@ struct sanitise_level take_own_fields(struct e2b_req *q, bool *stream)
     return take_sanitise(q);
 }
 
-static void begin(struct e2b_req *q, enum tool tool)
+static void begin(struct http_req *req, enum tool tool)
 {
     struct tool_listener listener = {.forced = true, .on_done = on_done};
-    struct http_req *req = q->http;
+    struct e2b_req *q = e2b_of(req);
     struct tool_http *h;
     bool stream;
 
@@ -207,14 +207,14 @@ static void begin(struct e2b_req *q, enum tool tool)
     json_decref(steal_ptr(&q->body));
 }
 
-static void run_code(struct e2b_req *q)
+static void run_code(struct http_req *req)
 {
-    begin(q, TOOL_RUN_CODE);
+    begin(req, TOOL_RUN_CODE);
 }
 
-static void run_analysis(struct e2b_req *q)
+static void run_analysis(struct http_req *req)
 {
-    begin(q, TOOL_RUN_ANALYSIS);
+    begin(req, TOOL_RUN_ANALYSIS);
 }
 
 /* Room for code and parameters, with their escapes. */
@@ -229,10 +229,10 @@ static size_t body_max(struct http_req *req)
 
 void tools_run_code(struct http_req *req)
 {
-    e2b_with_long_body(req, body_max(req), run_code);
+    e2b_with_body(req, body_max(req), run_code);
 }
 
 void tools_run_analysis(struct http_req *req)
 {
-    e2b_with_long_body(req, body_max(req), run_analysis);
+    e2b_with_body(req, body_max(req), run_analysis);
 }

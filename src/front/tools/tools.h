@@ -145,6 +145,7 @@ bool result_put_refusal(struct json *j, int status, const struct sg_error *e, co
 void result_put_cut(struct json *j, bool out, bool err);
 
 /* The handlers in the table of front/v1/routes.c. */
+#define ONCE_BODY_MAX (16u * 1024 * 1024) /* of /v1/execute */
 void tools_list(struct http_req *req);
 void tools_run_code(struct http_req *req);
 void tools_run_analysis(struct http_req *req);

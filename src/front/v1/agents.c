@@ -267,8 +267,9 @@ static struct sandbox *named_sandbox(struct e2b_req *q, const char *id)
     return NULL;
 }
 
-static void post(struct e2b_req *q)
+void v1_agent_post(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     bool on_path = field_get(&q->in, "conversationId") || field_get(&q->in, "pathId");
     const char *id = field_text(&q->in, "sandboxId", ID_MAX, NULL);
     struct agent_ask ask = read_ask(q, !id && !on_path);
@@ -291,11 +292,6 @@ static void post(struct e2b_req *q)
         obtain_sandbox(s, &context);
     else
         make_sandbox(s, ask.timeout_ms);
-}
-
-void v1_agent_post(struct http_req *req)
-{
-    e2b_with_long_body(req, AGENT_BODY_MAX, post);
 }
 
 /* ---- one agent, and the list ----------------------------------------------------------------- */
@@ -393,8 +389,10 @@ void v1_agent_end(struct http_req *req)
     agent_stop(h, on_stopped, q);
 }
 
-static void set_timeout(struct e2b_req *q)
+void v1_agent_timeout(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
+
     check_body(q, "timeout");
     if (!field_get(&q->in, "timeout"))
         field_wrong(&q->in, "'timeout' is required: seconds from now");
@@ -408,11 +406,6 @@ static void set_timeout(struct e2b_req *q)
         agent_set_timeout(h, ms);
         reply_agent(q, h);
     }
-}
-
-void v1_agent_timeout(struct http_req *req)
-{
-    e2b_with_body(req, set_timeout);
 }
 
 void v1_agent_acp(struct http_req *req)

@@ -46,8 +46,9 @@ static void on_rewound(void *arg, const struct context_answer *a)
     reply_send(q, 200, &r);
 }
 
-static void rewind_context(struct e2b_req *q)
+void v1_rewind(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct context_from to = {0};
 
     check_body(q, "accept", "checkpointId", "messageId");
@@ -60,9 +61,4 @@ static void rewind_context(struct e2b_req *q)
         return;
     e2b_wait(q);
     context_rewind(q->front, q->tenant.id, q->id, &to, on_rewound, q);
-}
-
-void v1_rewind(struct http_req *req)
-{
-    e2b_with_body(req, rewind_context);
 }

@@ -255,9 +255,9 @@ static void read_request(struct explore *g)
     read_codes(g, &limits);
 }
 
-static void explore(struct e2b_req *q)
+static void explore(struct http_req *req)
 {
-    struct http_req *req = q->http;
+    struct e2b_req *q = e2b_of(req);
     struct explore *g =
         NEW(struct explore, .req = req, .q = q, .close = req->on_close, .tenant = q->tenant);
 
@@ -286,7 +286,7 @@ static void explore(struct e2b_req *q)
 
 void v1_explore(struct http_req *req)
 {
-    e2b_with_long_body(req, BODY_MAX, explore);
+    e2b_with_body(req, BODY_MAX, explore);
 }
 
 /* ---- adopt ----------------------------------------------------------------------------------- */
@@ -308,8 +308,10 @@ static void on_adopted(void *arg, const struct context_answer *a)
     reply_send(q, 200, &r);
 }
 
-static void adopt(struct e2b_req *q)
+void v1_adopt(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
+
     check_body(q, "candidateId");
     const char *candidate = field_text(&q->in, "candidateId", CTX_NAME_MAX, "");
     if (!id_valid(candidate))
@@ -318,9 +320,4 @@ static void adopt(struct e2b_req *q)
         return;
     e2b_wait(q);
     context_adopt(q->front, &q->tenant, q->id, candidate, on_adopted, q);
-}
-
-void v1_adopt(struct http_req *req)
-{
-    e2b_with_body(req, adopt);
 }
