@@ -14,6 +14,8 @@ static void on_close(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
 
+    if (q->on_gone)
+        q->on_gone(q->work);
     q->http = NULL;
     drop_if_over(q);
 }

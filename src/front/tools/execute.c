@@ -102,27 +102,23 @@ void once_result_json(struct json *j, const struct once_result *r, const char *r
 
 struct once_http {
     struct http_req *req;
-    struct e2b_req *q;
-    void (*close)(struct http_req *req); /* the on_close of q */
-    struct once *once;                   /* NULL when the program is over */
+    struct once *once; /* NULL when the program is over */
     struct outlet outlet;
 };
 
-static void on_close(struct http_req *req)
+static void on_gone(void *work)
 {
-    struct once_http *h = req->owner;
+    struct once_http *h = work;
 
     if (h->once)
         once_cancel(h->once);
     outlet_done(&h->outlet);
-    req->owner = h->q;
-    h->close(req);
     free(h);
 }
 
 static void on_writable(struct http_req *req)
 {
-    struct once_http *h = req->owner;
+    struct once_http *h = e2b_of(req)->work;
 
     outlet_pump(&h->outlet);
 }
@@ -148,15 +144,13 @@ void execute_once(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
     struct sanitise_level sanitise = take_own_fields(q, NULL);
-    struct once_http *h;
 
     if (!e2b_read(q))
         return;
-    h = xcalloc(1, sizeof(*h));
-    *h = (struct once_http){.req = req, .q = q, .close = req->on_close};
+    struct once_http *h = NEW(struct once_http, .req = req);
     outlet_init(&h->outlet, req, ANSWER_MAX);
-    req->owner = h;
-    req->on_close = on_close;
+    q->work = h;
+    q->on_gone = on_gone;
     req->on_writable = on_writable;
     h->once = once_begin(q->front, &q->tenant, q->body, &sanitise, on_done, h);
 }

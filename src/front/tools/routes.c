@@ -21,7 +21,6 @@
 struct tool_http {
     struct http_req *req;
     struct e2b_req *q;
-    void (*close)(struct http_req *req); /* the on_close of q */
     enum tool tool;
     struct tool_run *run; /* NULL when the run is over */
     bool stream, started;
@@ -30,22 +29,20 @@ struct tool_http {
     uint64_t wrote_ms;
 };
 
-static void on_close(struct http_req *req)
+static void on_gone(void *work)
 {
-    struct tool_http *h = req->owner;
+    struct tool_http *h = work;
 
     if (h->run)
         tool_run_cancel(h->run);
     alarm_drop(&h->timer);
     outlet_done(&h->outlet);
-    req->owner = h->q;
-    h->close(req);
     free(h);
 }
 
 static void on_writable(struct http_req *req)
 {
-    struct tool_http *h = req->owner;
+    struct tool_http *h = e2b_of(req)->work;
 
     if (outlet_pump(&h->outlet) && h->run)
         tool_run_resume(h->run);
@@ -181,18 +178,15 @@ static void begin(struct http_req *req, enum tool tool)
 {
     struct tool_listener listener = {.forced = true, .on_done = on_done};
     struct e2b_req *q = e2b_of(req);
-    struct tool_http *h;
     bool stream;
 
     listener.sanitise = take_own_fields(q, &stream);
     if (!e2b_read(q))
         return;
-    h = xcalloc(1, sizeof(*h));
-    *h = (struct tool_http){
-        .req = req, .q = q, .close = req->on_close, .tool = tool, .stream = stream};
+    struct tool_http *h = NEW(struct tool_http, .req = req, .q = q, .tool = tool, .stream = stream);
     outlet_init(&h->outlet, req, TOOL_ANSWER_MAX + TOOL_RESULTS_MAX);
-    req->owner = h;
-    req->on_close = on_close;
+    q->work = h;
+    q->on_gone = on_gone;
     req->on_writable = on_writable;
     listener.arg = h;
     if (stream) {

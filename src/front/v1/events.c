@@ -37,7 +37,6 @@ struct wanted {
 
 struct stream {
     struct e2b_req *q;
-    void (*close)(struct http_req *req); /* the on_close of q */
     struct wanted wanted;
     struct event_watch watch;
     uv_timer_t *timer;
@@ -224,7 +223,7 @@ static void on_event(struct event_watch *w, const struct event *e UNUSED)
 
 static void on_writable(struct http_req *req)
 {
-    struct stream *s = req->owner;
+    struct stream *s = e2b_of(req)->work;
 
     s->choked = false;
     pump(s);
@@ -247,15 +246,13 @@ static void on_tick(uv_timer_t *t)
     write_text(s, &text);
 }
 
-static void on_close(struct http_req *req)
+static void on_gone(void *work)
 {
-    struct stream *s = req->owner;
+    struct stream *s = work;
 
     events_unwatch(&s->watch);
     alarm_drop(&s->timer);
     wanted_done(&s->wanted);
-    req->owner = s->q;
-    s->close(req);
     free(s);
 }
 
@@ -263,20 +260,15 @@ static void on_close(struct http_req *req)
 static void start_stream(struct e2b_req *q, const struct wanted *wanted, uint64_t after)
 {
     AUTO(strbuf_done) struct strbuf text = strbuf_upto(64);
-    struct stream *s = xcalloc(1, sizeof(*s));
+    struct stream *s = NEW(struct stream, .q = q, .wanted = *wanted, .watch.on_event = on_event,
+                           .after = after, .began_ms = uv_now(q->front->loop));
     struct http_req *req = q->http;
 
-    *s = (struct stream){.q = q,
-                         .close = req->on_close,
-                         .wanted = *wanted,
-                         .watch.on_event = on_event,
-                         .after = after,
-                         .began_ms = uv_now(q->front->loop)};
     memcpy(s->watch.tenant, q->tenant.id, sizeof(s->watch.tenant));
     s->timer = alarm_new(q->front->loop, s);
     uv_timer_start(s->timer, on_tick, TICK_MS, TICK_MS);
-    req->owner = s;
-    req->on_close = on_close;
+    q->work = s;
+    q->on_gone = on_gone;
     req->on_writable = on_writable;
     http_add_header(req, "Cache-Control", "no-store");
     http_add_header(req, "X-Accel-Buffering", "no"); /* proxies must not buffer */

@@ -39,7 +39,6 @@ struct attempt {
 struct explore {
     struct http_req *req; /* NULL: the client has gone */
     struct e2b_req *q;
-    void (*close)(struct http_req *req); /* the on_close of q */
     struct store_tenant tenant;
     struct sanitise_level sanitise;
     json_t *arguments[EXPLORE_MAX]; /* arguments of run_code for each attempt */
@@ -70,21 +69,18 @@ static void explore_free(struct explore *g)
     free(g);
 }
 
-static void on_close(struct http_req *req)
+static void on_gone(void *work)
 {
-    struct explore *g = req->owner;
-    void (*close)(struct http_req *) = g->close;
+    struct explore *g = work;
 
-    req->owner = g->q;
     g->req = NULL;
     if (!g->waiting)
         explore_free(g);
-    close(req);
 }
 
 static void on_writable(struct http_req *req)
 {
-    struct explore *g = req->owner;
+    struct explore *g = e2b_of(req)->work;
 
     outlet_pump(&g->outlet);
 }
@@ -258,8 +254,7 @@ static void read_request(struct explore *g)
 static void explore(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
-    struct explore *g =
-        NEW(struct explore, .req = req, .q = q, .close = req->on_close, .tenant = q->tenant);
+    struct explore *g = NEW(struct explore, .req = req, .q = q, .tenant = q->tenant);
 
     outlet_init(&g->outlet, req, TOOL_ANSWER_MAX + REPLY_LONG_MAX);
     g->sanitise = take_own_fields(q, NULL);
@@ -271,8 +266,8 @@ static void explore(struct http_req *req)
         explore_free(g);
         return;
     }
-    req->owner = g;
-    req->on_close = on_close;
+    q->work = g;
+    q->on_gone = on_gone;
     req->on_writable = on_writable;
     g->waiting = true;
     struct explore_ask ask = {.tenant = &g->tenant,
