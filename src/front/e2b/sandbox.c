@@ -68,7 +68,6 @@ static void create_with_state(struct e2b_req *q, struct create_plan *p)
 
 static void create(struct e2b_req *q, enum spec_version version)
 {
-    struct front *f = q->front;
     struct create_plan p;
 
     if (path_is_named(q->body)) {
@@ -79,8 +78,7 @@ static void create(struct e2b_req *q, enum spec_version version)
     bool state = strcmp(inherit, "state") == 0;
     if (!state && strcmp(inherit, "files") != 0)
         field_wrong(&q->in, "'inherit' is none of state and files");
-    fields_check(&q->in, create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p,
-                                     &q->wrong));
+    fields_check(&q->in, create_plan(q->front, &q->tenant, q->body, version, NULL, &p, &q->wrong));
     if (!e2b_read(q))
         return;
     if (state) {
@@ -88,7 +86,8 @@ static void create(struct e2b_req *q, enum spec_version version)
         return;
     }
     e2b_wait(q);
-    sandbox_create(f, &p.spec, p.snapshot[0] ? p.snapshot : NULL, p.timeout_ms, on_created, q);
+    sandbox_create(q->front, &p.spec, p.snapshot[0] ? p.snapshot : NULL, p.timeout_ms, on_created,
+                   q);
 }
 
 void sandbox_create_v1(struct http_req *req)

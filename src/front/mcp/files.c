@@ -47,19 +47,11 @@ void file_fail(struct file_work *w, int status, const char *message)
 static int make_spec(void *arg, const char *template_id, struct sandbox_spec *ret,
                      char snapshot[ID_LEN + 1], struct sg_error *e)
 {
-    const struct file_work *w = arg;
-    const struct settings *settings = &w->front->settings;
-    json_t *nothing_special = json_object();
-    struct create_plan plan;
-    int r = create_plan(w->front->store, settings, &w->tenant, nothing_special, SPEC_OWN,
-                        template_id ? template_id : settings->context_template, &plan, e);
+    struct file_work *w = arg;
 
-    json_decref(nothing_special);
-    if (r < 0)
-        return r;
-    *ret = plan.spec;
-    memcpy(snapshot, plan.snapshot, sizeof(plan.snapshot));
-    return 0;
+    return create_spec(w->front, &w->tenant, NULL, SPEC_OWN,
+                       template_id ? template_id : w->front->settings.context_template, ret,
+                       snapshot, e);
 }
 
 static void on_context(void *arg, const struct context_answer *a)

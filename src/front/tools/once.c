@@ -385,15 +385,11 @@ static void limit(struct sg_limits *l, const struct once_request *q)
 
 static int make_plan(struct once *o, struct create_plan *ret, struct sg_error *e)
 {
-    struct front *f = o->front;
-    json_t *body = json_object();
-    int r = create_plan(f->store, &f->settings, &o->tenant, body, SPEC_OWN, TEMPLATE, ret, e);
+    int r = create_plan(o->front, &o->tenant, NULL, SPEC_OWN, TEMPLATE, ret, e);
 
-    json_decref(body);
-    if (r < 0)
-        return r;
-    limit(&ret->spec.limits, &o->request);
-    return 0;
+    if (r == 0)
+        limit(&ret->spec.limits, &o->request);
+    return r;
 }
 
 struct once *once_begin(struct front *f, const struct store_tenant *tenant, const json_t *arguments,

@@ -406,17 +406,8 @@ static int make_spec(void *arg, const char *template_id, struct sandbox_spec *re
     const char *name = template_id                ? template_id
                        : r->call.template_name[0] ? r->call.template_name
                                                   : r->front->settings.context_template;
-    json_t *body = json_object();
-    struct create_plan plan;
-    int res = create_plan(r->front->store, &r->front->settings, &r->tenant, body, SPEC_OWN, name,
-                          &plan, e);
 
-    json_decref(body);
-    if (res < 0)
-        return res;
-    *ret = plan.spec;
-    memcpy(snapshot, plan.snapshot, ID_LEN + 1);
-    return 0;
+    return create_spec(r->front, &r->tenant, NULL, SPEC_OWN, name, ret, snapshot, e);
 }
 
 static void tell_context(struct tool_run *r)
