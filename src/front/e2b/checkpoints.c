@@ -16,27 +16,33 @@ bool checkpoint_accept_field(struct fields *in)
     return text != NULL;
 }
 
-/* {"checkpoint": {...}, "kernels": [...]} */
-static void reply_checkpoint(struct e2b_req *q, int status, const struct checkpoint *c,
-                             const json_t *report)
+void checkpoint_failed(struct e2b_req *q, int r, const struct sg_error *e, const json_t *report)
+{
+    if (e->kind == SG_ERR_NOT_FOUND)
+        e2b_failed(q, e);
+    else
+        reply_fork_error(q->http, r, e, report);
+}
+
+/* The checkpoint stays even if nobody waits: the list has it. */
+static void answer(struct e2b_req *q, int status, const struct checkpoint *c, int r,
+                   const struct sg_error *e, const json_t *report)
 {
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct json j = {.out = &out};
 
+    if (!e2b_back(q))
+        return;
+    if (r < 0) {
+        checkpoint_failed(q, r, e, report);
+        return;
+    }
     jw_object_begin(&j);
     jw_key(&j, "checkpoint");
     checkpoint_put(&j, c);
     report_put(&j, report);
     jw_object_end(&j);
     reply_json(q->http, status, &out);
-}
-
-static void reply_failed(struct e2b_req *q, int r, const struct sg_error *e, const json_t *report)
-{
-    if (e->kind == SG_ERR_NOT_FOUND)
-        e2b_failed(q, e);
-    else
-        reply_fork_error(q->http, r, e, report);
 }
 
 /* The sandbox that the path names, if it runs. NULL: answered. */
@@ -56,15 +62,7 @@ static struct sandbox *running_sandbox(struct e2b_req *q)
 static void on_taken(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
                      const json_t *report)
 {
-    struct e2b_req *q = arg;
-
-    /* The checkpoint stays even if nobody waits: the list has it. */
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        reply_failed(q, r, e, report);
-    else
-        reply_checkpoint(q, 201, c, report);
+    answer(arg, 201, c, r, e, report);
 }
 
 void checkpoint_create(struct http_req *req)
@@ -89,19 +87,24 @@ static bool put_one(struct checkpoint *c, void *arg)
     return true;
 }
 
+void checkpoints_put(struct json *j, struct sandbox *b)
+{
+    jw_array_begin(jw_key(j, "checkpoints"));
+    if (b)
+        checkpoints_each(b->front, b->id, put_one, j);
+    jw_array_end(j);
+}
+
 void checkpoint_list(struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
-    struct e2b_req *q = e2b_of(req);
-    struct sandbox *b = e2b_sandbox(q);
+    struct sandbox *b = e2b_sandbox(e2b_of(req));
     struct json j = {.out = &out};
 
     if (!b)
         return;
     jw_object_begin(&j);
-    jw_array_begin(jw_key(&j, "checkpoints"));
-    checkpoints_each(q->front, b->id, put_one, &j);
-    jw_array_end(&j);
+    checkpoints_put(&j, b);
     jw_object_end(&j);
     reply_json(req, 200, &out);
 }
@@ -144,14 +147,7 @@ void checkpoint_delete(struct http_req *req)
 static void on_rewound(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
                        const json_t *report)
 {
-    struct e2b_req *q = arg;
-
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        reply_failed(q, r, e, report);
-    else
-        reply_checkpoint(q, 200, c, report);
+    answer(arg, 200, c, r, e, report);
 }
 
 void e2b_sandbox_rewind(struct http_req *req)

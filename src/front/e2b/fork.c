@@ -85,10 +85,8 @@ static void fork_over(struct fork *f)
             sandbox_kill(f->results[i].sandbox, NULL, NULL);
     if (client_there && f->r == 0)
         reply_results(f);
-    else if (client_there && f->e.kind == SG_ERR_NOT_FOUND)
-        e2b_failed(f->q, &f->e);
     else if (client_there)
-        reply_fork_error(f->q->http, f->r, &f->e, f->report);
+        checkpoint_failed(f->q, f->r, &f->e, f->report);
     fork_free(f);
 }
 

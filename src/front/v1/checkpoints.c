@@ -12,7 +12,7 @@ static void on_looked(void *arg, const struct context_answer *a)
 
     if (!reply_came(q, a))
         return;
-    reply_put_checkpoints(reply_begin(&r, REPLY_LONG_MAX), a->sandbox);
+    checkpoints_put(reply_begin(&r, REPLY_LONG_MAX), a->sandbox);
     reply_send(q, 200, &r);
 }
 

@@ -1,6 +1,7 @@
 #include "front/v1/reply.h"
 
 #include "front/v1/shape.h"
+#include "front/e2b/checkpoints.h"
 
 void reply_failed(struct e2b_req *q, int r, const struct sg_error *e)
 {
@@ -12,20 +13,6 @@ void reply_failed(struct e2b_req *q, int r, const struct sg_error *e)
         reply_sg_error(q->http, e);
 }
 
-static bool put_one(struct checkpoint *c, void *arg)
-{
-    checkpoint_put(arg, c);
-    return true;
-}
-
-void reply_put_checkpoints(struct json *j, struct sandbox *b)
-{
-    jw_array_begin(jw_key(j, "checkpoints"));
-    if (b)
-        checkpoints_each(b->front, b->id, put_one, j);
-    jw_array_end(j);
-}
-
 /* Answers 410, with a list of the checkpoints that are still there. */
 static void reply_thinned(struct e2b_req *q, const struct context_answer *a)
 {
@@ -35,7 +22,7 @@ static void reply_thinned(struct e2b_req *q, const struct context_answer *a)
     jw_i64(jw_key(j, "code"), 410);
     shape_text_key(j, "message", a->e->message);
     reply_put_fault(q->http, j, 410, a->e->message);
-    reply_put_checkpoints(j, a->sandbox);
+    checkpoints_put(j, a->sandbox);
     reply_send(q, 410, &r);
 }
 

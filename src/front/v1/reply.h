@@ -16,8 +16,6 @@ bool reply_usable(struct e2b_req *q, const struct context_answer *a);
 bool reply_came(struct e2b_req *q, const struct context_answer *a);
 bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply);
 void reply_failed(struct e2b_req *q, int r, const struct sg_error *e);
-/* Writes a member `checkpoints`: those of a sandbox, or an empty list if it is NULL. */
-void reply_put_checkpoints(struct json *j, struct sandbox *b);
 
 /* An answer that is an object. Its fields are written between reply_begin and reply_send. */
 struct reply {
