@@ -39,25 +39,18 @@ static int compare(int64_t at_a, const char *id_a, int64_t at_b, const char *id_
     return at_a != at_b ? (at_a > at_b ? -1 : 1) : strcmp(id_a, id_b);
 }
 
-static int compare_sandboxes(const void *x, const void *y)
+static int compare_sandboxes(const void *x, const void *y, void *ascending)
 {
     const struct sandbox *a = *(struct sandbox *const *)x, *b = *(struct sandbox *const *)y;
+    int order = compare(a->spec.started_ms, a->id, b->spec.started_ms, b->id);
 
-    return compare(a->spec.started_ms, a->id, b->spec.started_ms, b->id);
-}
-
-static void reverse(struct found *f)
-{
-    for (size_t i = 0; i < f->n / 2; i++) {
-        struct sandbox *b = f->sandboxes[i];
-
-        f->sandboxes[i] = f->sandboxes[f->n - 1 - i];
-        f->sandboxes[f->n - 1 - i] = b;
-    }
+    return *(bool *)ascending ? -order : order;
 }
 
 static void find_sandboxes(struct front *front, struct found *f)
 {
+    bool ascending = f->query->ascending;
+
     SANDBOXES_EACH(b, front) {
         if (!matches(b, f->query))
             continue;
@@ -66,9 +59,7 @@ static void find_sandboxes(struct front *front, struct found *f)
         f->n_running += !shape_is_paused(b);
     }
     if (f->n > 0)
-        qsort(f->sandboxes, f->n, sizeof(*f->sandboxes), compare_sandboxes);
-    if (f->query->ascending)
-        reverse(f);
+        qsort_r(f->sandboxes, f->n, sizeof(*f->sandboxes), compare_sandboxes, &ascending);
 }
 
 /* The index of the first sandbox after the cursor. */
