@@ -90,7 +90,7 @@ bool page_of_request(struct e2b_req *q, enum page_list list, bool ascending, str
     const char *limit = http_query_get(q->http, "limit");
     const char *token = http_query_get(q->http, "nextToken");
     unsigned char key[PAGE_KEY_LEN];
-    struct page p = {.limit = PAGE_MAX};
+    struct page p = {.last = {.list = list, .ascending = ascending}};
     uint64_t n = PAGE_MAX;
     struct sg_error e;
 
@@ -115,6 +115,29 @@ bool page_of_request(struct e2b_req *q, enum page_list list, bool ascending, str
     }
     *ret = p;
     return true;
+}
+
+int64_t page_from(const struct page *p)
+{
+    return p->has_cursor ? p->cursor.at : STORE_NEWEST;
+}
+
+bool page_take(struct page *p, int64_t at)
+{
+    p->more = p->n == p->limit;
+    if (p->more)
+        return false;
+    p->n++;
+    p->last.at = at;
+    return true;
+}
+
+void page_reply(struct e2b_req *q, const struct page *p, struct json *j)
+{
+    jw_array_end(j);
+    if (p->more)
+        page_next(q, &p->last);
+    reply_json(q->http, 200, j->out);
 }
 
 void page_next(struct e2b_req *q, const struct page_cursor *last)

@@ -285,23 +285,17 @@ void secret_delete(struct http_req *req)
 }
 
 struct listing {
-    struct json *j;
-    unsigned left;
-    struct page_cursor last;
-    bool more;
+    struct json j;
+    struct page page;
 };
 
 static bool add_one(const struct store_vault *v, void *arg)
 {
     struct listing *l = arg;
 
-    if (l->left == 0) {
-        l->more = true;
+    if (!page_take(&l->page, v->seq))
         return false;
-    }
-    l->left--;
-    l->last.at = v->seq;
-    write_secret(l->j, v);
+    write_secret(&l->j, v);
     return true;
 }
 
@@ -309,22 +303,14 @@ void secrets_list(struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
-    struct json j = {.out = &out};
-    struct listing l = {.j = &j, .last.list = PAGE_SECRETS};
-    struct page page;
+    struct listing l = {.j.out = &out};
     struct sg_error e;
 
-    if (!page_of_request(q, PAGE_SECRETS, false, &page))
+    if (!page_of_request(q, PAGE_SECRETS, false, &l.page))
         return;
-    l.left = page.limit;
-    jw_array_begin(&j);
-    if (store_vault_each(q->front->store, q->tenant.id,
-                         page.has_cursor ? page.cursor.at : STORE_NEWEST, add_one, &l, &e) < 0) {
+    jw_array_begin(&l.j);
+    if (store_vault_each(q->front->store, q->tenant.id, page_from(&l.page), add_one, &l, &e) < 0)
         reply_sg_error(req, &e);
-        return;
-    }
-    jw_array_end(&j);
-    if (l.more)
-        page_next(q, &l.last);
-    reply_json(req, 200, &out);
+    else
+        page_reply(q, &l.page, &l.j);
 }

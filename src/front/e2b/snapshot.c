@@ -76,13 +76,9 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
         r = write_down(s->q->front, &s->snap, &failed);
         e = &failed;
     }
-    if (e2b_back(s->q)) {
-        if (r < 0) {
-            e2b_failed(s->q, e);
-        } else {
-            write_info(&j, s->q, &s->snap, s->report);
-            reply_json(s->q->http, 201, &out);
-        }
+    if (e2b_done(s->q, r, e)) {
+        write_info(&j, s->q, &s->snap, s->report);
+        reply_json(s->q->http, 201, &out);
     }
     saving_free(s);
 }
@@ -175,12 +171,11 @@ void snapshot_create(struct http_req *req)
         return;
     }
     struct checkpoint_ask ask = {.kind = CHECKPOINT_SNAPSHOT, .durable = true};
-    struct saving *s = xcalloc(1, sizeof(*s));
     find_base(q, b, &snap);
     id_random(snap.id);
     memcpy(snap.tenant, q->tenant.id, sizeof(snap.tenant));
     memcpy(snap.sandbox_id, b->id, sizeof(snap.sandbox_id));
-    *s = (struct saving){.q = q, .sandbox = sandbox_ref(b), .snap = snap};
+    struct saving *s = NEW(struct saving, .q = q, .sandbox = sandbox_ref(b), .snap = snap);
     ask.name = s->snap.id;
     e2b_wait(q);
     sandbox_checkpoint(b, &ask, on_checkpoint, s);
@@ -190,14 +185,12 @@ void snapshot_create(struct http_req *req)
 
 struct listing {
     struct e2b_req *q;
-    struct json *j;
+    struct json j;
+    struct page page;
     struct template_ref ref;
     bool by_name;
     char sandbox_id[ID_LEN + 1]; /* "": of all sandboxes */
     bool by_sandbox;
-    unsigned left;
-    struct page_cursor last;
-    bool more;
 };
 
 static bool add_one(const struct store_snapshot *s, void *arg)
@@ -210,13 +203,9 @@ static bool add_one(const struct store_snapshot *s, void *arg)
         return true;
     if (l->by_name && l->ref.tagged && strcmp(s->tag, l->ref.tag) != 0)
         return true;
-    if (l->left == 0) {
-        l->more = true;
+    if (!page_take(&l->page, s->seq))
         return false;
-    }
-    l->left--;
-    l->last.at = s->seq;
-    write_info(l->j, l->q, s, NULL);
+    write_info(&l->j, l->q, s, NULL);
     return true;
 }
 
@@ -252,23 +241,15 @@ void snapshot_list(struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
-    struct json j = {.out = &out};
-    struct listing l = {.q = q, .j = &j, .last.list = PAGE_SNAPSHOTS};
-    struct page page;
+    struct listing l = {.q = q, .j.out = &out};
     struct sg_error e;
 
-    if (!parse_filters(&l) || !page_of_request(q, PAGE_SNAPSHOTS, false, &page))
+    if (!parse_filters(&l) || !page_of_request(q, PAGE_SNAPSHOTS, false, &l.page))
         return;
-    l.left = page.limit;
-    jw_array_begin(&j);
-    if (store_snapshots_each(q->front->store, q->tenant.id,
-                             page.has_cursor ? page.cursor.at : STORE_NEWEST, add_one, &l,
-                             &e) < 0) {
+    jw_array_begin(&l.j);
+    if (store_snapshots_each(q->front->store, q->tenant.id, page_from(&l.page), add_one, &l, &e) <
+        0)
         reply_sg_error(req, &e);
-        return;
-    }
-    jw_array_end(&j);
-    if (l.more)
-        page_next(q, &l.last);
-    reply_json(req, 200, &out);
+    else
+        page_reply(q, &l.page, &l.j);
 }

@@ -133,6 +133,15 @@ struct starting {
     struct hosted *agent;
 };
 
+static void reply_agent(struct e2b_req *q, int status, const struct hosted *h)
+{
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(REPLY_MAX);
+    struct json j = {.out = &out};
+
+    agent_put(&j, h);
+    reply_json(q->http, status, &out);
+}
+
 static void fail(struct starting *s, const struct sg_error *e)
 {
     struct e2b_req *q = s->q;
@@ -154,23 +163,16 @@ static void on_started(void *arg, struct hosted *h, int r, const struct sg_error
 {
     struct starting *s = arg;
     struct e2b_req *q = s->q;
-    struct strbuf out;
-    struct json j = {.out = &out};
 
     if (r < 0) {
         fail(s, e);
         return;
     }
     free(s);
-    if (!e2b_back(q)) {
-        /* The client is gone: nobody learned the agent's id, and the client will ask again. */
+    if (e2b_back(q))
+        reply_agent(q, 201, h);
+    else /* the client is gone: nobody learned the agent's id, and the client will ask again */
         agent_stop(h, on_unwanted, h);
-        return;
-    }
-    strbuf_init(&out, REPLY_MAX);
-    agent_put(&j, h);
-    reply_json(q->http, 201, &out);
-    strbuf_done(&out);
 }
 
 static void refuse(struct starting *s, const struct sg_error *e)
@@ -313,15 +315,6 @@ static struct hosted *named_agent(struct e2b_req *q)
     return h;
 }
 
-static void reply_agent(struct e2b_req *q, const struct hosted *h)
-{
-    AUTO(strbuf_done) struct strbuf out = strbuf_upto(REPLY_MAX);
-    struct json j = {.out = &out};
-
-    agent_put(&j, h);
-    reply_json(q->http, 200, &out);
-}
-
 void v1_agents_list(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
@@ -340,7 +333,7 @@ void v1_agent_get(struct http_req *req)
     struct hosted *h = named_agent(q);
 
     if (h)
-        reply_agent(q, h);
+        reply_agent(q, 200, h);
 }
 
 void v1_agent_logs(struct http_req *req)
@@ -367,7 +360,7 @@ static void on_stopped(void *arg)
     if (!e2b_back(q))
         return;
     if (h)
-        reply_agent(q, h);
+        reply_agent(q, 200, h);
     else
         reply_no_agent(q, q->id);
 }
@@ -380,7 +373,7 @@ void v1_agent_end(struct http_req *req)
     if (!h)
         return;
     if (agent_ended(h)) {
-        reply_agent(q, h);
+        reply_agent(q, 200, h);
         agent_forget(h);
         return;
     }
@@ -404,7 +397,7 @@ void v1_agent_timeout(struct http_req *req)
         reply_error(q->http, 409, "Agent \"%s\" has ended", q->http->params[0]);
     } else {
         agent_set_timeout(h, ms);
-        reply_agent(q, h);
+        reply_agent(q, 200, h);
     }
 }
 

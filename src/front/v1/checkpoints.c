@@ -31,11 +31,7 @@ static void on_rewound(void *arg, const struct context_answer *a)
     struct e2b_req *q = arg;
     struct reply r;
 
-    if (!e2b_back(q))
-        return;
-    if (a->r == -ENOENT)
-        reply_ended(q);
-    if (a->r == -ENOENT || !reply_usable(q, a))
+    if (!e2b_back(q) || !reply_usable_active(q, a))
         return;
     struct json *j = reply_begin(&r, REPLY_LONG_MAX);
     jw_key(j, "context");

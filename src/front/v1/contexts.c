@@ -72,11 +72,7 @@ static void on_touched(void *arg, const struct context_answer *a)
 {
     struct e2b_req *q = arg;
 
-    if (!e2b_back(q))
-        return;
-    if (a->r == -ENOENT)
-        reply_ended(q);
-    else if (reply_usable(q, a))
+    if (e2b_back(q) && reply_usable_active(q, a))
         reply_context(q, a->row);
 }
 

@@ -114,11 +114,8 @@ static void answer(struct explore *g)
 
     jw_object_begin(&j);
     shape_text_key(&j, "explorationId", g->x->id);
-    if (g->keep_ms > 0) {
-        shape_time_key(&j, "keptUntil", clock_wall_ms() + (int64_t)g->keep_ms);
-    } else {
-        jw_null(jw_key(&j, "keptUntil"));
-    }
+    shape_nullable_time_key(&j, "keptUntil",
+                            g->keep_ms ? clock_wall_ms() + (int64_t)g->keep_ms : 0);
     jw_array_begin(jw_key(&j, "results"));
     for (size_t i = 0; i < g->n; i++)
         put_attempt(&j, g, i);
@@ -197,9 +194,7 @@ static void on_candidates(void *arg, const struct context_answer *a, struct expl
         explore_free(g);
         return;
     }
-    if (a->r == -ENOENT)
-        reply_ended(g->q);
-    if (a->r == -ENOENT || !reply_usable(g->q, a))
+    if (!reply_usable_active(g->q, a))
         return;
     keep_kernels(g, a->report);
     run_all(g, a->row);
@@ -291,11 +286,7 @@ static void on_adopted(void *arg, const struct context_answer *a)
     struct e2b_req *q = arg;
     struct reply r;
 
-    if (!e2b_back(q))
-        return;
-    if (a->r == -ENOENT)
-        reply_ended(q);
-    if (a->r == -ENOENT || !reply_usable(q, a))
+    if (!e2b_back(q) || !reply_usable_active(q, a))
         return;
     struct json *j = reply_begin(&r, REPLY_MAX);
     jw_key(j, "context");

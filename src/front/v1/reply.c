@@ -41,6 +41,14 @@ bool reply_usable(struct e2b_req *q, const struct context_answer *a)
     return false;
 }
 
+bool reply_usable_active(struct e2b_req *q, const struct context_answer *a)
+{
+    if (a->r != -ENOENT)
+        return reply_usable(q, a);
+    reply_error(q->http, 404, "Context \"%.64s\" has ended, or never existed", q->id);
+    return false;
+}
+
 bool reply_came(struct e2b_req *q, const struct context_answer *a)
 {
     return e2b_back(q) && reply_usable(q, a);
@@ -82,9 +90,4 @@ void reply_context(struct e2b_req *q, const struct ctx_row *row)
 void reply_no_context(struct e2b_req *q, const char *id)
 {
     reply_error(q->http, 404, "Context \"%.64s\" doesn't exist or you don't have access to it", id);
-}
-
-void reply_ended(struct e2b_req *q)
-{
-    reply_error(q->http, 404, "Context \"%.64s\" has ended, or never existed", q->id);
 }

@@ -11,7 +11,9 @@
 
 /* True: there is an answer to write. False: an error or a redirect has been answered. */
 bool reply_usable(struct e2b_req *q, const struct context_answer *a);
-/* The same in a callback of the context manager or of the store; calls e2b_back first. False also
+/* The same where only an active context will do: an unknown one has ended. */
+bool reply_usable_active(struct e2b_req *q, const struct context_answer *a);
+/* The same as reply_usable in a callback of the context manager or of the store; calls e2b_back first. False also
  * if the client has gone. */
 bool reply_came(struct e2b_req *q, const struct context_answer *a);
 bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply);
@@ -28,5 +30,3 @@ void reply_send(struct e2b_req *q, int status, struct reply *r);
 void reply_context(struct e2b_req *q, const struct ctx_row *row);
 /* Answers 404. The answer is the same for an unknown context and for another tenant's. */
 void reply_no_context(struct e2b_req *q, const char *id);
-/* Answers 404 for a context that has ended, where only an active one will do. */
-void reply_ended(struct e2b_req *q);

@@ -12,13 +12,12 @@ void shape_nullable_key(struct json *j, const char *key, const char *value)
     shape_text_key(j, key, value[0] ? value : NULL);
 }
 
-static void nullable_time_key(struct json *j, const char *key, int64_t ms)
+void shape_nullable_time_key(struct json *j, const char *key, int64_t ms)
 {
-    if (ms > 0) {
+    if (ms > 0)
         shape_time_key(j, key, ms);
-        return;
-    }
-    jw_null(jw_key(j, key));
+    else
+        jw_null(jw_key(j, key));
 }
 
 void shape_usage(struct json *j, const struct ctx_usage *u)
@@ -62,7 +61,7 @@ void shape_context(struct json *j, const struct ctx_row *row)
     shape_time_key(j, "createdAt", row->created_ms);
     shape_time_key(j, "lastUsedAt", row->used_ms);
     shape_time_key(j, "expiresAt", row->expires_ms);
-    nullable_time_key(j, "terminatedAt", row->terminated_ms);
+    shape_nullable_time_key(j, "terminatedAt", row->terminated_ms);
     shape_nullable_key(j, "errorMessage", row->error);
     jw_object_begin(jw_key(j, "resourceUsage"));
     shape_usage(j, &row->usage);
