@@ -1,5 +1,6 @@
 #include "front/mcp/call.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 #include "front/contexts/context.h"
 #include "front/mcp/catalogue.h"
 
-#define TELL_MAX 4096
+#define TELL_MAX   4096
+#define FIELDS_MAX 8
 
 static struct list all;
 
@@ -105,14 +107,6 @@ void mcp_call_abandon(struct mcp_call *c)
 
 /* ---- progress and cancellation --------------------------------------------------------------- */
 
-static void put_token(struct json *j, const json_t *token)
-{
-    if (json_is_integer(token))
-        jw_i64(j, json_integer_value(token));
-    else
-        jw_bytes(j, json_string_value(token), json_string_length(token));
-}
-
 /* Tells the client of progress. The figure is time: it grows, whatever the code does. No total is
  * given, since nobody knows it. */
 void mcp_call_tell_progress(struct mcp_call *c)
@@ -127,7 +121,7 @@ void mcp_call_tell_progress(struct mcp_call *c)
     jw_string(jw_key(&j, "method"), "notifications/progress");
     jw_object_begin(jw_key(&j, "params"));
     jw_key(&j, "progressToken");
-    put_token(&j, c->token);
+    message_put_id(&j, c->token);
     jw_fixed(jw_key(&j, "progress"), uv_now(c->x->front->loop) - c->began_ms, 3);
     if (c->line_len > 0)
         jw_bytes(jw_key(&j, "message"), c->line, c->line_len);
@@ -187,8 +181,15 @@ uint64_t mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uin
 
 void mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path)
 {
+    const char *known[FIELDS_MAX + 1] = {NULL};
+
     *ret_conversation = field_text(&c->in, "conversationId", SIZE_MAX, c->conversation);
     *ret_path = field_text(&c->in, "pathId", SIZE_MAX, c->path);
     fields_check(&c->in, context_name_check("conversationId", *ret_conversation, &c->wrong));
     fields_check(&c->in, context_name_check("pathId", *ret_path, &c->wrong));
+    for (size_t i = 0; c->tool->fields[i].name; i++) {
+        assert(i < FIELDS_MAX);
+        known[i] = c->tool->fields[i].name;
+    }
+    fields_only(&c->in, known);
 }
