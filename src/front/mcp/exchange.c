@@ -195,7 +195,7 @@ void exchange_error(struct exchange *x, const json_t *id, enum message_code code
     exchange_answer(x, &out);
 }
 
-void exchange_refuse(struct http_req *req, int status, enum message_code code, const char *fmt, ...)
+bool exchange_refuse(struct http_req *req, int status, enum message_code code, const char *fmt, ...)
 {
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(ERROR_MAX);
     char text[1024];
@@ -207,19 +207,17 @@ void exchange_refuse(struct http_req *req, int status, enum message_code code, c
     message_error(&out, NULL, code, text, NULL);
     http_failed(req, status, text);
     http_reply(req, status, JSON_TYPE, out.buf, out.len);
+    return false;
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
 struct exchange *exchange_new(struct http_req *req, const struct store_tenant *tenant)
 {
-    struct exchange *x = xcalloc(1, sizeof(*x));
+    struct exchange *x =
+        NEW(struct exchange, .http = req, .front = front_of(req), .tenant = *tenant,
+            .began_ms = uv_now(front_of(req)->loop), .out = strbuf_upto(OUT_MAX));
 
-    x->http = req;
-    x->front = front_of(req);
-    x->tenant = *tenant;
-    x->began_ms = uv_now(x->front->loop);
-    strbuf_init(&x->out, OUT_MAX);
     req->owner = x;
     req->on_close = on_close;
     req->on_writable = on_writable;
