@@ -121,14 +121,7 @@ static void tell_end(struct hosted *h)
     if (h->exit_code >= 0)
         span_number(h->operation.span, KEY_EXIT_CODE, h->exit_code);
     operation_end(&h->operation, h->front, h->sandbox, r, &e, agent_state_name(h->state));
-    event_emit(h->front, HAPPENED_AGENT_ENDED,
-               &(struct event_about){.tenant = h->tenant,
-                                     .sandbox_id = h->sandbox_id,
-                                     .conversation = h->conversation,
-                                     .path = h->path,
-                                     .agent = h->id,
-                                     .reason = agent_state_name(h->state),
-                                     .detail = h->reason});
+    agents_tell(h);
     log_with(
         bad ? LEVEL_WARN : LEVEL_INFO,
         &(struct log_about){.fault = h->fault, .sandbox_id = h->sandbox_id, .tenant = h->tenant},
