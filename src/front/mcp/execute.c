@@ -6,7 +6,7 @@
 
 static void put_refusal(struct result *r, const struct mcp_call *c, const struct once_result *once)
 {
-    if (once->status == 429 || once->status >= 500)
+    if (tool_unavailable(once->status))
         result_textf(r, RESULT_UNAVAILABLE, c->tool->name, once->refusal.message);
     else
         result_textf(r, "%s", once->refusal.message);

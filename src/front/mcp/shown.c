@@ -244,7 +244,7 @@ static void build_refusal(struct result *ret, enum mcp_version version, enum too
     result_begin(ret, version);
     if (r->elsewhere)
         result_textf(ret, RESULT_ELSEWHERE, r->elsewhere);
-    else if (tool_unavailable(r))
+    else if (tool_unavailable(r->status))
         result_textf(ret, RESULT_UNAVAILABLE, tool_name(t), r->refusal.message);
     else
         result_textf(ret, "%s", r->refusal.message);

@@ -32,7 +32,6 @@
 #define USER          "user"
 #define EXIT_TIMEDOUT 124
 #define MESSAGE_MAX   1024
-#define SANITISED_MAX 8192
 #define DISK_PART     4                     /* the disk gets a fourth of a memory limit */
 #define DISK_MIN      (16ull * 1024 * 1024) /* leaves room for the files of a request */
 
@@ -168,17 +167,6 @@ static void flush_output(struct once *o)
     keep_output(o, true, output_filter_flush(o->output_filter, OUTPUT_FILTER_ERR));
 }
 
-static void tell_sanitised(struct once *o)
-{
-    struct json j = {.out = &o->sanitised};
-
-    if (!output_filter_found(o->output_filter))
-        return;
-    strbuf_init(&o->sanitised, SANITISED_MAX);
-    output_filter_put_counts(o->output_filter, &j);
-    o->result.sanitised = o->sanitised.buf;
-}
-
 PRINTF(3, 4)
 static void conclude(struct once *o, enum once_outcome outcome, const char *fmt, ...)
 {
@@ -192,7 +180,7 @@ static void conclude(struct once *o, enum once_outcome outcome, const char *fmt,
     strbuf_addstr(&o->message, text);
     output_filter_clean(o->output_filter, &o->message);
     flush_output(o);
-    tell_sanitised(o);
+    o->result.sanitised = result_sanitised(o->output_filter, &o->sanitised);
     o->result.status = 200;
     o->result.outcome = outcome;
     o->result.message = o->message.len > 0 ? o->message.buf : NULL;

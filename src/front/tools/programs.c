@@ -106,12 +106,9 @@ static void on_loaded(uv_work_t *w, int status)
 
 void program_load(struct front *f, const char *name, program_done done, void *arg)
 {
-    struct load *l = xcalloc(1, sizeof(*l));
+    struct load *l = NEW(struct load, .r = -ENOENT, .done = done, .arg = arg);
 
     l->work.data = l;
-    l->r = -ENOENT;
-    l->done = done;
-    l->arg = arg;
     snprintf(l->folder, sizeof(l->folder), "%s", f->settings.analysis);
     snprintf(l->name, sizeof(l->name), "%s", name);
     if (l->folder[0])

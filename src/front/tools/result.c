@@ -1,15 +1,24 @@
 #include <string.h>
 
+#include "front/core/output_filter.h"
 #include "front/tools/tools.h"
 
-static bool is_unavailable(int status)
+#define SANITISED_MAX 8192
+
+bool tool_unavailable(int status)
 {
     return status == 429 || status >= 500;
 }
 
-bool tool_unavailable(const struct tool_result *r)
+const char *result_sanitised(const struct output_filter *o, struct strbuf *ret)
 {
-    return is_unavailable(r->status);
+    struct json j = {.out = ret};
+
+    if (!output_filter_found(o))
+        return NULL;
+    strbuf_init(ret, SANITISED_MAX);
+    output_filter_put_counts(o, &j);
+    return ret->buf;
 }
 
 bool result_put_refusal(struct json *j, int status, const struct sg_error *e, const char *request)
@@ -18,7 +27,7 @@ bool result_put_refusal(struct json *j, int status, const struct sg_error *e, co
     jw_string(jw_key(j, "message"), e->message);
     if (request)
         jw_string(jw_key(j, "requestId"), request);
-    if (!is_unavailable(status))
+    if (!tool_unavailable(status))
         return false;
     jw_bool(jw_key(j, "unavailable"), true);
     return true;

@@ -35,7 +35,6 @@
 #define EXIT_FAILED   1
 #define EXIT_TIMEDOUT 124
 #define LINE_MAX_     2048
-#define SANITISED_MAX 8192
 
 struct tool_run {
     struct front *front;
@@ -225,19 +224,6 @@ static void wrap_results(struct tool_run *r)
     r->result.results = r->results.truncated ? "[]" : r->results.buf;
 }
 
-static void tell_sanitised(struct tool_run *r)
-{
-    const struct output_filter *o =
-        r->before.error ? r->prelude.output_filter : r->cell.output_filter;
-    struct json j = {.out = &r->sanitised};
-
-    if (!output_filter_found(o))
-        return;
-    strbuf_init(&r->sanitised, SANITISED_MAX);
-    output_filter_put_counts(o, &j);
-    r->result.sanitised = r->sanitised.buf;
-}
-
 /* All cells are over: makes the result and ends the run. */
 static void complete(struct tool_run *r)
 {
@@ -267,7 +253,8 @@ static void complete(struct tool_run *r)
     if (r->tool == TOOL_RUN_ANALYSIS)
         parse(r);
     wrap_results(r);
-    tell_sanitised(r);
+    r->result.sanitised = result_sanitised(
+        no_parameters ? r->prelude.output_filter : r->cell.output_filter, &r->sanitised);
     finish(r);
 }
 
@@ -534,14 +521,11 @@ static int read_arguments(struct tool_run *r, const json_t *arguments,
 static struct tool_run *run_new(struct front *f, const struct store_tenant *tenant, enum tool tool,
                                 const struct tool_listener *listener)
 {
-    struct tool_run *r = xcalloc(1, sizeof(*r));
+    struct tool_run *r =
+        NEW(struct tool_run, .front = f, .tenant = *tenant, .tool = tool, .listener = *listener,
+            .sanitise = output_filter_mode(f, tenant, true, &listener->sanitise, NULL),
+            .began_ns = clock_ns());
 
-    r->front = f;
-    r->tenant = *tenant;
-    r->tool = tool;
-    r->listener = *listener;
-    r->sanitise = output_filter_mode(f, tenant, true, &listener->sanitise, NULL);
-    r->began_ns = clock_ns();
     operation_begin(&r->operation, OPERATION_TOOL);
     span_text(r->operation.span, KEY_TOOL, tool_name(tool));
     span_text(r->operation.span, KEY_TENANT, tenant->id);
