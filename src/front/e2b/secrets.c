@@ -1,5 +1,6 @@
 #include "front/e2b/secrets.h"
 
+#include "front/e2b/network.h"
 #include "front/e2b/page.h"
 #include "front/e2b/shape.h"
 #include "front/core/guard.h"
@@ -127,11 +128,10 @@ static void read_value(struct fields *in, struct secret *ret)
 
     if (!value[0])
         fields_invalid(in, "Invalid value: it must not be empty");
-    for (const char *p = value; *p; p++)
-        if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
-            fields_invalid(
-                in, "Invalid value: it is put into headers, which have no line breaks and no "
-                    "control characters");
+    if (!header_value_valid(value))
+        fields_invalid(in,
+                       "Invalid value: it is put into headers, which have no line breaks and no "
+                       "control characters");
     if (!fields_ok(in))
         return;
     int r = secret_set(ret, value, strlen(value));
