@@ -28,8 +28,7 @@ void checkpoint_failed(struct e2b_req *q, int r, const struct sg_error *e, const
 static void answer(struct e2b_req *q, int status, const struct checkpoint *c, int r,
                    const struct sg_error *e, const json_t *report)
 {
-    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
-    struct json j = {.out = &out};
+    struct reply reply;
 
     if (!e2b_back(q))
         return;
@@ -37,12 +36,10 @@ static void answer(struct e2b_req *q, int status, const struct checkpoint *c, in
         checkpoint_failed(q, r, e, report);
         return;
     }
-    jw_object_begin(&j);
-    jw_key(&j, "checkpoint");
-    checkpoint_put(&j, c);
-    report_put(&j, report);
-    jw_object_end(&j);
-    reply_json(q->http, status, &out);
+    struct json *j = reply_begin(&reply, ANSWER_MAX);
+    checkpoint_put(jw_key(j, "checkpoint"), c);
+    report_put(j, report);
+    reply_send(q, status, &reply);
 }
 
 /* The sandbox that the path names, if it runs. NULL: answered. */
@@ -97,16 +94,14 @@ void checkpoints_put(struct json *j, struct sandbox *b)
 
 void checkpoint_list(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
-    struct sandbox *b = e2b_sandbox(e2b_of(req));
-    struct json j = {.out = &out};
+    struct e2b_req *q = e2b_of(req);
+    struct sandbox *b = e2b_sandbox(q);
+    struct reply r;
 
     if (!b)
         return;
-    jw_object_begin(&j);
-    checkpoints_put(&j, b);
-    jw_object_end(&j);
-    reply_json(req, 200, &out);
+    checkpoints_put(reply_begin(&r, ANSWER_MAX), b);
+    reply_send(q, 200, &r);
 }
 
 /* Finds the sandbox's checkpoint by name or label. NULL: answered, 410 for one that was thinned

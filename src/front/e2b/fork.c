@@ -208,19 +208,15 @@ static bool parse_fork(struct e2b_req *q, struct fork_request *ret)
     ret->inherit = (enum inherit)field_word(&q->in, "inherit", inherits, ARRAY_SIZE(inherits),
                                             INHERIT_STATE, "\"state\", \"files\" or \"replay\"");
     ret->wait_ms = checkpoint_wait_field(&q->in);
-    if (!e2b_read(q))
-        return false;
     if (ret->count < 1)
-        reply_error(q->http, 400, "Count must be at least 1");
+        fields_invalid(&q->in, "Count must be at least 1");
     else if (ret->count > COUNT_MAX)
-        reply_error(q->http, 400, "Count cannot be greater than %d", COUNT_MAX);
+        fields_invalid(&q->in, "Count cannot be greater than %d", COUNT_MAX);
     else if ((uint32_t)ret->count >= e2b_sandbox_limit(q))
-        reply_error(q->http, 400,
-                    "Count must be lower than the maximum number of concurrent sandboxes (%u)",
-                    e2b_sandbox_limit(q));
-    else
-        return true;
-    return false;
+        fields_invalid(&q->in,
+                       "Count must be lower than the maximum number of concurrent sandboxes (%u)",
+                       e2b_sandbox_limit(q));
+    return e2b_read(q);
 }
 
 /* Checks the limits before anything is copied. False: answered. */

@@ -11,35 +11,28 @@ struct range {
     int64_t from_ms, to_ms; /* inclusive */
 };
 
-/* Reads a time in whole seconds from the query. False: answered. */
-static bool parse_seconds(struct http_req *req, const char *name, int64_t *ret_ms, bool end)
+/* Reads a time in whole seconds from the query, and adds `more_ms`. */
+static int64_t parse_seconds(struct e2b_req *q, const char *name, int64_t fallback, int more_ms)
 {
-    const char *text = http_query_get(req, name);
-    struct sg_error e;
-    uint64_t seconds;
+    const char *text = http_query_get(q->http, name);
+    uint64_t seconds = 0;
 
     if (!text)
-        return true;
-    if (parse_u64(name, text, 0, INT64_MAX / 2000, &seconds, &e) < 0) {
-        reply_error(req, 400, "Invalid %s: it must be a time in seconds since 1970", name);
-        return false;
-    }
-    /* The end of the range includes its whole second. */
-    *ret_ms = (int64_t)seconds * 1000 + (end ? 999 : 0);
-    return true;
+        return fallback;
+    if (parse_u64(name, text, 0, INT64_MAX / 2000, &seconds, NULL) < 0)
+        fields_invalid(&q->in, "Invalid %s: it must be a time in seconds since 1970", name);
+    return (int64_t)seconds * 1000 + more_ms;
 }
 
-static bool parse_range(struct http_req *req, struct range *ret)
+static struct range parse_range(struct e2b_req *q)
 {
-    *ret = (struct range){.from_ms = 0, .to_ms = INT64_MAX};
-    if (!parse_seconds(req, "start", &ret->from_ms, false) ||
-        !parse_seconds(req, "end", &ret->to_ms, true))
-        return false;
-    if (ret->from_ms > ret->to_ms) {
-        reply_error(req, 400, "Invalid range: start is after end");
-        return false;
-    }
-    return true;
+    struct range range;
+
+    range.from_ms = parse_seconds(q, "start", 0, 0);
+    range.to_ms = parse_seconds(q, "end", INT64_MAX, 999); /* it includes its whole second */
+    if (range.from_ms > range.to_ms)
+        fields_invalid(&q->in, "Invalid range: start is after end");
+    return range;
 }
 
 static void reply_range(struct http_req *req, const struct sandbox *b, const struct range *range)
@@ -80,10 +73,10 @@ void e2b_sandbox_metrics(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
-    struct range range;
+    struct range range = parse_range(q);
     int64_t now = clock_wall_ms();
 
-    if (!b || !parse_range(req, &range))
+    if (!b || !e2b_read(q))
         return;
     if (sandbox_metrics_count(&b->metrics) > 0 || b->state != SANDBOX_RUNNING ||
         b->busy != BUSY_NO || now < range.from_ms || now > range.to_ms) {

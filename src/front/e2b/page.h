@@ -37,7 +37,8 @@ struct page {
     struct page_cursor last; /* the last element that has */
 };
 
-/* Reads `limit` and `nextToken` of the query. False: answered 400. */
+/* Reads `limit` and `nextToken` of the query. False: answered, perhaps with an earlier error in
+ * q->in. */
 bool page_of_request(struct e2b_req *q, enum page_list list, bool ascending, struct page *ret);
 /* Of a list that the store reads: the place to begin after. */
 int64_t page_from(const struct page *p);

@@ -92,6 +92,21 @@ bool e2b_back(struct e2b_req *q)
     return client_there;
 }
 
+struct json *reply_begin(struct reply *r, size_t max)
+{
+    strbuf_init(&r->text, max);
+    jw_init(&r->json, &r->text);
+    jw_object_begin(&r->json);
+    return &r->json;
+}
+
+void reply_send(struct e2b_req *q, int status, struct reply *r)
+{
+    jw_object_end(&r->json);
+    reply_json(q->http, status, &r->text);
+    strbuf_done(&r->text);
+}
+
 int e2b_short_id(const char *id, char ret[ID_LEN + 1])
 {
     size_t len = strcspn(id, "-");

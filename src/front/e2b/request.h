@@ -54,6 +54,14 @@ void e2b_wait(struct e2b_req *q);
 /* Notes that a callback came. False: nobody waits for the answer, and q may be gone. */
 bool e2b_back(struct e2b_req *q);
 
+/* An answer that is an object. Its fields are written between reply_begin and reply_send. */
+struct reply {
+    struct strbuf text;
+    struct json json;
+};
+struct json *reply_begin(struct reply *r, size_t max);
+void reply_send(struct e2b_req *q, int status, struct reply *r);
+
 /* The sandbox that the URL names, if it is the tenant's. NULL: answered; the answer is the same
  * whether the sandbox is unknown or another tenant's. A suffix "-client", which old programs add,
  * is left out. */

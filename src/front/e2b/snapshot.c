@@ -104,6 +104,15 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
         on_saved(s, r, e, r < 0 ? 0 : checkpoint_disk_bytes(c));
 }
 
+/* Reads a name, which may have the tenant's own namespace only. */
+static int parse_own(const struct e2b_req *q, const char *name, struct template_ref *ret,
+                     struct sg_error *e)
+{
+    int r = template_ref_parse(name, ret, e);
+
+    return r < 0 ? err_wrap(e, r, "Invalid name") : template_ref_own(ret, q->tenant.name, e);
+}
+
 /* Reads the name that the client asked for. */
 static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_error *e)
 {
@@ -113,10 +122,7 @@ static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_
     snprintf(snap->tag, sizeof(snap->tag), "%s", REF_DEFAULT_TAG);
     if (!name)
         return q->in.r;
-    int r = template_ref_parse(name, &ref, e);
-    if (r < 0)
-        return err_wrap(e, r, "Invalid name");
-    r = template_ref_own(&ref, q->tenant.name, e);
+    int r = parse_own(q, name, &ref, e);
     if (r < 0)
         return r;
     if (template_is_builtin(ref.name))
@@ -209,32 +215,18 @@ static bool add_one(const struct store_snapshot *s, void *arg)
     return true;
 }
 
-/* False: answered. */
-static bool parse_filters(struct listing *l)
+static void parse_filters(struct listing *l)
 {
-    struct http_req *req = l->q->http;
-    const char *name = http_query_get(req, "name"), *sandbox_id = http_query_get(req, "sandboxID");
-    struct sg_error e;
+    struct e2b_req *q = l->q;
+    const char *name = http_query_get(q->http, "name"),
+               *sandbox_id = http_query_get(q->http, "sandboxID");
 
-    if (sandbox_id) {
-        l->by_sandbox = true;
-        if (e2b_short_id(sandbox_id, l->sandbox_id) < 0) {
-            reply_error(req, 400, "Invalid sandbox ID");
-            return false;
-        }
-    }
-    if (!name)
-        return true;
-    l->by_name = true;
-    if (template_ref_parse(name, &l->ref, &e) < 0) {
-        reply_error(req, 400, "Invalid name: %s", e.message);
-        return false;
-    }
-    if (template_ref_own(&l->ref, l->q->tenant.name, &e) < 0) {
-        reply_sg_error(req, &e);
-        return false;
-    }
-    return true;
+    l->by_sandbox = sandbox_id != NULL;
+    if (sandbox_id && e2b_short_id(sandbox_id, l->sandbox_id) < 0)
+        fields_invalid(&q->in, "Invalid sandbox ID");
+    l->by_name = name != NULL;
+    if (name)
+        fields_check(&q->in, parse_own(q, name, &l->ref, &q->wrong));
 }
 
 void snapshot_list(struct http_req *req)
@@ -244,7 +236,8 @@ void snapshot_list(struct http_req *req)
     struct listing l = {.q = q, .j.out = &out};
     struct sg_error e;
 
-    if (!parse_filters(&l) || !page_of_request(q, PAGE_SNAPSHOTS, false, &l.page))
+    parse_filters(&l);
+    if (!page_of_request(q, PAGE_SNAPSHOTS, false, &l.page))
         return;
     jw_array_begin(&l.j);
     if (store_snapshots_each(q->front->store, q->tenant.id, page_from(&l.page), add_one, &l, &e) <

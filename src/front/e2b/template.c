@@ -176,39 +176,37 @@ static bool template_of_path(struct http_req *req, const char *invalid, struct t
 
 void template_get(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct e2b_req *q = e2b_of(req);
     struct template_ref ref;
     struct template_found t;
     char uuid[UUID_LEN + 1];
-    struct json j = {.out = &out};
+    struct reply r;
 
     if (!template_of_path(req, "Invalid template ID", &ref, &t))
         return;
+    struct json *j = reply_begin(&r, ANSWER_MAX);
     build_uuid(t.id, uuid);
-    jw_object_begin(&j);
-    template_head(&j, &t, e2b_of(req)->tenant.name);
-    jw_array_begin(jw_key(&j, "builds"));
-    jw_object_begin(&j);
-    jw_string(jw_key(&j, "buildID"), uuid);
-    jw_string(jw_key(&j, "status"), "ready");
-    shape_time_key(&j, "createdAt", t.created_ms);
-    shape_time_key(&j, "updatedAt", t.created_ms);
-    shape_time_key(&j, "finishedAt", t.created_ms);
-    key_sizes(&j, &front_of(req)->settings);
-    jw_object_end(&j);
-    jw_array_end(&j);
-    jw_object_end(&j);
-    reply_json(req, 200, &out);
+    template_head(j, &t, q->tenant.name);
+    jw_array_begin(jw_key(j, "builds"));
+    jw_object_begin(j);
+    jw_string(jw_key(j, "buildID"), uuid);
+    jw_string(jw_key(j, "status"), "ready");
+    shape_time_key(j, "createdAt", t.created_ms);
+    shape_time_key(j, "updatedAt", t.created_ms);
+    shape_time_key(j, "finishedAt", t.created_ms);
+    key_sizes(j, &q->front->settings);
+    jw_object_end(j);
+    jw_array_end(j);
+    reply_send(q, 200, &r);
 }
 
 void template_alias(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
     struct template_ref ref;
     struct template_found t;
     struct sg_error e;
-    struct json j = {.out = &out};
+    struct reply r;
 
     if (template_ref_parse(req->params[0], &ref, &e) == 0 &&
         template_ref_own(&ref, q->tenant.name, &e) < 0) {
@@ -217,11 +215,10 @@ void template_alias(struct http_req *req)
     }
     if (!template_of_path(req, "Invalid alias format", &ref, &t))
         return;
-    jw_object_begin(&j);
-    jw_string(jw_key(&j, "templateID"), t.id);
-    jw_bool(jw_key(&j, "public"), t.snapshot[0] == '\0');
-    jw_object_end(&j);
-    reply_json(req, 200, &out);
+    struct json *j = reply_begin(&r, ANSWER_MAX);
+    jw_string(jw_key(j, "templateID"), t.id);
+    jw_bool(jw_key(j, "public"), t.snapshot[0] == '\0');
+    reply_send(q, 200, &r);
 }
 
 /* ---- tags ------------------------------------------------------------------------------------ */

@@ -100,8 +100,7 @@ static void on_merged(void *arg, const struct context_answer *a)
     struct json *j = reply_begin(&r, REPLY_MAX);
     for (size_t i = 0; i < ARRAY_SIZE(echoed); i++)
         shape_text_key(j, echoed[i], jr_text_or(q->body, echoed[i], NULL));
-    jw_key(j, "terminated");
-    shape_context(j, a->row);
+    shape_context(jw_key(j, "terminated"), a->row);
     reply_send(q, 200, &r);
 }
 

@@ -34,10 +34,8 @@ static void on_rewound(void *arg, const struct context_answer *a)
     if (!e2b_back(q) || !reply_usable_active(q, a))
         return;
     struct json *j = reply_begin(&r, REPLY_LONG_MAX);
-    jw_key(j, "context");
-    shape_context(j, a->row);
-    jw_key(j, "checkpoint");
-    checkpoint_put(j, a->checkpoint);
+    shape_context(jw_key(j, "context"), a->row);
+    checkpoint_put(jw_key(j, "checkpoint"), a->checkpoint);
     report_put(j, a->report);
     reply_send(q, 200, &r);
 }

@@ -289,8 +289,7 @@ static void on_adopted(void *arg, const struct context_answer *a)
     if (!e2b_back(q) || !reply_usable_active(q, a))
         return;
     struct json *j = reply_begin(&r, REPLY_MAX);
-    jw_key(j, "context");
-    shape_context(j, a->row);
+    shape_context(jw_key(j, "context"), a->row);
     reply_send(q, 200, &r);
 }
 

@@ -63,21 +63,6 @@ bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply)
     return reply->r == 0;
 }
 
-struct json *reply_begin(struct reply *r, size_t max)
-{
-    strbuf_init(&r->text, max);
-    jw_init(&r->json, &r->text);
-    jw_object_begin(&r->json);
-    return &r->json;
-}
-
-void reply_send(struct e2b_req *q, int status, struct reply *r)
-{
-    jw_object_end(&r->json);
-    reply_json(q->http, status, &r->text);
-    strbuf_done(&r->text);
-}
-
 void reply_context(struct e2b_req *q, const struct ctx_row *row)
 {
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(REPLY_MAX);

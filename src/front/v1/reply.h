@@ -19,13 +19,6 @@ bool reply_came(struct e2b_req *q, const struct context_answer *a);
 bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply);
 void reply_failed(struct e2b_req *q, int r, const struct sg_error *e);
 
-/* An answer that is an object. Its fields are written between reply_begin and reply_send. */
-struct reply {
-    struct strbuf text;
-    struct json json;
-};
-struct json *reply_begin(struct reply *r, size_t max);
-void reply_send(struct e2b_req *q, int status, struct reply *r);
 /* Answers 200, with the row. */
 void reply_context(struct e2b_req *q, const struct ctx_row *row);
 /* Answers 404. The answer is the same for an unknown context and for another tenant's. */

@@ -83,8 +83,7 @@ void shape_path(struct json *j, const struct ctx_path *p)
 
 void shape_obtained(struct json *j, const struct context_answer *a)
 {
-    jw_key(j, "context");
-    shape_context(j, a->row);
+    shape_context(jw_key(j, "context"), a->row);
     jw_key(j, "sandbox");
     if (a->sandbox)
         shape_sandbox(j, a->sandbox);
