@@ -34,25 +34,14 @@ static const struct {
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* The place where a text can be cut without breaking a character. */
-static size_t cut_at(const char *text, size_t len, size_t max)
-{
-    if (len <= max)
-        return len;
-    while (max > 0 && ((unsigned char)text[max] & 0xc0) == 0x80)
-        max--;
-    return max;
-}
-
 static void put_text(struct result *r, const char *before, const char *text, size_t len, bool cut,
                      size_t max)
 {
-    AUTO(strbuf_done) struct strbuf all = {0};
-    size_t n = cut_at(text, len, max);
+    size_t n = text_cut(text, len, max);
+    AUTO(strbuf_done) struct strbuf all = strbuf_upto(n + 256);
 
     if (len == 0)
         return;
-    strbuf_init(&all, n + 256);
     strbuf_addstr(&all, before);
     strbuf_add(&all, text, n);
     if (cut || n < len)

@@ -33,32 +33,14 @@ void gather_done(struct gather *g)
 
 /* ---- reading a line -------------------------------------------------------------------------- */
 
-/* The length of the first len bytes without an incomplete character at their end. */
-static size_t whole_characters(const char *text, size_t len)
-{
-    size_t at = len;
-
-    while (at > 0 && len - at < 4 && ((unsigned char)text[at - 1] & 0xc0) == 0x80)
-        at--;
-    if (at == 0)
-        return len;
-    unsigned char lead = (unsigned char)text[at - 1];
-    size_t want = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-    return len - (at - 1) < want ? at - 1 : len;
-}
-
 static void add_text(struct strbuf *to, bool *cut, const char *text, size_t len)
 {
-    size_t room = to->max - to->len;
+    size_t n = text_cut(text, len, to->max - to->len);
 
     if (*cut)
         return;
-    if (len > room) {
-        len = whole_characters(text, room);
-        *cut = true;
-    }
-    strbuf_add(to, text, len);
-    *cut |= to->truncated;
+    strbuf_add(to, text, n);
+    *cut = n < len || to->truncated;
 }
 
 static void add_output(struct strbuf *to, bool *cut, const char *line, size_t len)

@@ -10,6 +10,15 @@ bool tool_unavailable(int status)
     return status == 429 || status >= 500;
 }
 
+size_t text_cut(const char *text, size_t len, size_t max)
+{
+    if (len <= max)
+        return len;
+    while (max > 0 && ((unsigned char)text[max] & 0xc0) == 0x80)
+        max--;
+    return max;
+}
+
 const char *result_sanitised(const struct output_filter *o, struct strbuf *ret)
 {
     struct json j = {.out = ret};

@@ -139,7 +139,10 @@ extern const char once_description[];
 /* Writes the object that /v1/execute answers; `request` as above. */
 void once_result_json(struct json *j, const struct once_result *r, const char *request);
 
-/* result.c, for run.c and once.c: writes the findings of an output filter. NULL: there are none. */
+/* result.c: the length of the first `max` bytes of a text, less those of a character that would be
+ * cut. */
+size_t text_cut(const char *text, size_t len, size_t max);
+/* For run.c and once.c: writes the findings of an output filter. NULL: there are none. */
 const char *result_sanitised(const struct output_filter *o, struct strbuf *ret);
 /* For execute.c: the parts that both kinds of answers have. */
 void result_put_sanitised(struct json *j, const char *sanitised);
