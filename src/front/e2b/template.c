@@ -162,16 +162,13 @@ static bool template_of_path(struct http_req *req, const char *invalid, struct t
 {
     struct e2b_req *q = e2b_of(req);
     struct sg_error e;
+    int r = template_ref_parse(req->params[0], ref, &e);
 
-    if (template_ref_parse(req->params[0], ref, &e) < 0) {
-        reply_error(req, 400, "%s: %s", invalid, e.message);
-        return false;
-    }
-    if (template_find(q->front->store, &q->tenant, ref, ret, &e) < 0) {
+    r = r < 0 ? err_wrap(&e, r, "%s", invalid)
+              : template_find(q->front->store, &q->tenant, ref, ret, &e);
+    if (r < 0)
         reply_sg_error(req, &e);
-        return false;
-    }
-    return true;
+    return r == 0;
 }
 
 void template_get(struct http_req *req)
