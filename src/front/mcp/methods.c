@@ -36,12 +36,16 @@ static void put_abilities(struct json *j)
     jw_object_end(j);
 }
 
-static void put_cacheable(struct json *j, enum mcp_version version)
+/* Ends a result that clients may keep for a while, and answers with it. */
+static void answer_cacheable(struct exchange *x, const struct message *m, struct json *j)
 {
-    if (version_has_sessions(version))
-        return;
-    jw_u64(jw_key(j, "ttlMs"), LIST_FRESH_MS);
-    jw_string(jw_key(j, "cacheScope"), "private");
+    if (!version_has_sessions(x->version)) {
+        jw_u64(jw_key(j, "ttlMs"), LIST_FRESH_MS);
+        jw_string(jw_key(j, "cacheScope"), "private");
+    }
+    result_common(j, x->version);
+    jw_object_end(j);
+    answer(x, m, j->out);
 }
 
 static void initialize(struct exchange *x, const struct message *m)
@@ -85,10 +89,7 @@ static void discover(struct exchange *x, const struct message *m)
     jw_array_end(&j);
     put_abilities(&j);
     jw_string(jw_key(&j, "instructions"), instructions);
-    put_cacheable(&j, x->version);
-    result_common(&j, x->version);
-    jw_object_end(&j);
-    answer(x, m, &out);
+    answer_cacheable(x, m, &j);
 }
 
 static void ping(struct exchange *x, const struct message *m)
@@ -112,10 +113,7 @@ static void tools_list_method(struct exchange *x, const struct message *m)
     jw_object_begin(&j);
     jw_key(&j, "tools");
     catalogue_write(&j, x->conversation != NULL, x->path != NULL);
-    put_cacheable(&j, x->version);
-    result_common(&j, x->version);
-    jw_object_end(&j);
-    answer(x, m, &out);
+    answer_cacheable(x, m, &j);
 }
 
 static const struct method methods[] = {
