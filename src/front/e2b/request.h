@@ -23,8 +23,8 @@ struct e2b_req {
     char id[ID_LEN + 1];
     unsigned waiting;
     void (*handler)(struct http_req *req);
-    /* The handler's own. on_gone is called when the answer is whole or the client is gone; NULL: there
-     * is nothing to end. */
+    /* The handler's own. on_gone is called when the answer is whole or the client is gone; NULL:
+     * there is nothing to end. */
     void *work;
     void (*on_gone)(void *work);
 };

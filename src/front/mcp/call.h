@@ -89,8 +89,8 @@ void calls_end(const char *session);
 
 /* Whether all arguments that were read so far are right. False: the call has been answered. */
 bool mcp_call_read(struct mcp_call *c);
-/* The conversation and path that a call means. Also checks that the call has no other arguments than
- * the tool's fields. */
+/* The conversation and path that a call means. Also checks that the call has no other arguments
+ * than the tool's fields. */
 void mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path);
 /* A number in a range. */
 uint64_t mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uint64_t max,

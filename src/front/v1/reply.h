@@ -13,8 +13,8 @@
 bool reply_usable(struct e2b_req *q, const struct context_answer *a);
 /* The same where only an active context will do: an unknown one has ended. */
 bool reply_usable_active(struct e2b_req *q, const struct context_answer *a);
-/* The same as reply_usable in a callback of the context manager or of the store; calls e2b_back first. False also
- * if the client has gone. */
+/* The same as reply_usable in a callback of the context manager or of the store; calls e2b_back
+ * first. False also if the client has gone. */
 bool reply_came(struct e2b_req *q, const struct context_answer *a);
 bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply);
 void reply_failed(struct e2b_req *q, int r, const struct sg_error *e);
