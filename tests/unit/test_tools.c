@@ -118,18 +118,16 @@ void context_mark(struct sandbox *b, const char *message, uint64_t wait_ms, cont
 
 static void serve(struct http_req *req)
 {
-    static const struct {
-        const char *path;
-        void (*handler)(struct http_req *req);
-    } routes[] = {{"/v1/tools", tools_list},
-                  {"/v1/tools/run_code", tools_run_code},
-                  {"/v1/tools/run_analysis", tools_run_analysis},
-                  {"/v1/execute", execute_once}};
+    static const struct http_route routes[] = {
+        {HTTP_M_GET, "/v1/tools", tools_list, 0},
+        {HTTP_M_POST, "/v1/tools/run_code", tools_run_code, 0},
+        {HTTP_M_POST, "/v1/tools/run_analysis", tools_run_analysis, 0},
+        {HTTP_M_POST, "/v1/execute", execute_once, ONCE_BODY_MAX},
+    };
 
-    e2b_req_new(req, &tenant);
     for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
-        if (strcmp(req->path, routes[i].path) == 0)
-            routes[i].handler(req);
+        if (strcmp(req->path, routes[i].pattern) == 0)
+            e2b_begin(req, &tenant, &routes[i]);
 }
 
 static void begin_tools(void)

@@ -13,8 +13,9 @@ static void serve(struct http_req *req);
 
 static void serve(struct http_req *req)
 {
-    e2b_req_new(req, &server.acme_tenant);
-    execute_once(req);
+    static const struct http_route route = {HTTP_M_POST, "", execute_once, ONCE_BODY_MAX};
+
+    e2b_begin(req, &server.acme_tenant, &route);
 }
 
 /* ---- the agent ------------------------------------------------------------------------------- */

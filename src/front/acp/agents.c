@@ -22,8 +22,7 @@ static struct agents *agents_of(struct front *f)
 {
     if (f->agents)
         return f->agents;
-    struct agents *a = xcalloc(1, sizeof(*a));
-    a->front = f;
+    struct agents *a = NEW(struct agents, .front = f);
     uv_timer_init(f->loop, &a->tick);
     a->tick.data = a;
     f->agents = a;
@@ -46,9 +45,8 @@ static void list_in(struct agents *a, struct hosted *h)
 
 static char *command_line(const json_t *command)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(COMMAND_MAX);
 
-    strbuf_init(&line, COMMAND_MAX);
     for (size_t i = 0; i < json_array_size(command); i++)
         strbuf_addf(&line, "%s%s", i > 0 ? " " : "", json_string_value(json_array_get(command, i)));
     /* A cut within a character leaves invalid UTF-8, which the sandbox's note cannot hold. */
@@ -78,13 +76,10 @@ int agent_new(struct front *f, const struct agent_ask *ask, struct hosted **ret,
                        "you have reached the maximum number of hosted agents: the limit is %u; "
                        "stop one first",
                        limit);
-    struct hosted *h = xcalloc(1, sizeof(*h));
-    h->front = f;
+    struct hosted *h = NEW(struct hosted, .front = f, .command = command_line(ask->command),
+                           .exit_code = -1, .ask = *ask);
     id_random(h->id);
     snprintf(h->tenant, sizeof(h->tenant), "%s", ask->tenant);
-    h->command = command_line(ask->command);
-    h->exit_code = -1;
-    h->ask = *ask;
     json_incref(h->ask.body);
     backlog_init(&h->backlog, f->settings.agent_replay);
     operation_begin(&h->operation, OPERATION_AGENT);
@@ -138,13 +133,17 @@ void agent_forget(struct hosted *h)
         hosted_drop(h);
 }
 
+static bool is_shown(const struct hosted *h, const char *tenant)
+{
+    return h->state != AGENT_STARTING && !h->dropped && strcmp(h->tenant, tenant) == 0;
+}
+
 struct hosted *agent_find(struct front *f, const char *tenant, const char *id)
 {
     if (!f->agents)
         return NULL;
     return LIST_FIND(struct hosted, h, &f->agents->all, link,
-                     h->state != AGENT_STARTING && !h->dropped && strcmp(h->id, id) == 0 &&
-                         strcmp(h->tenant, tenant) == 0);
+                     is_shown(h, tenant) && strcmp(h->id, id) == 0);
 }
 
 void agents_put(struct json *j, struct front *f, const char *tenant)
@@ -152,7 +151,7 @@ void agents_put(struct json *j, struct front *f, const char *tenant)
     if (!f->agents)
         return;
     LIST_EACH(struct hosted, h, &f->agents->all, link)
-        if (h->state != AGENT_STARTING && !h->dropped && strcmp(h->tenant, tenant) == 0)
+        if (is_shown(h, tenant))
             agent_put(j, h);
 }
 
@@ -208,38 +207,40 @@ void agents_remember(struct hosted *h, bool runs)
         sandbox_note_changed(b);
 }
 
-/* Lists an agent that an earlier front had. Its process ended with the channel. */
-static void add_lost(const struct sandbox *b, const json_t *one)
+void agents_tell(struct hosted *h)
 {
-    struct hosted *h = xcalloc(1, sizeof(*h));
-    const char *conversation = jr_text(one, "conversation"), *path = jr_text(one, "path");
+    bool ended = agent_ended(h);
 
-    h->front = b->front;
-    snprintf(h->id, sizeof(h->id), "%s", jr_text(one, "id"));
-    memcpy(h->tenant, b->spec.tenant, sizeof(h->tenant));
-    memcpy(h->sandbox_id, b->id, sizeof(h->sandbox_id));
-    h->conversation = conversation[0] ? xstrdup(conversation) : NULL;
-    h->path = path[0] ? xstrdup(path) : NULL;
-    h->command = xstrdup(jr_text(one, "command"));
-    h->state = AGENT_LOST;
-    h->fault = FAULT_INFRASTRUCTURE;
-    snprintf(h->reason, sizeof(h->reason), "the server was restarted while the agent ran");
-    h->exit_code = -1;
-    h->started_ms = jr_int(one, "startedMs");
-    h->ended_ms = clock_wall_ms();
-    h->ended_ns = clock_ns();
-    h->own_sandbox = jr_flag(one, "own");
-    backlog_init(&h->backlog, b->front->settings.agent_replay);
-    list_in(agents_of(b->front), h);
-    b->front->agents->n_ended++;
-    event_emit(h->front, HAPPENED_AGENT_ENDED,
+    event_emit(h->front, ended ? HAPPENED_AGENT_ENDED : HAPPENED_AGENT_STARTED,
                &(struct event_about){.tenant = h->tenant,
                                      .sandbox_id = h->sandbox_id,
                                      .conversation = h->conversation,
                                      .path = h->path,
                                      .agent = h->id,
-                                     .reason = agent_state_name(h->state),
-                                     .detail = h->reason});
+                                     .reason = ended ? agent_state_name(h->state) : NULL,
+                                     .detail = ended ? h->reason : NULL});
+}
+
+/* Lists an agent that an earlier front had. Its process ended with the channel. */
+static void add_lost(const struct sandbox *b, const json_t *one)
+{
+    const char *conversation = jr_text(one, "conversation"), *path = jr_text(one, "path");
+    struct hosted *h =
+        NEW(struct hosted, .front = b->front,
+            .conversation = conversation[0] ? xstrdup(conversation) : NULL,
+            .path = path[0] ? xstrdup(path) : NULL, .command = xstrdup(jr_text(one, "command")),
+            .state = AGENT_LOST, .fault = FAULT_INFRASTRUCTURE, .exit_code = -1,
+            .started_ms = jr_int(one, "startedMs"), .ended_ms = clock_wall_ms(),
+            .ended_ns = clock_ns(), .own_sandbox = jr_flag(one, "own"));
+
+    snprintf(h->id, sizeof(h->id), "%s", jr_text(one, "id"));
+    memcpy(h->tenant, b->spec.tenant, sizeof(h->tenant));
+    memcpy(h->sandbox_id, b->id, sizeof(h->sandbox_id));
+    snprintf(h->reason, sizeof(h->reason), "the server was restarted while the agent ran");
+    backlog_init(&h->backlog, b->front->settings.agent_replay);
+    list_in(agents_of(b->front), h);
+    b->front->agents->n_ended++;
+    agents_tell(h);
 }
 
 void agents_start(struct front *f)
@@ -268,12 +269,7 @@ void agents_started(struct hosted *h)
     h->front->agents->n_running++;
     if (!h->own_sandbox) /* an own sandbox has the note from the start */
         agents_remember(h, true);
-    event_emit(h->front, HAPPENED_AGENT_STARTED,
-               &(struct event_about){.tenant = h->tenant,
-                                     .sandbox_id = h->sandbox_id,
-                                     .conversation = h->conversation,
-                                     .path = h->path,
-                                     .agent = h->id});
+    agents_tell(h);
     sandbox_log_add(&h->log, LOG_INFO, FAULT_AGENT, h->pid, "agent started: %s", h->command);
     log_with(
         LEVEL_INFO,
@@ -308,8 +304,7 @@ void agent_stop(struct hosted *h, void (*over)(void *arg), void *arg)
         over(arg);
         return;
     }
-    struct stopper *s = xcalloc(1, sizeof(*s));
-    *s = (struct stopper){.over = over, .arg = arg};
+    struct stopper *s = NEW(struct stopper, .over = over, .arg = arg);
     list_push(&h->stoppers, &s->link);
     if (h->stopping)
         return;

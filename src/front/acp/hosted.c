@@ -74,18 +74,16 @@ void hosted_on_credit(struct call *c)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void on_signalled(struct call *c, int status, const char *message, const void *result,
-                         size_t len)
+static void on_signalled(struct call *c UNUSED, int status UNUSED, const char *message UNUSED,
+                         const void *result UNUSED, size_t len UNUSED)
 {
-    (void)c, (void)status, (void)message, (void)result, (void)len;
 }
 
 /* SIGKILL goes to the whole session; any other signal to the process group. */
 void hosted_signal(struct hosted *h, int sig)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(512);
 
-    strbuf_init(&request, 512);
     wire_put_u32(&request, h->pid);
     wire_put_str(&request, "");
     wire_put_u32(&request, (uint32_t)sig);
@@ -123,14 +121,7 @@ static void tell_end(struct hosted *h)
     if (h->exit_code >= 0)
         span_number(h->operation.span, KEY_EXIT_CODE, h->exit_code);
     operation_end(&h->operation, h->front, h->sandbox, r, &e, agent_state_name(h->state));
-    event_emit(h->front, HAPPENED_AGENT_ENDED,
-               &(struct event_about){.tenant = h->tenant,
-                                     .sandbox_id = h->sandbox_id,
-                                     .conversation = h->conversation,
-                                     .path = h->path,
-                                     .agent = h->id,
-                                     .reason = agent_state_name(h->state),
-                                     .detail = h->reason});
+    agents_tell(h);
     log_with(
         bad ? LEVEL_WARN : LEVEL_INFO,
         &(struct log_about){.fault = h->fault, .sandbox_id = h->sandbox_id, .tenant = h->tenant},

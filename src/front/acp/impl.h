@@ -134,6 +134,8 @@ void agents_ended(struct hosted *h);
 void agents_hold(const struct hosted *of, size_t *ret_lines, size_t *ret_longest,
                  size_t *ret_input);
 void agents_remember(struct hosted *h, bool runs); /* writes it to the sandbox's note */
+/* Tells of it in an event: that it has started, or, with a reason, that it has ended. */
+void agents_tell(struct hosted *h);
 
 /* shape.c */
 const char *agent_state_name(enum agent_state s);

@@ -24,18 +24,14 @@ struct source_run {
     struct strbuf said; /* the program's standard error */
 };
 
-static void source_free(struct source_run *s)
+void source_cancel(struct source_run *s)
 {
+    if (!s)
+        return;
     call_cancel(&s->call);
     strbuf_done(&s->data);
     strbuf_done(&s->said);
     free(s);
-}
-
-void source_cancel(struct source_run *s)
-{
-    if (s)
-        source_free(s);
 }
 
 static void fail(struct source_run *s, enum sg_error_kind kind, int code, const char *what)
@@ -44,7 +40,7 @@ static void fail(struct source_run *s, enum sg_error_kind kind, int code, const 
     struct sg_error e = {0};
 
     err_set(&e, kind, code, "the agent's source: %.480s", what);
-    source_free(steal_ptr(&h->source));
+    source_cancel(steal_ptr(&h->source));
     hosted_fail_start(h, &e);
 }
 
@@ -79,7 +75,7 @@ static void judge(struct source_run *s, bool killed, bool timed_out, uint32_t st
     else if (status != 0)
         fail(s, SG_ERR_INVALID, -EINVAL, said(s));
     else {
-        source_free(steal_ptr(&h->source));
+        source_cancel(steal_ptr(&h->source));
         hosted_begin(h);
     }
 }
@@ -155,18 +151,15 @@ static int decode(struct source_run *s, const struct agent_ask *ask)
 
 void source_put(struct hosted *h)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
-    struct source_run *s = xcalloc(1, sizeof(*s));
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
+    struct source_run *s = h->source =
+        NEW(struct source_run, .agent = h, .said = strbuf_upto(SAID_MAX));
     struct sg_error e = {0};
 
-    h->source = s;
-    s->agent = h;
-    strbuf_init(&s->said, SAID_MAX);
     if (decode(s, &h->ask) < 0) {
         fail(s, SG_ERR_INVALID, -EINVAL, "'data' is not base64");
         return;
     }
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, h->ask.user);
     wire_put_str(&request, "");
     wire_put_u32(&request, PROC_STDIN);

@@ -25,12 +25,12 @@ void hosted_fail_start(struct hosted *h, const struct sg_error *e)
 
 /* A start failed with ENOENT, which is about the program or about its directory. This is the answer
  * of a second call that looked whether the directory exists. */
-static void on_cwd(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_cwd(struct call *c, int status, const char *message UNUSED,
+                   const void *result UNUSED, size_t len UNUSED)
 {
     struct hosted *h = c->owner;
     struct sg_error e = {0};
 
-    (void)message, (void)result, (void)len;
     if (status == CALL_GONE)
         sandbox_gone_error(h->sandbox, &e);
     else if (status == ENOENT)
@@ -44,9 +44,8 @@ static void on_cwd(struct call *c, int status, const char *message, const void *
 
 static bool look_at_cwd(struct hosted *h)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
 
-    strbuf_init(&request, 2 * OPS_PATH_MAX);
     wire_put_str(&request, h->ask.user);
     wire_put_str(&request, h->ask.cwd[0] ? h->ask.cwd : ".");
     h->call = (struct call){.owner = h, .on_end = on_cwd};
@@ -66,8 +65,7 @@ static void start_refused(struct hosted *h, int status, const char *message)
         err_set(&e, SG_ERR_LIMIT, -ENOSPC, "the sandbox has no room for the agent: %.300s",
                 message);
     else
-        err_set(&e, SG_ERR_INVALID, -EINVAL,
-                "the agent's command '%.200s' cannot be started: %.300s", command, message);
+        err_invalid(&e, "the agent's command '%.200s' cannot be started: %.300s", command, message);
     hosted_fail_start(h, &e);
 }
 
@@ -118,12 +116,11 @@ static void put_command(const struct hosted *h, struct strbuf *request)
 
 void hosted_begin(struct hosted *h)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     char tag[ID_LEN + 8];
     struct sg_error e = {0};
 
     snprintf(tag, sizeof(tag), "acp:%s", h->id);
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, h->ask.user);
     wire_put_str(&request, h->ask.cwd);
     wire_put_u32(&request, PROC_STDIN);

@@ -227,10 +227,10 @@ static bool read_view_request(struct http_req *req, struct view_request *ret)
                                  .takeover = takeover && strcmp(takeover, "true") == 0,
                                  .after_given = http_query_has(req, "after")};
     if (http_query_has(req, "role") && !ret->reader && (!role || strcmp(role, "writer") != 0))
-        err_set(&e, SG_ERR_INVALID, -EINVAL, "'role' must be writer or reader");
+        err_invalid(&e, "'role' must be writer or reader");
     else if (http_query_has(req, "takeover") && !ret->takeover &&
              (!takeover || strcmp(takeover, "false") != 0))
-        err_set(&e, SG_ERR_INVALID, -EINVAL, "'takeover' must be true or false");
+        err_invalid(&e, "'takeover' must be true or false");
     else if (ret->after_given)
         parse_u64("after", after ? after : "", 0, INT64_MAX - 1, &ret->after, &e);
     if (e.kind != SG_ERR_NONE)
@@ -339,8 +339,7 @@ void agent_attach(struct hosted *h, struct http_req *req)
     add_number(req, "Sandglass-Acp-Next", cursor.next);
     add_number(req, "Sandglass-Acp-Received", h->received);
     http_add_header(req, "Sandglass-Acp-Role", want.reader ? "reader" : "writer");
-    struct viewer *v = xcalloc(1, sizeof(*v));
-    *v = (struct viewer){.writer = !want.reader, .cursor = cursor};
+    struct viewer *v = NEW(struct viewer, .writer = !want.reader, .cursor = cursor);
     v->ws = ws_accept(req, subprotocol, AGENT_MESSAGE_MAX, &handlers, v);
     if (!v->ws) {
         free(v);

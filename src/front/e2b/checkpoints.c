@@ -16,29 +16,30 @@ bool checkpoint_accept_field(struct fields *in)
     return text != NULL;
 }
 
-/* {"checkpoint": {...}, "kernels": [...]} */
-static void reply_checkpoint(struct e2b_req *q, int status, const struct checkpoint *c,
-                             const json_t *report)
-{
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
-
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    jw_key(&j, "checkpoint");
-    checkpoint_put(&j, c);
-    report_put(&j, report);
-    jw_object_end(&j);
-    reply_json(q->http, status, &out);
-}
-
-static void reply_failed(struct e2b_req *q, int r, const struct sg_error *e, const json_t *report)
+void checkpoint_failed(struct e2b_req *q, int r, const struct sg_error *e, const json_t *report)
 {
     if (e->kind == SG_ERR_NOT_FOUND)
         e2b_failed(q, e);
     else
         reply_fork_error(q->http, r, e, report);
+}
+
+/* The checkpoint stays even if nobody waits: the list has it. */
+static void answer(struct e2b_req *q, int status, const struct checkpoint *c, int r,
+                   const struct sg_error *e, const json_t *report)
+{
+    struct reply reply;
+
+    if (!e2b_back(q))
+        return;
+    if (r < 0) {
+        checkpoint_failed(q, r, e, report);
+        return;
+    }
+    struct json *j = reply_begin(&reply, ANSWER_MAX);
+    checkpoint_put(jw_key(j, "checkpoint"), c);
+    report_put(j, report);
+    reply_send(q, status, &reply);
 }
 
 /* The sandbox that the path names, if it runs. NULL: answered. */
@@ -58,19 +59,12 @@ static struct sandbox *running_sandbox(struct e2b_req *q)
 static void on_taken(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
                      const json_t *report)
 {
-    struct e2b_req *q = arg;
-
-    /* The checkpoint stays even if nobody waits: the list has it. */
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        reply_failed(q, r, e, report);
-    else
-        reply_checkpoint(q, 201, c, report);
+    answer(arg, 201, c, r, e, report);
 }
 
-static void take_with_body(struct e2b_req *q)
+void checkpoint_create(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct checkpoint_ask ask = {.kind = CHECKPOINT_LABEL};
     struct sandbox *b = running_sandbox(q);
 
@@ -82,11 +76,6 @@ static void take_with_body(struct e2b_req *q)
     sandbox_checkpoint(b, &ask, on_taken, q);
 }
 
-void checkpoint_create(struct http_req *req)
-{
-    e2b_with_body(req, take_with_body);
-}
-
 /* ---- list, delete ---------------------------------------------------------------------------- */
 
 static bool put_one(struct checkpoint *c, void *arg)
@@ -95,23 +84,24 @@ static bool put_one(struct checkpoint *c, void *arg)
     return true;
 }
 
+void checkpoints_put(struct json *j, struct sandbox *b)
+{
+    jw_array_begin(jw_key(j, "checkpoints"));
+    if (b)
+        checkpoints_each(b->front, b->id, put_one, j);
+    jw_array_end(j);
+}
+
 void checkpoint_list(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
     struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
-    struct json j;
+    struct reply r;
 
     if (!b)
         return;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    jw_array_begin(jw_key(&j, "checkpoints"));
-    checkpoints_each(q->front, b->id, put_one, &j);
-    jw_array_end(&j);
-    jw_object_end(&j);
-    reply_json(req, 200, &out);
+    checkpoints_put(reply_begin(&r, ANSWER_MAX), b);
+    reply_send(q, 200, &r);
 }
 
 /* Finds the sandbox's checkpoint by name or label. NULL: answered, 410 for one that was thinned
@@ -152,18 +142,12 @@ void checkpoint_delete(struct http_req *req)
 static void on_rewound(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
                        const json_t *report)
 {
-    struct e2b_req *q = arg;
-
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        reply_failed(q, r, e, report);
-    else
-        reply_checkpoint(q, 200, c, report);
+    answer(arg, 200, c, r, e, report);
 }
 
-static void rewind_with_body(struct e2b_req *q)
+void e2b_sandbox_rewind(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct sandbox *b = running_sandbox(q);
     const char *name = field_text(&q->in, "checkpointId", CHECKPOINT_LABEL_MAX, NULL);
     const char *label = field_text(&q->in, "label", CHECKPOINT_LABEL_MAX, NULL);
@@ -179,9 +163,4 @@ static void rewind_with_body(struct e2b_req *q)
         return;
     e2b_wait(q);
     sandbox_rewind(b, c, files_do, on_rewound, q);
-}
-
-void e2b_sandbox_rewind(struct http_req *req)
-{
-    e2b_with_body(req, rewind_with_body);
 }

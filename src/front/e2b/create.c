@@ -23,20 +23,35 @@ static int resolve_template(struct store *store, const struct store_tenant *tena
     return 0;
 }
 
-int create_plan(struct store *store, const struct settings *settings,
-                const struct store_tenant *tenant, const json_t *body, enum spec_version version,
-                const char *template_name, struct create_plan *ret, struct sg_error *e)
+int create_plan(struct front *f, const struct store_tenant *tenant, const json_t *body,
+                enum spec_version version, const char *template_name, struct create_plan *ret,
+                struct sg_error *e)
 {
     struct create_request c;
-    int r = create_request_parse(body, version, settings, &c, e);
+    int r = create_request_parse(body, version, &f->settings, &c, e);
 
     if (r < 0)
         return r;
     struct create_plan plan = {.spec = c.spec, .timeout_ms = c.timeout_ms};
-    r = resolve_template(store, tenant, template_name ? template_name : c.template_name, &plan, e);
+    r = resolve_template(f->store, tenant, template_name ? template_name : c.template_name, &plan,
+                         e);
     if (r < 0)
         sandbox_spec_done(&plan.spec);
     else
         *ret = plan;
     return r;
+}
+
+int create_spec(struct front *f, const struct store_tenant *tenant, const json_t *body,
+                enum spec_version version, const char *template_name, struct sandbox_spec *ret,
+                char snapshot[ID_LEN + 1], struct sg_error *e)
+{
+    struct create_plan plan;
+    int r = create_plan(f, tenant, body, version, template_name, &plan, e);
+
+    if (r < 0)
+        return r;
+    *ret = plan.spec;
+    memcpy(snapshot, plan.snapshot, sizeof(plan.snapshot));
+    return 0;
 }

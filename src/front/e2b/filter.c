@@ -5,11 +5,6 @@
 
 #define PAIRS_MAX 100
 
-static int invalid(struct sg_error *e, const char *what)
-{
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s", what);
-}
-
 /* Decodes %XX and '+' in place, as in a form. -1: an escape is invalid, or stands for NUL. */
 static int form_decode(char *s)
 {
@@ -40,15 +35,15 @@ static int add_pair(json_t *to, char *pair, struct sg_error *e)
     char *value = strchr(pair, '=');
 
     if (!value || strchr(value + 1, '='))
-        return invalid(e, "Error parsing metadata: invalid key value pair in query");
+        return err_invalid(e, "Error parsing metadata: invalid key value pair in query");
     *value++ = '\0';
     if (form_decode(pair) < 0 || form_decode(value) < 0)
-        return invalid(e, "Error parsing metadata: invalid escape in a key or value");
+        return err_invalid(e, "Error parsing metadata: invalid escape in a key or value");
     /* Fails for a text that is not UTF-8, which no metadata can be. */
     if (json_object_set_new(to, pair, json_string(value)) < 0)
-        return invalid(e, "Error parsing metadata: a key or value is not UTF-8");
+        return err_invalid(e, "Error parsing metadata: a key or value is not UTF-8");
     if (json_object_size(to) > PAIRS_MAX)
-        return invalid(e, "Error parsing metadata: more than 100 pairs");
+        return err_invalid(e, "Error parsing metadata: more than 100 pairs");
     return 0;
 }
 
@@ -56,7 +51,7 @@ int filter_metadata(const char *text, json_t **ret, struct sg_error *e)
 {
     AUTO(free_p) char *copy = xstrdup(text);
     json_t *pairs = json_object();
-    int r = form_decode(copy) < 0 ? invalid(e, "Error parsing metadata: invalid escape") : 0;
+    int r = form_decode(copy) < 0 ? err_invalid(e, "Error parsing metadata: invalid escape") : 0;
 
     for (char *p = copy, *next; r == 0 && p; p = next) {
         next = strchr(p, '&');
@@ -96,9 +91,8 @@ int filter_states(const char *text, bool *ret_running, bool *ret_paused, struct 
         else if (len == 6 && strncmp(p, "paused", len) == 0)
             paused = true;
         else
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "Invalid state parameter: \"%.40s\" is neither running nor paused",
-                           text);
+            return err_invalid(
+                e, "Invalid state parameter: \"%.40s\" is neither running nor paused", text);
         p += len;
         if (!*p)
             break;
@@ -141,15 +135,11 @@ int filter_time(const char *text, int64_t *ret_us, struct sg_error *e)
 {
     struct tm tm = {0};
     const char *p = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-    int64_t fraction, offset;
+    int64_t fraction = p ? take_fraction(&p) : 0, offset;
 
-    if (!p || tm.tm_year > 9999 - 1900)
-        return invalid(e, "Invalid startedAfter parameter: not a time such as "
-                          "2026-01-31T12:00:00Z");
-    fraction = take_fraction(&p);
-    if (take_offset(p, &offset) < 0)
-        return invalid(e, "Invalid startedAfter parameter: not a time such as "
-                          "2026-01-31T12:00:00Z");
+    if (!p || tm.tm_year > 9999 - 1900 || take_offset(p, &offset) < 0)
+        return err_invalid(e, "Invalid startedAfter parameter: not a time such as "
+                              "2026-01-31T12:00:00Z");
     *ret_us = ((int64_t)timegm(&tm) - offset) * 1000000 + fraction;
     return 0;
 }

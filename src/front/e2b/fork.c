@@ -55,11 +55,9 @@ static void fork_free(struct fork *f)
 
 static void reply_results(struct fork *f)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_array_begin(&j);
     for (size_t i = 0; i < f->count; i++) {
         const struct fork_result *r = &f->results[i];
@@ -87,10 +85,8 @@ static void fork_over(struct fork *f)
             sandbox_kill(f->results[i].sandbox, NULL, NULL);
     if (client_there && f->r == 0)
         reply_results(f);
-    else if (client_there && f->e.kind == SG_ERR_NOT_FOUND)
-        e2b_failed(f->q, &f->e);
     else if (client_there)
-        reply_fork_error(f->q->http, f->r, &f->e, f->report);
+        checkpoint_failed(f->q, f->r, &f->e, f->report);
     fork_free(f);
 }
 
@@ -156,11 +152,10 @@ static void make_all(struct fork *f, struct checkpoint *c)
     one_done(f);
 }
 
-static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
+static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes UNUSED)
 {
     struct fork *f = arg;
 
-    (void)bytes;
     if (r == 0) {
         make_all(f, NULL);
         return;
@@ -213,19 +208,15 @@ static bool parse_fork(struct e2b_req *q, struct fork_request *ret)
     ret->inherit = (enum inherit)field_word(&q->in, "inherit", inherits, ARRAY_SIZE(inherits),
                                             INHERIT_STATE, "\"state\", \"files\" or \"replay\"");
     ret->wait_ms = checkpoint_wait_field(&q->in);
-    if (!e2b_read(q))
-        return false;
     if (ret->count < 1)
-        reply_error(q->http, 400, "Count must be at least 1");
+        fields_invalid(&q->in, "Count must be at least 1");
     else if (ret->count > COUNT_MAX)
-        reply_error(q->http, 400, "Count cannot be greater than %d", COUNT_MAX);
+        fields_invalid(&q->in, "Count cannot be greater than %d", COUNT_MAX);
     else if ((uint32_t)ret->count >= e2b_sandbox_limit(q))
-        reply_error(q->http, 400,
-                    "Count must be lower than the maximum number of concurrent sandboxes (%u)",
-                    e2b_sandbox_limit(q));
-    else
-        return true;
-    return false;
+        fields_invalid(&q->in,
+                       "Count must be lower than the maximum number of concurrent sandboxes (%u)",
+                       e2b_sandbox_limit(q));
+    return e2b_read(q);
 }
 
 /* Checks the limits before anything is copied. False: answered. */
@@ -249,8 +240,9 @@ static bool has_room(struct e2b_req *q, const struct sandbox *b, int32_t count)
     return false;
 }
 
-static void fork_with_body(struct e2b_req *q)
+void sandbox_fork(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct fork_request want;
     struct sandbox *b;
 
@@ -288,9 +280,4 @@ static void fork_with_body(struct e2b_req *q)
         sandbox_checkpoint(b, &ask, on_checkpoint, f);
     }
     operation_leave(&before);
-}
-
-void sandbox_fork(struct http_req *req)
-{
-    e2b_with_body(req, fork_with_body);
 }

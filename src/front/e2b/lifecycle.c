@@ -46,29 +46,17 @@ bool sandbox_is_running(struct e2b_req *q, const struct sandbox *b)
     return false;
 }
 
-static void on_done_empty(void *arg, struct sandbox *b, int r, const struct sg_error *e)
-{
-    struct e2b_req *q = arg;
-
-    (void)b;
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        e2b_failed(q, e);
-    else
-        reply_empty(q->http, 204);
-}
-
 static void move_end(struct e2b_req *q, struct sandbox *b, uint64_t timeout_ms, bool extend_only)
 {
     if (!sandbox_is_running(q, b) || !clamp_timeout(q, b, &timeout_ms))
         return;
     e2b_wait(q);
-    sandbox_set_timeout(b, timeout_ms, extend_only, on_done_empty, q);
+    sandbox_set_timeout(b, timeout_ms, extend_only, e2b_done_empty, q);
 }
 
-static void timeout_with_body(struct e2b_req *q)
+void sandbox_timeout(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
     int32_t seconds = field_int(&q->in, "timeout", 0);
 
@@ -84,13 +72,9 @@ static void timeout_with_body(struct e2b_req *q)
         move_end(q, b, (uint64_t)seconds * 1000, false);
 }
 
-void sandbox_timeout(struct http_req *req)
+void sandbox_refresh(struct http_req *req)
 {
-    e2b_with_body(req, timeout_with_body);
-}
-
-static void refresh_with_body(struct e2b_req *q)
-{
+    struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
     uint64_t seconds = field_count(&q->in, "duration", 0, REFRESH_MAX_S, REFRESH_MIN_S);
 
@@ -98,37 +82,24 @@ static void refresh_with_body(struct e2b_req *q)
         move_end(q, b, (seconds < REFRESH_MIN_S ? REFRESH_MIN_S : seconds) * 1000, true);
 }
 
-void sandbox_refresh(struct http_req *req)
-{
-    e2b_with_body(req, refresh_with_body);
-}
-
 /* ---- pause and resume ------------------------------------------------------------------------ */
 
-static void pause_with_body(struct e2b_req *q)
+void e2b_sandbox_pause(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
     bool memory = field_flag(&q->in, "memory", true);
 
     if (!b || !e2b_read(q))
         return;
     e2b_wait(q);
-    sandbox_pause(b, memory, on_done_empty, q);
-}
-
-void e2b_sandbox_pause(struct http_req *req)
-{
-    e2b_with_body(req, pause_with_body);
+    sandbox_pause(b, memory, e2b_done_empty, q);
 }
 
 static void answer(struct e2b_req *q, int status, struct sandbox *b, int r,
                    const struct sg_error *e)
 {
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        e2b_failed(q, e);
-    else
+    if (e2b_done(q, r, e))
         sandbox_reply(q, status, b);
 }
 
@@ -137,8 +108,9 @@ static void on_resumed(void *arg, struct sandbox *b, int r, const struct sg_erro
     answer(arg, 201, b, r, e);
 }
 
-static void resume_with_body(struct e2b_req *q)
+void e2b_sandbox_resume(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
     uint64_t timeout_ms =
         field_timeout(&q->in, 1, SPEC_TIMEOUT_V1_S, q->front->settings.max_timeout_ms);
@@ -151,11 +123,6 @@ static void resume_with_body(struct e2b_req *q)
         b->spec.auto_pause = auto_pause;
     e2b_wait(q);
     sandbox_resume(b, memory, timeout_ms, on_resumed, q);
-}
-
-void e2b_sandbox_resume(struct http_req *req)
-{
-    e2b_with_body(req, resume_with_body);
 }
 
 /* ---- connect --------------------------------------------------------------------------------- */
@@ -202,22 +169,12 @@ static void connect_to(struct e2b_req *q, uint32_t default_s)
     }
 }
 
-static void connect_v1(struct e2b_req *q)
-{
-    connect_to(q, SPEC_TIMEOUT_V1_S);
-}
-
-static void connect_v2(struct e2b_req *q)
-{
-    connect_to(q, SPEC_TIMEOUT_V2_S);
-}
-
 void sandbox_connect_v1(struct http_req *req)
 {
-    e2b_with_body(req, connect_v1);
+    connect_to(e2b_of(req), SPEC_TIMEOUT_V1_S);
 }
 
 void sandbox_connect_v2(struct http_req *req)
 {
-    e2b_with_body(req, connect_v2);
+    connect_to(e2b_of(req), SPEC_TIMEOUT_V2_S);
 }

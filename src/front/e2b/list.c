@@ -39,25 +39,18 @@ static int compare(int64_t at_a, const char *id_a, int64_t at_b, const char *id_
     return at_a != at_b ? (at_a > at_b ? -1 : 1) : strcmp(id_a, id_b);
 }
 
-static int compare_sandboxes(const void *x, const void *y)
+static int compare_sandboxes(const void *x, const void *y, void *ascending)
 {
     const struct sandbox *a = *(struct sandbox *const *)x, *b = *(struct sandbox *const *)y;
+    int order = compare(a->spec.started_ms, a->id, b->spec.started_ms, b->id);
 
-    return compare(a->spec.started_ms, a->id, b->spec.started_ms, b->id);
-}
-
-static void reverse(struct found *f)
-{
-    for (size_t i = 0; i < f->n / 2; i++) {
-        struct sandbox *b = f->sandboxes[i];
-
-        f->sandboxes[i] = f->sandboxes[f->n - 1 - i];
-        f->sandboxes[f->n - 1 - i] = b;
-    }
+    return *(bool *)ascending ? -order : order;
 }
 
 static void find_sandboxes(struct front *front, struct found *f)
 {
+    bool ascending = f->query->ascending;
+
     SANDBOXES_EACH(b, front) {
         if (!matches(b, f->query))
             continue;
@@ -66,9 +59,7 @@ static void find_sandboxes(struct front *front, struct found *f)
         f->n_running += !shape_is_paused(b);
     }
     if (f->n > 0)
-        qsort(f->sandboxes, f->n, sizeof(*f->sandboxes), compare_sandboxes);
-    if (f->query->ascending)
-        reverse(f);
+        qsort_r(f->sandboxes, f->n, sizeof(*f->sandboxes), compare_sandboxes, &ascending);
 }
 
 /* The index of the first sandbox after the cursor. */
@@ -90,11 +81,9 @@ static size_t page_start(const struct found *f, const struct page *page)
 
 static void write_sandboxes(struct http_req *req, struct sandbox **sandboxes, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_array_begin(&j);
     for (size_t i = 0; i < n; i++)
         shape_listed(&j, sandboxes[i]);
@@ -129,13 +118,14 @@ static void reply_page(struct e2b_req *q, const struct list_query *query, const 
 
 /* ---- the query ------------------------------------------------------------------------------- */
 
-static int parse_order(const char *text, bool *ret_ascending, struct sg_error *e)
+static bool parse_order(struct e2b_req *q)
 {
-    if (text && strcmp(text, "asc") != 0 && strcmp(text, "desc") != 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "Invalid order parameter: unknown order \"%.40s\"", text);
-    *ret_ascending = text && strcmp(text, "asc") == 0;
-    return 0;
+    const char *text = http_query_get(q->http, "order");
+    bool ascending = text && strcmp(text, "asc") == 0;
+
+    if (text && !ascending && strcmp(text, "desc") != 0)
+        fields_invalid(&q->in, "Invalid order parameter: unknown order \"%.40s\"", text);
+    return ascending;
 }
 
 /* An unknown template is no error: no sandbox was made from it, so the list is empty. */
@@ -144,10 +134,10 @@ static int parse_template(struct e2b_req *q, const char *text, struct list_query
 {
     struct template_ref ref;
     struct template_found t;
-    int r = strchr(text, ':') ? err_set(e, SG_ERR_INVALID, -EINVAL,
-                                        "tags are not supported here because sandboxes are not "
-                                        "tag-scoped")
-                              : template_ref_parse(text, &ref, e);
+    int r = strchr(text, ':')
+                ? err_invalid(e, "tags are not supported here because sandboxes are not "
+                                 "tag-scoped")
+                : template_ref_parse(text, &ref, e);
 
     if (r < 0)
         return err_wrap(e, r, "Invalid template");
@@ -161,23 +151,22 @@ static int parse_template(struct e2b_req *q, const char *text, struct list_query
     return r;
 }
 
-static int parse_query(struct e2b_req *q, struct list_query *ret, struct sg_error *e)
+static void parse_query(struct e2b_req *q, struct list_query *ret)
 {
     const char *state = http_query_get(q->http, "state");
     const char *metadata = http_query_get(q->http, "metadata");
     const char *template = http_query_get(q->http, "template");
     const char *after = http_query_get(q->http, "startedAfter");
-    int r = parse_order(http_query_get(q->http, "order"), &ret->ascending, e);
 
-    if (r == 0 && state)
-        r = filter_states(state, &ret->running, &ret->paused, e);
-    if (r == 0 && after)
-        r = filter_time(after, &ret->after_us, e);
-    if (r == 0 && template)
-        r = parse_template(q, template, ret, e);
-    if (r == 0 && metadata)
-        r = filter_metadata(metadata, &ret->metadata, e);
-    return r;
+    ret->ascending = parse_order(q);
+    if (state)
+        fields_check(&q->in, filter_states(state, &ret->running, &ret->paused, &q->wrong));
+    if (after)
+        fields_check(&q->in, filter_time(after, &ret->after_us, &q->wrong));
+    if (template)
+        fields_check(&q->in, parse_template(q, template, ret, &q->wrong));
+    if (metadata)
+        fields_check(&q->in, filter_metadata(metadata, &ret->metadata, &q->wrong));
 }
 
 void sandboxes_list_v2(struct http_req *req)
@@ -186,11 +175,9 @@ void sandboxes_list_v2(struct http_req *req)
     struct list_query query = {
         .tenant = q->tenant.id, .running = true, .paused = true, .after_us = INT64_MIN};
     struct page page;
-    struct sg_error e;
 
-    if (parse_query(q, &query, &e) < 0)
-        reply_sg_error(req, &e);
-    else if (page_of_request(q, PAGE_SANDBOXES, query.ascending, &page))
+    parse_query(q, &query);
+    if (page_of_request(q, PAGE_SANDBOXES, query.ascending, &page))
         reply_page(q, &query, &page);
     json_decref(query.metadata);
 }
@@ -202,12 +189,11 @@ void sandboxes_list_v1(struct http_req *req)
     const char *metadata = http_query_get(req, "metadata");
     struct list_query query = {.tenant = q->tenant.id, .running = true, .after_us = INT64_MIN};
     struct found f = {.query = &query};
-    struct sg_error e;
 
-    if (metadata && filter_metadata(metadata, &query.metadata, &e) < 0) {
-        reply_sg_error(req, &e);
+    if (metadata)
+        fields_check(&q->in, filter_metadata(metadata, &query.metadata, &q->wrong));
+    if (!e2b_read(q))
         return;
-    }
     find_sandboxes(q->front, &f);
     write_sandboxes(req, f.sandboxes, f.n);
     free(f.sandboxes);

@@ -54,11 +54,9 @@ static void write_entry(struct json *j, const struct log_entry *l)
  * level in it. */
 static void write_line(struct json *j, const struct log_entry *l)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
-    struct json line;
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(LINE_MAX_BYTES);
+    struct json line = {.out = &text};
 
-    strbuf_init(&text, LINE_MAX_BYTES);
-    jw_init(&line, &text);
     jw_object_begin(&line);
     jw_string(jw_key(&line, "level"), log_level_name(l->level));
     jw_string(jw_key(&line, "logger"), is_inside(l) ? "process" : "server");
@@ -94,16 +92,14 @@ static void write_array(struct json *j, const char *key, const struct sandbox_lo
     jw_array_end(j);
 }
 
-static bool parse_number(struct http_req *req, const char *name, uint64_t max, uint64_t *ret)
+static uint64_t parse_number(struct e2b_req *q, const char *name, uint64_t max, uint64_t fallback)
 {
-    const char *text = http_query_get(req, name);
-    struct sg_error e;
+    const char *text = http_query_get(q->http, name);
 
-    if (!text || parse_u64(name, text, 0, max, ret, &e) == 0)
-        return true;
-    reply_error(req, 400, "Invalid %s: it must be a number from 0 to %llu", name,
-                (unsigned long long)max);
-    return false;
+    if (text && parse_u64(name, text, 0, max, &fallback, NULL) < 0)
+        fields_invalid(&q->in, "Invalid %s: it must be a number from 0 to %llu", name,
+                       (unsigned long long)max);
+    return fallback;
 }
 
 /* The log of a sandbox that exists, or has ended not long ago. NULL: answered. */
@@ -123,67 +119,53 @@ static const struct sandbox_log *find_log(struct e2b_req *q)
 
 void sandbox_logs_v1(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    const struct sandbox_log *log = find_log(e2b_of(req));
-    struct log_query q = {.to_ms = INT64_MAX, .limit = LINES_MAX};
-    uint64_t start = 0;
-    struct json j;
+    struct e2b_req *q = e2b_of(req);
+    const struct sandbox_log *log = find_log(q);
+    struct log_query query = {.to_ms = INT64_MAX};
+    struct reply r;
 
-    if (!log || !parse_number(req, "start", INT64_MAX, &start) ||
-        !parse_number(req, "limit", INT32_MAX, &q.limit))
+    query.from_ms = (int64_t)parse_number(q, "start", INT64_MAX, 0);
+    query.limit = parse_number(q, "limit", INT32_MAX, LINES_MAX);
+    if (!log || !e2b_read(q))
         return;
-    q.from_ms = (int64_t)start;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    write_array(&j, "logs", log, &q, write_line);
-    write_array(&j, "logEntries", log, &q, write_entry);
-    jw_object_end(&j);
-    reply_json(req, 200, &out);
+    struct json *j = reply_begin(&r, ANSWER_MAX);
+    write_array(j, "logs", log, &query, write_line);
+    write_array(j, "logEntries", log, &query, write_entry);
+    reply_send(q, 200, &r);
 }
 
-/* Reads direction, level and search. False: answered. */
-static bool parse_choices(struct http_req *req, struct log_query *q)
+/* Reads direction, level and search. */
+static void parse_choices(struct e2b_req *q, struct log_query *ret)
 {
-    const char *direction = http_query_get(req, "direction");
-    const char *level = http_query_get(req, "level");
+    const char *direction = http_query_get(q->http, "direction");
+    const char *level = http_query_get(q->http, "level");
 
-    q->search = http_query_get(req, "search");
-    q->backward = !direction || strcmp(direction, "backward") == 0;
-    if (direction && !q->backward && strcmp(direction, "forward") != 0) {
-        reply_error(req, 400, "Invalid direction: it must be forward or backward");
-        return false;
-    }
-    q->level = level ? log_level_parse(level) : LOG_DEBUG;
-    if (q->level == LOG_LEVEL_MAX_) {
-        reply_error(req, 400, "Invalid level: it must be debug, info, warn or error");
-        return false;
-    }
-    if (q->search && strlen(q->search) > SEARCH_MAX) {
-        reply_error(req, 400, "Invalid search: it has more than %d bytes", SEARCH_MAX);
-        return false;
-    }
-    return true;
+    ret->search = http_query_get(q->http, "search");
+    ret->backward = !direction || strcmp(direction, "backward") == 0;
+    ret->level = level ? log_level_parse(level) : LOG_DEBUG;
+    if (direction && !ret->backward && strcmp(direction, "forward") != 0)
+        fields_invalid(&q->in, "Invalid direction: it must be forward or backward");
+    if (ret->level == LOG_LEVEL_MAX_)
+        fields_invalid(&q->in, "Invalid level: it must be debug, info, warn or error");
+    if (ret->search && strlen(ret->search) > SEARCH_MAX)
+        fields_invalid(&q->in, "Invalid search: it has more than %d bytes", SEARCH_MAX);
 }
 
 /* Backward starts at the cursor or at the newest entry, forward at the cursor or at the oldest. */
 void sandbox_logs_v2(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    const struct sandbox_log *log = find_log(e2b_of(req));
-    struct log_query q = {.to_ms = INT64_MAX, .limit = LINES_MAX};
-    uint64_t cursor = 0;
-    struct json j;
+    struct e2b_req *q = e2b_of(req);
+    const struct sandbox_log *log = find_log(q);
+    struct log_query query = {.to_ms = INT64_MAX};
+    uint64_t cursor = parse_number(q, "cursor", INT64_MAX, 0);
+    struct reply r;
 
-    if (!log || !parse_number(req, "cursor", INT64_MAX, &cursor) ||
-        !parse_number(req, "limit", LINES_MAX, &q.limit) || !parse_choices(req, &q))
+    query.limit = parse_number(q, "limit", LINES_MAX, LINES_MAX);
+    parse_choices(q, &query);
+    if (!log || !e2b_read(q))
         return;
     if (http_query_get(req, "cursor"))
-        *(q.backward ? &q.to_ms : &q.from_ms) = (int64_t)cursor;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    write_array(&j, "logs", log, &q, write_entry);
-    jw_object_end(&j);
-    reply_json(req, 200, &out);
+        *(query.backward ? &query.to_ms : &query.from_ms) = (int64_t)cursor;
+    write_array(reply_begin(&r, ANSWER_MAX), "logs", log, &query, write_entry);
+    reply_send(q, 200, &r);
 }

@@ -11,44 +11,35 @@ struct range {
     int64_t from_ms, to_ms; /* inclusive */
 };
 
-/* Reads a time in whole seconds from the query. False: answered. */
-static bool parse_seconds(struct http_req *req, const char *name, int64_t *ret_ms, bool end)
+/* Reads a time in whole seconds from the query, and adds `more_ms`. */
+static int64_t parse_seconds(struct e2b_req *q, const char *name, int64_t fallback, int more_ms)
 {
-    const char *text = http_query_get(req, name);
-    struct sg_error e;
-    uint64_t seconds;
+    const char *text = http_query_get(q->http, name);
+    uint64_t seconds = 0;
 
     if (!text)
-        return true;
-    if (parse_u64(name, text, 0, INT64_MAX / 2000, &seconds, &e) < 0) {
-        reply_error(req, 400, "Invalid %s: it must be a time in seconds since 1970", name);
-        return false;
-    }
-    /* The end of the range includes its whole second. */
-    *ret_ms = (int64_t)seconds * 1000 + (end ? 999 : 0);
-    return true;
+        return fallback;
+    if (parse_u64(name, text, 0, INT64_MAX / 2000, &seconds, NULL) < 0)
+        fields_invalid(&q->in, "Invalid %s: it must be a time in seconds since 1970", name);
+    return (int64_t)seconds * 1000 + more_ms;
 }
 
-static bool parse_range(struct http_req *req, struct range *ret)
+static struct range parse_range(struct e2b_req *q)
 {
-    *ret = (struct range){.from_ms = 0, .to_ms = INT64_MAX};
-    if (!parse_seconds(req, "start", &ret->from_ms, false) ||
-        !parse_seconds(req, "end", &ret->to_ms, true))
-        return false;
-    if (ret->from_ms > ret->to_ms) {
-        reply_error(req, 400, "Invalid range: start is after end");
-        return false;
-    }
-    return true;
+    struct range range;
+
+    range.from_ms = parse_seconds(q, "start", 0, 0);
+    range.to_ms = parse_seconds(q, "end", INT64_MAX, 999); /* it includes its whole second */
+    if (range.from_ms > range.to_ms)
+        fields_invalid(&q->in, "Invalid range: start is after end");
+    return range;
 }
 
 static void reply_range(struct http_req *req, const struct sandbox *b, const struct range *range)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_array_begin(&j);
     for (uint32_t i = 0; i < sandbox_metrics_count(&b->metrics); i++) {
         const struct metric *m = sandbox_metrics_get(&b->metrics, i);
@@ -67,11 +58,11 @@ struct first_sample {
     struct range range;
 };
 
-static void on_sample(void *arg, const struct metric *m)
+/* The sample is kept with the others. */
+static void on_sample(void *arg, const struct metric *m UNUSED)
 {
     struct first_sample *s = arg;
 
-    (void)m; /* the sample is kept with the others */
     if (e2b_back(s->q))
         reply_range(s->q->http, s->sandbox, &s->range);
     sandbox_unref(s->sandbox);
@@ -82,18 +73,18 @@ void e2b_sandbox_metrics(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
-    struct range range;
+    struct range range = parse_range(q);
     int64_t now = clock_wall_ms();
 
-    if (!b || !parse_range(req, &range))
+    if (!b || !e2b_read(q))
         return;
     if (sandbox_metrics_count(&b->metrics) > 0 || b->state != SANDBOX_RUNNING ||
         b->busy != BUSY_NO || now < range.from_ms || now > range.to_ms) {
         reply_range(req, b, &range);
         return;
     }
-    struct first_sample *s = xcalloc(1, sizeof(*s));
-    *s = (struct first_sample){.q = q, .sandbox = sandbox_ref(b), .range = range};
+    struct first_sample *s =
+        NEW(struct first_sample, .q = q, .sandbox = sandbox_ref(b), .range = range);
     e2b_wait(q);
     sandbox_metrics_sample(b, on_sample, s);
 }
@@ -101,19 +92,17 @@ void e2b_sandbox_metrics(struct http_req *req)
 /* The latest sample of each sandbox that is the tenant's own; others are left out. */
 void sandboxes_metrics(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
     const char *ids = http_query_get(req, "sandbox_ids");
     char id[ID_LEN + 1], part[2 * ID_LEN];
-    struct json j;
+    struct json j = {.out = &out};
     unsigned n = 0;
 
     if (!ids || !ids[0]) {
         reply_error(req, 400, "Invalid sandbox_ids: none was given");
         return;
     }
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_object_begin(jw_key(&j, "sandboxes"));
     for (const char *p = ids; *p; n++) {

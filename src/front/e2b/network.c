@@ -156,7 +156,7 @@ static bool is_header_name(const char *s)
     return true;
 }
 
-static bool is_header_value(const char *s)
+bool header_value_valid(const char *s)
 {
     for (; *s; s++)
         if (((unsigned char)*s < 0x20 && *s != '\t') || *s == 0x7f)
@@ -180,7 +180,7 @@ static void check_header(struct fields *in, const char *domain, const char *name
             "Header name \"%.64s\" in rule for domain \"%s\" exceeds maximum length of %d "
             "characters.",
             name, domain, RULE_NAME_LEN);
-    if (!is_header_value(value))
+    if (!header_value_valid(value))
         fields_invalid(
             in, "Value for header \"%.64s\" in rule for domain \"%s\" contains invalid characters.",
             name, domain);

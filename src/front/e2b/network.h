@@ -17,5 +17,7 @@ int network_update(const json_t *body, const json_t *old, json_t **ret, struct s
  * for what allowOut names. But a client that denies something means that the rest is open. network
  * may be NULL. */
 void network_close(int *internet, const json_t *network);
+/* Whether a header can have this value. */
+bool header_value_valid(const char *s);
 /* Whether everybody may reach the sandbox's ports. network may be NULL. */
 bool network_is_public(const json_t *network);

@@ -90,31 +90,45 @@ bool page_of_request(struct e2b_req *q, enum page_list list, bool ascending, str
     const char *limit = http_query_get(q->http, "limit");
     const char *token = http_query_get(q->http, "nextToken");
     unsigned char key[PAGE_KEY_LEN];
-    struct page p = {.limit = PAGE_MAX};
+    struct page p = {.last = {.list = list, .ascending = ascending},
+                     .has_cursor = token && token[0]};
     uint64_t n = PAGE_MAX;
-    struct sg_error e;
 
-    if (limit && parse_u64("limit", limit, 1, PAGE_MAX, &n, &e) < 0) {
-        reply_error(q->http, 400, "Invalid limit: it must be from 1 to %d", PAGE_MAX);
-        return false;
-    }
+    if (limit && parse_u64("limit", limit, 1, PAGE_MAX, &n, NULL) < 0)
+        fields_invalid(&q->in, "Invalid limit: it must be from 1 to %d", PAGE_MAX);
     p.limit = (unsigned)n;
-    if (token && token[0]) {
-        if (store_secret(q->front->store, "page", key, sizeof(key), &e) < 0) {
-            reply_sg_error(q->http, &e);
-            return false;
-        }
-        if (page_token_read(key, q->tenant.id, list, ascending, token, &p.cursor) < 0) {
-            reply_error(q->http, 400, "Invalid next token");
-            return false;
-        }
-        p.has_cursor = true;
-    } else if (!token && http_query_has(q->http, "nextToken")) {
-        reply_error(q->http, 400, "Invalid next token");
-        return false;
-    }
+    if (p.has_cursor)
+        fields_check(&q->in, store_secret(q->front->store, "page", key, sizeof(key), &q->wrong));
+    if (p.has_cursor && fields_ok(&q->in) &&
+        page_token_read(key, q->tenant.id, list, ascending, token, &p.cursor) < 0)
+        fields_invalid(&q->in, "Invalid next token");
+    if (!token && http_query_has(q->http, "nextToken"))
+        fields_invalid(&q->in, "Invalid next token");
     *ret = p;
+    return e2b_read(q);
+}
+
+int64_t page_from(const struct page *p)
+{
+    return p->has_cursor ? p->cursor.at : STORE_NEWEST;
+}
+
+bool page_take(struct page *p, int64_t at)
+{
+    p->more = p->n == p->limit;
+    if (p->more)
+        return false;
+    p->n++;
+    p->last.at = at;
     return true;
+}
+
+void page_reply(struct e2b_req *q, const struct page *p, struct json *j)
+{
+    jw_array_end(j);
+    if (p->more)
+        page_next(q, &p->last);
+    reply_json(q->http, 200, j->out);
 }
 
 void page_next(struct e2b_req *q, const struct page_cursor *last)

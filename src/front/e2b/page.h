@@ -32,9 +32,19 @@ struct page {
     unsigned limit;
     bool has_cursor;
     struct page_cursor cursor;
+    unsigned n;              /* elements so far, for page_take */
+    bool more;               /* there are elements that have no room */
+    struct page_cursor last; /* the last element that has */
 };
 
-/* Reads `limit` and `nextToken` of the query. False: answered 400. */
+/* Reads `limit` and `nextToken` of the query. False: answered, perhaps with an earlier error in
+ * q->in. */
 bool page_of_request(struct e2b_req *q, enum page_list list, bool ascending, struct page *ret);
+/* Of a list that the store reads: the place to begin after. */
+int64_t page_from(const struct page *p);
+/* Takes the next element, at this place. False: the page is full. */
+bool page_take(struct page *p, int64_t at);
+/* Ends the array, and answers with it. */
+void page_reply(struct e2b_req *q, const struct page *p, struct json *j);
 /* Adds the header that names the next page. */
 void page_next(struct e2b_req *q, const struct page_cursor *last);

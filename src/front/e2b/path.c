@@ -19,29 +19,26 @@ static int spec(void *arg, const char *template_id, struct sandbox_spec *ret,
                 char snapshot[ID_LEN + 1], struct sg_error *e)
 {
     struct e2b_req *q = arg;
-    struct front *f = q->front;
-    struct create_plan p;
-    int r = create_plan(f->store, &f->settings, &q->tenant, q->body, SPEC_V2, template_id, &p, e);
 
-    if (r < 0)
-        return r;
-    *ret = p.spec;
-    memcpy(snapshot, p.snapshot, sizeof(p.snapshot));
-    return 0;
+    return create_spec(q->front, &q->tenant, q->body, SPEC_V2, template_id, ret, snapshot, e);
 }
 
+/* False: nobody waits for the answer, or the request has been answered. */
+static bool came(struct e2b_req *q, const struct context_answer *a)
+{
+    if (!e2b_done(q, a->r, a->e))
+        return false;
+    if (a->elsewhere)
+        reply_elsewhere(q->http, a->elsewhere);
+    return !a->elsewhere;
+}
+
+/* If nobody waits any more, the sandbox stays for the next request for this path. */
 static void on_obtained(void *arg, const struct context_answer *a)
 {
     struct e2b_req *q = arg;
 
-    /* If nobody waits any more, the sandbox stays for the next request for this path. */
-    if (!e2b_back(q))
-        return;
-    if (a->r < 0)
-        reply_sg_error(q->http, a->e);
-    else if (a->elsewhere)
-        reply_elsewhere(q->http, a->elsewhere);
-    else
+    if (came(q, a))
         sandbox_reply(q, 201, a->sandbox);
 }
 
@@ -49,15 +46,13 @@ void path_create(struct e2b_req *q, enum spec_version version)
 {
     const char *conversation = named(q->body, PATH_KEY_CONVERSATION),
                *path = named(q->body, PATH_KEY_PATH);
-    struct front *f = q->front;
     struct create_plan p;
 
     fields_check(&q->in,
                  context_name_check("metadata " PATH_KEY_CONVERSATION, conversation, &q->wrong));
     fields_check(&q->in, context_name_check("metadata " PATH_KEY_PATH, path, &q->wrong));
     /* The whole request is checked, even if the path has a sandbox and needs no new one. */
-    fields_check(&q->in, create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p,
-                                     &q->wrong));
+    fields_check(&q->in, create_plan(q->front, &q->tenant, q->body, version, NULL, &p, &q->wrong));
     if (!e2b_read(q))
         return;
     struct context_ask ask = {.tenant = &q->tenant,
@@ -67,7 +62,7 @@ void path_create(struct e2b_req *q, enum spec_version version)
                               .template_id = p.spec.alias[0] ? p.spec.alias : p.spec.template_id,
                               .spec = spec};
     e2b_wait(q);
-    context_obtain(f, &ask, on_obtained, q);
+    context_obtain(q->front, &ask, on_obtained, q);
     sandbox_spec_done(&p.spec);
 }
 
@@ -75,13 +70,7 @@ static void on_touched(void *arg, const struct context_answer *a)
 {
     struct e2b_req *q = arg;
 
-    if (!e2b_back(q))
-        return;
-    if (a->r < 0)
-        e2b_failed(q, a->e);
-    else if (a->elsewhere)
-        reply_elsewhere(q->http, a->elsewhere);
-    else
+    if (came(q, a))
         reply_empty(q->http, 204);
 }
 

@@ -21,8 +21,7 @@ static int parse_part(const char *what, const char *chars, const char *p, size_t
         part[len] = '\0';
     }
     if (len == 0 || len > STORE_NAME_MAX || strspn(part, chars) != len)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "invalid %s: %.*s", what,
-                       (int)(len < 80 ? len : 80), p);
+        return err_invalid(e, "invalid %s: %.*s", what, (int)(len < 80 ? len : 80), p);
     memcpy(ret, part, len + 1);
     return 0;
 }
@@ -53,8 +52,7 @@ int template_ref_own(const struct template_ref *ref, const char *tenant_name, st
 {
     if (!ref->space[0] || strcmp(ref->space, tenant_name) == 0)
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "namespace '%s' must match your team '%s'",
-                   ref->space, tenant_name);
+    return err_invalid(e, "namespace '%s' must match your team '%s'", ref->space, tenant_name);
 }
 
 void template_ref_text(const struct template_ref *ref, char ret[REF_TEXT_MAX + 1])

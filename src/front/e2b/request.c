@@ -2,8 +2,6 @@
 
 #include "front/core/request_log.h"
 
-#define BODY_MAX (1024u * 1024)
-
 static void drop_if_over(struct e2b_req *q)
 {
     if (q->http || q->waiting > 0)
@@ -16,21 +14,10 @@ static void on_close(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
 
+    if (q->on_gone)
+        q->on_gone(q->work);
     q->http = NULL;
     drop_if_over(q);
-}
-
-struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *tenant)
-{
-    struct e2b_req *q = xcalloc(1, sizeof(*q));
-
-    q->http = req;
-    q->front = front_of(req);
-    q->tenant = *tenant;
-    q->in = request_fields(NULL, &q->wrong);
-    req->owner = q;
-    req->on_close = on_close;
-    return q;
 }
 
 static void on_body(struct http_req *req, void *made)
@@ -39,18 +26,27 @@ static void on_body(struct http_req *req, void *made)
 
     q->in.object = q->body = request_json(req, made);
     if (q->body)
-        q->handler(q);
+        q->handler(req);
 }
 
-void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q))
-{
-    e2b_with_long_body(req, BODY_MAX, handler);
-}
-
-void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q))
+void e2b_with_body(struct http_req *req, size_t max, void (*handler)(struct http_req *req))
 {
     e2b_of(req)->handler = handler;
     http_body_make(req, max, &json_make, NULL, on_body);
+}
+
+void e2b_begin(struct http_req *req, const struct store_tenant *tenant,
+               const struct http_route *route)
+{
+    struct e2b_req *q = NEW(struct e2b_req, .http = req, .front = front_of(req), .tenant = *tenant);
+
+    q->in = request_fields(NULL, &q->wrong);
+    req->owner = q;
+    req->on_close = on_close;
+    if (route->body_max > 0)
+        e2b_with_body(req, route->body_max, route->handler);
+    else
+        route->handler(req);
 }
 
 bool e2b_read(struct e2b_req *q)
@@ -64,10 +60,9 @@ bool e2b_read(struct e2b_req *q)
 
 const struct http_route *e2b_route(struct http_req *req, const struct http_route *routes, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf allow = {0};
+    AUTO(strbuf_done) struct strbuf allow = strbuf_upto(256);
     const struct http_route *route = NULL;
 
-    strbuf_init(&allow, 256);
     switch (http_route_find(routes, n, req, &route, &allow)) {
     case HTTP_FOUND:
         return route;
@@ -95,6 +90,21 @@ bool e2b_back(struct e2b_req *q)
     q->waiting--;
     drop_if_over(q);
     return client_there;
+}
+
+struct json *reply_begin(struct reply *r, size_t max)
+{
+    strbuf_init(&r->text, max);
+    jw_init(&r->json, &r->text);
+    jw_object_begin(&r->json);
+    return &r->json;
+}
+
+void reply_send(struct e2b_req *q, int status, struct reply *r)
+{
+    jw_object_end(&r->json);
+    reply_json(q->http, status, &r->text);
+    strbuf_done(&r->text);
 }
 
 int e2b_short_id(const char *id, char ret[ID_LEN + 1])
@@ -131,6 +141,23 @@ void e2b_failed(struct e2b_req *q, const struct sg_error *e)
         reply_no_sandbox(q->http, q->tenant.id, q->id);
     else
         reply_sg_error(q->http, e);
+}
+
+bool e2b_done(struct e2b_req *q, int r, const struct sg_error *e)
+{
+    if (!e2b_back(q))
+        return false;
+    if (r < 0)
+        e2b_failed(q, e);
+    return r >= 0;
+}
+
+void e2b_done_empty(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
+{
+    struct e2b_req *q = arg;
+
+    if (e2b_done(q, r, e))
+        reply_empty(q->http, 204);
 }
 
 uint32_t e2b_sandbox_limit(const struct e2b_req *q)

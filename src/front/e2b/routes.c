@@ -55,29 +55,29 @@ static void no_webhooks(struct http_req *req)
 
 /* Every route that E2B's programs may call. docs/e2b.md lists them for people. */
 static const struct http_route routes[] = {
-    {HTTP_M_POST, "/v2/sandboxes", sandbox_create_v2, 0},
-    {HTTP_M_POST, "/sandboxes", sandbox_create_v1, 0},
+    {HTTP_M_POST, "/v2/sandboxes", sandbox_create_v2, E2B_BODY_MAX},
+    {HTTP_M_POST, "/sandboxes", sandbox_create_v1, E2B_BODY_MAX},
     {HTTP_M_GET, "/v2/sandboxes", sandboxes_list_v2, 0},
     {HTTP_M_GET, "/sandboxes", sandboxes_list_v1, 0},
-    {HTTP_M_POST, "/v2/sandboxes/{id}/connect", sandbox_connect_v2, 0},
-    {HTTP_M_POST, "/sandboxes/{id}/connect", sandbox_connect_v1, 0},
+    {HTTP_M_POST, "/v2/sandboxes/{id}/connect", sandbox_connect_v2, E2B_BODY_MAX},
+    {HTTP_M_POST, "/sandboxes/{id}/connect", sandbox_connect_v1, E2B_BODY_MAX},
     {HTTP_M_GET, "/sandboxes/{id}", e2b_sandbox_get, 0},
     {HTTP_M_DELETE, "/sandboxes/{id}", e2b_sandbox_kill, 0},
-    {HTTP_M_POST, "/sandboxes/{id}/timeout", sandbox_timeout, 0},
-    {HTTP_M_POST, "/sandboxes/{id}/refreshes", sandbox_refresh, 0},
-    {HTTP_M_POST, "/sandboxes/{id}/pause", e2b_sandbox_pause, 0},
-    {HTTP_M_POST, "/sandboxes/{id}/resume", e2b_sandbox_resume, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/timeout", sandbox_timeout, E2B_BODY_MAX},
+    {HTTP_M_POST, "/sandboxes/{id}/refreshes", sandbox_refresh, E2B_BODY_MAX},
+    {HTTP_M_POST, "/sandboxes/{id}/pause", e2b_sandbox_pause, E2B_BODY_MAX},
+    {HTTP_M_POST, "/sandboxes/{id}/resume", e2b_sandbox_resume, E2B_BODY_MAX},
     {HTTP_M_GET, "/sandboxes/metrics", sandboxes_metrics, 0},
     {HTTP_M_GET, "/sandboxes/{id}/metrics", e2b_sandbox_metrics, 0},
     {HTTP_M_GET, "/sandboxes/{id}/logs", sandbox_logs_v1, 0},
     {HTTP_M_GET, "/v2/sandboxes/{id}/logs", sandbox_logs_v2, 0},
-    {HTTP_M_PUT, "/sandboxes/{id}/network", sandbox_network, 0},
-    {HTTP_M_POST, "/sandboxes/{id}/snapshots", snapshot_create, 0},
-    {HTTP_M_POST, "/sandboxes/{id}/fork", sandbox_fork, 0},
-    {HTTP_M_POST, "/sandboxes/{id}/checkpoints", checkpoint_create, 0},
+    {HTTP_M_PUT, "/sandboxes/{id}/network", sandbox_network, E2B_BODY_MAX},
+    {HTTP_M_POST, "/sandboxes/{id}/snapshots", snapshot_create, E2B_BODY_MAX},
+    {HTTP_M_POST, "/sandboxes/{id}/fork", sandbox_fork, E2B_BODY_MAX},
+    {HTTP_M_POST, "/sandboxes/{id}/checkpoints", checkpoint_create, E2B_BODY_MAX},
     {HTTP_M_GET, "/sandboxes/{id}/checkpoints", checkpoint_list, 0},
     {HTTP_M_DELETE, "/sandboxes/{id}/checkpoints/{checkpoint}", checkpoint_delete, 0},
-    {HTTP_M_POST, "/sandboxes/{id}/rewind", e2b_sandbox_rewind, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/rewind", e2b_sandbox_rewind, E2B_BODY_MAX},
     {HTTP_M_GET, "/snapshots", snapshot_list, 0},
 
     {HTTP_M_GET, "/templates", templates_list, 0},
@@ -158,8 +158,6 @@ void e2b_request(struct http_req *req)
     const struct store_tenant *tenant = auth_tenant(req);
     const struct http_route *route = tenant ? e2b_route(req, routes, ARRAY_SIZE(routes)) : NULL;
 
-    if (!route)
-        return;
-    e2b_req_new(req, tenant);
-    route->handler(req);
+    if (route)
+        e2b_begin(req, tenant, route);
 }

@@ -12,11 +12,9 @@
 
 void sandbox_reply(struct e2b_req *q, int status, const struct sandbox *b)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     shape_sandbox(&j, b);
     reply_json(q->http, status, &out);
 }
@@ -70,7 +68,6 @@ static void create_with_state(struct e2b_req *q, struct create_plan *p)
 
 static void create(struct e2b_req *q, enum spec_version version)
 {
-    struct front *f = q->front;
     struct create_plan p;
 
     if (path_is_named(q->body)) {
@@ -81,8 +78,7 @@ static void create(struct e2b_req *q, enum spec_version version)
     bool state = strcmp(inherit, "state") == 0;
     if (!state && strcmp(inherit, "files") != 0)
         field_wrong(&q->in, "'inherit' is none of state and files");
-    fields_check(&q->in, create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p,
-                                     &q->wrong));
+    fields_check(&q->in, create_plan(q->front, &q->tenant, q->body, version, NULL, &p, &q->wrong));
     if (!e2b_read(q))
         return;
     if (state) {
@@ -90,54 +86,30 @@ static void create(struct e2b_req *q, enum spec_version version)
         return;
     }
     e2b_wait(q);
-    sandbox_create(f, &p.spec, p.snapshot[0] ? p.snapshot : NULL, p.timeout_ms, on_created, q);
-}
-
-static void create_v1(struct e2b_req *q)
-{
-    create(q, SPEC_V1);
-}
-
-static void create_v2(struct e2b_req *q)
-{
-    create(q, SPEC_V2);
+    sandbox_create(q->front, &p.spec, p.snapshot[0] ? p.snapshot : NULL, p.timeout_ms, on_created,
+                   q);
 }
 
 void sandbox_create_v1(struct http_req *req)
 {
-    e2b_with_body(req, create_v1);
+    create(e2b_of(req), SPEC_V1);
 }
 
 void sandbox_create_v2(struct http_req *req)
 {
-    e2b_with_body(req, create_v2);
+    create(e2b_of(req), SPEC_V2);
 }
 
 void e2b_sandbox_get(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct sandbox *b = e2b_sandbox(e2b_of(req));
-    struct json j;
+    struct json j = {.out = &out};
 
     if (!b)
         return;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     shape_detail(&j, b);
     reply_json(req, 200, &out);
-}
-
-static void on_killed(void *arg, struct sandbox *b, int r, const struct sg_error *e)
-{
-    struct e2b_req *q = arg;
-
-    (void)b;
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        e2b_failed(q, e);
-    else
-        reply_empty(q->http, 204);
 }
 
 void e2b_sandbox_kill(struct http_req *req)
@@ -148,26 +120,14 @@ void e2b_sandbox_kill(struct http_req *req)
     if (!b)
         return;
     e2b_wait(q);
-    sandbox_kill(b, on_killed, q);
+    sandbox_kill(b, e2b_done_empty, q);
 }
 
 /* ---- network --------------------------------------------------------------------------------- */
 
-static void on_network(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+void sandbox_network(struct http_req *req)
 {
-    struct e2b_req *q = arg;
-
-    (void)b;
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        e2b_failed(q, e);
-    else
-        reply_empty(q->http, 204);
-}
-
-static void update_network(struct e2b_req *q)
-{
+    struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
     json_t *network = NULL;
 
@@ -185,12 +145,7 @@ static void update_network(struct e2b_req *q)
         return;
     e2b_wait(q);
     if (b->spec.context[0])
-        context_set_network(b, network, internet, on_network, q);
+        context_set_network(b, network, internet, e2b_done_empty, q);
     else
-        sandbox_set_network(b, network, internet, on_network, q);
-}
-
-void sandbox_network(struct http_req *req)
-{
-    e2b_with_body(req, update_network);
+        sandbox_set_network(b, network, internet, e2b_done_empty, q);
 }

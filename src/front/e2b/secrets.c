@@ -1,5 +1,6 @@
 #include "front/e2b/secrets.h"
 
+#include "front/e2b/network.h"
 #include "front/e2b/page.h"
 #include "front/e2b/shape.h"
 #include "front/core/guard.h"
@@ -51,12 +52,10 @@ static void write_one(const struct store_vault *v, void *arg)
 
 static void reply_secret(struct e2b_req *q, int status, const char *ref)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct sg_error e;
-    struct json j;
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     if (store_vault_get(q->front->store, q->tenant.id, ref, write_one, &j, &e) < 0)
         fail(q, ref, &e);
     else
@@ -129,11 +128,10 @@ static void read_value(struct fields *in, struct secret *ret)
 
     if (!value[0])
         fields_invalid(in, "Invalid value: it must not be empty");
-    for (const char *p = value; *p; p++)
-        if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
-            fields_invalid(
-                in, "Invalid value: it is put into headers, which have no line breaks and no "
-                    "control characters");
+    if (!header_value_valid(value))
+        fields_invalid(in,
+                       "Invalid value: it is put into headers, which have no line breaks and no "
+                       "control characters");
     if (!fields_ok(in))
         return;
     int r = secret_set(ret, value, strlen(value));
@@ -172,11 +170,10 @@ static int seal(struct saving *s, const uint8_t *public_key, struct strbuf *out,
 
 static int store_sealed(struct saving *s, const uint8_t *public_key, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf sealed = {0};
+    AUTO(strbuf_done) struct strbuf sealed = strbuf_upto(VAULT_SEALED_MAX);
     struct store *store = s->q->front->store;
     const char *tenant = s->q->tenant.id;
 
-    strbuf_init(&sealed, VAULT_SEALED_MAX);
     int r = seal(s, public_key, &sealed, e);
     if (r < 0)
         return r;
@@ -217,9 +214,8 @@ static void on_public(void *arg, int r, const void *payload, size_t len, int fd)
 /* Takes the value and metadata out of the body, and stores them once the guard's key has come. */
 static void save(struct e2b_req *q, const struct named *which)
 {
-    struct saving *s = xcalloc(1, sizeof(*s));
+    struct saving *s = NEW(struct saving, .q = q);
 
-    *s = (struct saving){.q = q};
     if (which)
         s->secret = *which;
     else
@@ -235,19 +231,20 @@ static void save(struct e2b_req *q, const struct named *which)
     guard_ask(q->front, ASK_PUBLIC, q->tenant.id, NULL, NULL, 0, on_public, s);
 }
 
-static void create_with_body(struct e2b_req *q)
+static void create_with_body(struct http_req *req)
 {
-    save(q, NULL);
+    save(e2b_of(req), NULL);
 }
 
 void secret_create(struct http_req *req)
 {
     req->body_secret = true;
-    e2b_with_long_body(req, BODY_MAX, create_with_body);
+    e2b_with_body(req, BODY_MAX, create_with_body);
 }
 
-static void update_with_body(struct e2b_req *q)
+static void update_with_body(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct named which;
 
     if (find(q, &which))
@@ -257,7 +254,7 @@ static void update_with_body(struct e2b_req *q)
 void secret_update(struct http_req *req)
 {
     req->body_secret = true;
-    e2b_with_long_body(req, BODY_MAX, update_with_body);
+    e2b_with_body(req, BODY_MAX, update_with_body);
 }
 
 /* ---- get, list, delete ----------------------------------------------------------------------- */
@@ -288,48 +285,32 @@ void secret_delete(struct http_req *req)
 }
 
 struct listing {
-    struct json *j;
-    unsigned left;
-    struct page_cursor last;
-    bool more;
+    struct json j;
+    struct page page;
 };
 
 static bool add_one(const struct store_vault *v, void *arg)
 {
     struct listing *l = arg;
 
-    if (l->left == 0) {
-        l->more = true;
+    if (!page_take(&l->page, v->seq))
         return false;
-    }
-    l->left--;
-    l->last.at = v->seq;
-    write_secret(l->j, v);
+    write_secret(&l->j, v);
     return true;
 }
 
 void secrets_list(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
-    struct json j;
-    struct listing l = {.j = &j, .last.list = PAGE_SECRETS};
-    struct page page;
+    struct listing l = {.j.out = &out};
     struct sg_error e;
 
-    if (!page_of_request(q, PAGE_SECRETS, false, &page))
+    if (!page_of_request(q, PAGE_SECRETS, false, &l.page))
         return;
-    l.left = page.limit;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
-    jw_array_begin(&j);
-    if (store_vault_each(q->front->store, q->tenant.id,
-                         page.has_cursor ? page.cursor.at : STORE_NEWEST, add_one, &l, &e) < 0) {
+    jw_array_begin(&l.j);
+    if (store_vault_each(q->front->store, q->tenant.id, page_from(&l.page), add_one, &l, &e) < 0)
         reply_sg_error(req, &e);
-        return;
-    }
-    jw_array_end(&j);
-    if (l.more)
-        page_next(q, &l.last);
-    reply_json(req, 200, &out);
+    else
+        page_reply(q, &l.page, &l.j);
 }

@@ -174,11 +174,3 @@ void shape_metric(struct json *j, const struct metric *m, const struct sandbox *
         jw_u64(jw_key(j, sizes[i].key), sizes[i].value);
     jw_object_end(j);
 }
-
-void shape_error(struct json *j, int code, const char *message)
-{
-    jw_object_begin(j);
-    jw_i64(jw_key(j, "code"), code);
-    jw_string(jw_key(j, "message"), message);
-    jw_object_end(j);
-}

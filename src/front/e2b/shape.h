@@ -19,7 +19,6 @@ void shape_sandbox(struct json *j, const struct sandbox *b);
 void shape_detail(struct json *j, const struct sandbox *b);
 void shape_listed(struct json *j, const struct sandbox *b);
 void shape_metric(struct json *j, const struct metric *m, const struct sandbox *b);
-void shape_error(struct json *j, int code, const char *message);
 
 /* A sandbox that is being paused counts as paused: it can be resumed, and nothing else. */
 bool shape_is_paused(const struct sandbox *b);

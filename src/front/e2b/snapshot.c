@@ -67,24 +67,18 @@ static int write_down(struct front *f, const struct store_snapshot *snap, struct
 static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
 {
     struct saving *s = arg;
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct sg_error failed;
-    struct json j;
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
     s->snap.bytes = bytes;
     if (r == 0) {
         r = write_down(s->q->front, &s->snap, &failed);
         e = &failed;
     }
-    if (e2b_back(s->q)) {
-        if (r < 0) {
-            e2b_failed(s->q, e);
-        } else {
-            jw_init(&j, &out);
-            write_info(&j, s->q, &s->snap, s->report);
-            reply_json(s->q->http, 201, &out);
-        }
+    if (e2b_done(s->q, r, e)) {
+        write_info(&j, s->q, &s->snap, s->report);
+        reply_json(s->q->http, 201, &out);
     }
     saving_free(s);
 }
@@ -110,6 +104,15 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
         on_saved(s, r, e, r < 0 ? 0 : checkpoint_disk_bytes(c));
 }
 
+/* Reads a name, which may have the tenant's own namespace only. */
+static int parse_own(const struct e2b_req *q, const char *name, struct template_ref *ret,
+                     struct sg_error *e)
+{
+    int r = template_ref_parse(name, ret, e);
+
+    return r < 0 ? err_wrap(e, r, "Invalid name") : template_ref_own(ret, q->tenant.name, e);
+}
+
 /* Reads the name that the client asked for. */
 static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_error *e)
 {
@@ -119,15 +122,12 @@ static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_
     snprintf(snap->tag, sizeof(snap->tag), "%s", REF_DEFAULT_TAG);
     if (!name)
         return q->in.r;
-    int r = template_ref_parse(name, &ref, e);
-    if (r < 0)
-        return err_wrap(e, r, "Invalid name");
-    r = template_ref_own(&ref, q->tenant.name, e);
+    int r = parse_own(q, name, &ref, e);
     if (r < 0)
         return r;
     if (template_is_builtin(ref.name))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "Invalid name: '%s' is a template that comes with the server", ref.name);
+        return err_invalid(e, "Invalid name: '%s' is a template that comes with the server",
+                           ref.name);
     memcpy(snap->name, ref.name, sizeof(snap->name));
     memcpy(snap->tag, ref.tag, sizeof(snap->tag));
     return 0;
@@ -157,8 +157,9 @@ static int check_room(struct e2b_req *q, struct sg_error *e)
     return r;
 }
 
-static void create_with_body(struct e2b_req *q)
+void snapshot_create(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
     struct store_snapshot snap = {.created_ms = clock_wall_ms()};
 
@@ -176,34 +177,26 @@ static void create_with_body(struct e2b_req *q)
         return;
     }
     struct checkpoint_ask ask = {.kind = CHECKPOINT_SNAPSHOT, .durable = true};
-    struct saving *s = xcalloc(1, sizeof(*s));
     find_base(q, b, &snap);
     id_random(snap.id);
     memcpy(snap.tenant, q->tenant.id, sizeof(snap.tenant));
     memcpy(snap.sandbox_id, b->id, sizeof(snap.sandbox_id));
-    *s = (struct saving){.q = q, .sandbox = sandbox_ref(b), .snap = snap};
+    struct saving *s = NEW(struct saving, .q = q, .sandbox = sandbox_ref(b), .snap = snap);
     ask.name = s->snap.id;
     e2b_wait(q);
     sandbox_checkpoint(b, &ask, on_checkpoint, s);
-}
-
-void snapshot_create(struct http_req *req)
-{
-    e2b_with_body(req, create_with_body);
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
 struct listing {
     struct e2b_req *q;
-    struct json *j;
+    struct json j;
+    struct page page;
     struct template_ref ref;
     bool by_name;
     char sandbox_id[ID_LEN + 1]; /* "": of all sandboxes */
     bool by_sandbox;
-    unsigned left;
-    struct page_cursor last;
-    bool more;
 };
 
 static bool add_one(const struct store_snapshot *s, void *arg)
@@ -216,67 +209,40 @@ static bool add_one(const struct store_snapshot *s, void *arg)
         return true;
     if (l->by_name && l->ref.tagged && strcmp(s->tag, l->ref.tag) != 0)
         return true;
-    if (l->left == 0) {
-        l->more = true;
+    if (!page_take(&l->page, s->seq))
         return false;
-    }
-    l->left--;
-    l->last.at = s->seq;
-    write_info(l->j, l->q, s, NULL);
+    write_info(&l->j, l->q, s, NULL);
     return true;
 }
 
-/* False: answered. */
-static bool parse_filters(struct listing *l)
+static void parse_filters(struct listing *l)
 {
-    struct http_req *req = l->q->http;
-    const char *name = http_query_get(req, "name"), *sandbox_id = http_query_get(req, "sandboxID");
-    struct sg_error e;
+    struct e2b_req *q = l->q;
+    const char *name = http_query_get(q->http, "name"),
+               *sandbox_id = http_query_get(q->http, "sandboxID");
 
-    if (sandbox_id) {
-        l->by_sandbox = true;
-        if (e2b_short_id(sandbox_id, l->sandbox_id) < 0) {
-            reply_error(req, 400, "Invalid sandbox ID");
-            return false;
-        }
-    }
-    if (!name)
-        return true;
-    l->by_name = true;
-    if (template_ref_parse(name, &l->ref, &e) < 0) {
-        reply_error(req, 400, "Invalid name: %s", e.message);
-        return false;
-    }
-    if (template_ref_own(&l->ref, l->q->tenant.name, &e) < 0) {
-        reply_sg_error(req, &e);
-        return false;
-    }
-    return true;
+    l->by_sandbox = sandbox_id != NULL;
+    if (sandbox_id && e2b_short_id(sandbox_id, l->sandbox_id) < 0)
+        fields_invalid(&q->in, "Invalid sandbox ID");
+    l->by_name = name != NULL;
+    if (name)
+        fields_check(&q->in, parse_own(q, name, &l->ref, &q->wrong));
 }
 
 void snapshot_list(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
-    struct json j;
-    struct listing l = {.q = q, .j = &j, .last.list = PAGE_SNAPSHOTS};
-    struct page page;
+    struct listing l = {.q = q, .j.out = &out};
     struct sg_error e;
 
-    if (!parse_filters(&l) || !page_of_request(q, PAGE_SNAPSHOTS, false, &page))
+    parse_filters(&l);
+    if (!page_of_request(q, PAGE_SNAPSHOTS, false, &l.page))
         return;
-    l.left = page.limit;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
-    jw_array_begin(&j);
-    if (store_snapshots_each(q->front->store, q->tenant.id,
-                             page.has_cursor ? page.cursor.at : STORE_NEWEST, add_one, &l,
-                             &e) < 0) {
+    jw_array_begin(&l.j);
+    if (store_snapshots_each(q->front->store, q->tenant.id, page_from(&l.page), add_one, &l, &e) <
+        0)
         reply_sg_error(req, &e);
-        return;
-    }
-    jw_array_end(&j);
-    if (l.more)
-        page_next(q, &l.last);
-    reply_json(req, 200, &out);
+    else
+        page_reply(q, &l.page, &l.j);
 }

@@ -133,11 +133,9 @@ static void template_head(struct json *j, const struct template_found *t, const 
 
 void templates_list(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_array_begin(&j);
     for (size_t i = 0; i < ARRAY_SIZE(builtins); i++) {
         struct template_found t;
@@ -164,55 +162,48 @@ static bool template_of_path(struct http_req *req, const char *invalid, struct t
 {
     struct e2b_req *q = e2b_of(req);
     struct sg_error e;
+    int r = template_ref_parse(req->params[0], ref, &e);
 
-    if (template_ref_parse(req->params[0], ref, &e) < 0) {
-        reply_error(req, 400, "%s: %s", invalid, e.message);
-        return false;
-    }
-    if (template_find(q->front->store, &q->tenant, ref, ret, &e) < 0) {
+    r = r < 0 ? err_wrap(&e, r, "%s", invalid)
+              : template_find(q->front->store, &q->tenant, ref, ret, &e);
+    if (r < 0)
         reply_sg_error(req, &e);
-        return false;
-    }
-    return true;
+    return r == 0;
 }
 
 void template_get(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    struct e2b_req *q = e2b_of(req);
     struct template_ref ref;
     struct template_found t;
     char uuid[UUID_LEN + 1];
-    struct json j;
+    struct reply r;
 
     if (!template_of_path(req, "Invalid template ID", &ref, &t))
         return;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
+    struct json *j = reply_begin(&r, ANSWER_MAX);
     build_uuid(t.id, uuid);
-    jw_object_begin(&j);
-    template_head(&j, &t, e2b_of(req)->tenant.name);
-    jw_array_begin(jw_key(&j, "builds"));
-    jw_object_begin(&j);
-    jw_string(jw_key(&j, "buildID"), uuid);
-    jw_string(jw_key(&j, "status"), "ready");
-    shape_time_key(&j, "createdAt", t.created_ms);
-    shape_time_key(&j, "updatedAt", t.created_ms);
-    shape_time_key(&j, "finishedAt", t.created_ms);
-    key_sizes(&j, &front_of(req)->settings);
-    jw_object_end(&j);
-    jw_array_end(&j);
-    jw_object_end(&j);
-    reply_json(req, 200, &out);
+    template_head(j, &t, q->tenant.name);
+    jw_array_begin(jw_key(j, "builds"));
+    jw_object_begin(j);
+    jw_string(jw_key(j, "buildID"), uuid);
+    jw_string(jw_key(j, "status"), "ready");
+    shape_time_key(j, "createdAt", t.created_ms);
+    shape_time_key(j, "updatedAt", t.created_ms);
+    shape_time_key(j, "finishedAt", t.created_ms);
+    key_sizes(j, &q->front->settings);
+    jw_object_end(j);
+    jw_array_end(j);
+    reply_send(q, 200, &r);
 }
 
 void template_alias(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
     struct e2b_req *q = e2b_of(req);
     struct template_ref ref;
     struct template_found t;
     struct sg_error e;
-    struct json j;
+    struct reply r;
 
     if (template_ref_parse(req->params[0], &ref, &e) == 0 &&
         template_ref_own(&ref, q->tenant.name, &e) < 0) {
@@ -221,13 +212,10 @@ void template_alias(struct http_req *req)
     }
     if (!template_of_path(req, "Invalid alias format", &ref, &t))
         return;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    jw_string(jw_key(&j, "templateID"), t.id);
-    jw_bool(jw_key(&j, "public"), t.snapshot[0] == '\0');
-    jw_object_end(&j);
-    reply_json(req, 200, &out);
+    struct json *j = reply_begin(&r, ANSWER_MAX);
+    jw_string(jw_key(j, "templateID"), t.id);
+    jw_bool(jw_key(j, "public"), t.snapshot[0] == '\0');
+    reply_send(q, 200, &r);
 }
 
 /* ---- tags ------------------------------------------------------------------------------------ */
@@ -266,19 +254,17 @@ static bool add_tag(const struct store_snapshot *snap, void *arg)
 
 void template_tags(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ANSWER_MAX);
     struct e2b_req *q = e2b_of(req);
     struct template_ref ref;
     struct template_found t;
     struct sg_error e;
-    struct json j;
+    struct json j = {.out = &out};
     struct tag_list list = {.j = &j, .t = &t};
     int r = 0;
 
     if (!template_of_path(req, "Invalid template ID", &ref, &t))
         return;
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
     jw_array_begin(&j);
     if (t.snapshot[0])
         r = store_snapshots_each(q->front->store, q->tenant.id, STORE_NEWEST, add_tag, &list, &e);

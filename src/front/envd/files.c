@@ -127,28 +127,18 @@ bool files_resolve(struct http_req *req, const char *user, const char *given,
 void files_fail(struct http_req *req, const struct sandbox *b, const struct files_target *t,
                 const char *path, int status, const char *message)
 {
-    switch (status) {
-    case CALL_GONE:
+    if (status == CALL_GONE)
         reply_gone(req, b);
-        return;
-    case ENOENT:
-    case ENOTDIR:
+    else if (status == ENOENT || status == ENOTDIR)
         reply_error(req, 404, "path '%s' does not exist", path);
-        return;
-    case EISDIR:
+    else if (status == EISDIR)
         reply_error(req, 400, "path '%s' is a directory", path);
-        return;
-    case EUSERS:
+    else if (status == EUSERS)
         reply_no_user(req, t->user);
-        return;
-    case ENOSPC:
-    case EDQUOT:
+    else if (status == ENOSPC || status == EDQUOT)
         reply_error(req, 507, "not enough disk space available");
-        return;
-    default:
+    else
         reply_error(req, status_of_call(status), "%s", message);
-        return;
-    }
 }
 
 int files_begin_status(const struct sg_error *e)

@@ -187,10 +187,8 @@ void envd_files_get(struct sandbox *b, struct http_req *req)
         reply_error(req, 406, "no acceptable encoding found, supported: identity");
         return;
     }
-    struct download *d = xcalloc(1, sizeof(*d));
-    d->req = req;
-    d->sandbox = sandbox_ref(b);
-    d->target = target;
+    struct download *d =
+        NEW(struct download, .req = req, .sandbox = sandbox_ref(b), .target = target);
     memcpy(d->path, path, sizeof(path));
     req->owner = d;
     req->on_close = on_close;

@@ -97,7 +97,7 @@ static void on_credit(struct call *c)
 
 static void begin(struct sink *s, const char *path)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     struct sg_error e = {0};
 
     snprintf(s->path, sizeof(s->path), "%s", path);
@@ -117,7 +117,6 @@ static void begin(struct sink *s, const char *path)
     }
     s->paths[s->n_paths++] = xstrdup(path);
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, s->target->user);
     wire_put_str(&request, path);
     wire_put_u32(&request, FILE_MODE);

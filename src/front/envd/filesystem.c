@@ -13,9 +13,8 @@
 static void reply_entry(struct task *t, const void *result, size_t len)
 {
     struct wire_reader r = wire_reader_of(result, len);
-    json_t *entry;
+    json_t *entry = entry_read(&r);
 
-    entry = entry_read(&r);
     if (entry)
         rpc_reply(t->rpc, json_pack("{s:o}", "entry", entry));
     else
@@ -81,11 +80,6 @@ static void move(struct rpc_call *c, json_t *message)
     task_begin(t, OP_FILE_MOVE, &request);
 }
 
-static void removed(struct task *t, const void *result UNUSED, size_t len UNUSED)
-{
-    rpc_reply(t->rpc, NULL);
-}
-
 /* Removing something that does not exist counts as success. */
 static void remove_failed(struct task *t, int status, const char *message)
 {
@@ -100,7 +94,7 @@ static void remove_path(struct rpc_call *c, json_t *message)
     AUTO(strbuf_done) struct strbuf request = strbuf_upto(2 * OPS_PATH_MAX);
     struct task *t = task_new(c, sizeof(*t));
 
-    t->done = removed;
+    t->done = task_reply_empty;
     t->failed = remove_failed;
     if (!task_target(t, jr_text(message, "path"), &request))
         return;
@@ -191,11 +185,6 @@ static void list_dir(struct rpc_call *c, json_t *message)
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
-static void release_sandbox(void *context)
-{
-    sandbox_unref(context);
-}
-
 static const struct rpc_method methods[] = {
     {"Stat", RPC_UNARY, &path_request, &entry_response, stat_path},
     {"ListDir", RPC_UNARY, &list_dir_request, &list_dir_response, list_dir},
@@ -211,4 +200,4 @@ static const struct rpc_method methods[] = {
 const struct rpc_service filesystem_service = {.prefix = "/filesystem.Filesystem/",
                                                .methods = methods,
                                                .n = ARRAY_SIZE(methods),
-                                               .release = release_sandbox};
+                                               .release = service_release};

@@ -34,11 +34,6 @@ bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *reques
 
 /* ---- SendSignal, Update ---------------------------------------------------------------------- */
 
-static void reply_empty_message(struct task *t, const void *result UNUSED, size_t len UNUSED)
-{
-    rpc_reply(t->rpc, NULL);
-}
-
 static void send_signal(struct rpc_call *c, json_t *message)
 {
     AUTO(strbuf_done) struct strbuf request = strbuf_upto(4096);
@@ -53,7 +48,7 @@ static void send_signal(struct rpc_call *c, json_t *message)
     }
     wire_put_u32(&request, number);
     struct task *t = task_new(c, sizeof(*t));
-    t->done = reply_empty_message;
+    t->done = task_reply_empty;
     task_begin(t, OP_PROCESS_SIGNAL, &request);
 }
 
@@ -79,7 +74,7 @@ static void update(struct rpc_call *c, json_t *message)
     wire_put_u32(&request, (uint32_t)jr_int(size, "rows"));
     wire_put_u32(&request, (uint32_t)jr_int(size, "cols"));
     struct task *t = task_new(c, sizeof(*t));
-    t->done = reply_empty_message;
+    t->done = task_reply_empty;
     t->failed = resize_failed;
     task_begin(t, OP_PROCESS_RESIZE, &request);
 }
@@ -172,11 +167,6 @@ static void list(struct rpc_call *c, json_t *message UNUSED)
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
-static void release_sandbox(void *context)
-{
-    sandbox_unref(context);
-}
-
 static const struct rpc_method methods[] = {
     {"Start", RPC_SERVER_STREAM, &start_request, &stream_response, process_stream_start},
     {"Connect", RPC_SERVER_STREAM, &connect_request, &stream_response, process_stream_connect},
@@ -191,4 +181,4 @@ static const struct rpc_method methods[] = {
 const struct rpc_service process_service = {.prefix = "/process.Process/",
                                             .methods = methods,
                                             .n = ARRAY_SIZE(methods),
-                                            .release = release_sandbox};
+                                            .release = service_release};

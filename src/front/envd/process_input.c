@@ -22,11 +22,6 @@ static void release(struct task *t)
     strbuf_done(&in->request);
 }
 
-static void done(struct task *t, const void *result UNUSED, size_t len UNUSED)
-{
-    rpc_reply(t->rpc, NULL);
-}
-
 static void failed(struct task *t, int status, const char *message)
 {
     struct input *in = CONTAINER_OF(t, struct input, task);
@@ -78,7 +73,7 @@ static struct input *input_new(struct rpc_call *c)
 
     strbuf_init(&in->request, 4096);
     in->task.release = release;
-    in->task.done = done;
+    in->task.done = task_reply_empty;
     in->task.failed = failed;
     in->task.call.on_credit = on_credit;
     return in;

@@ -291,15 +291,12 @@ static void on_end(struct call *call, int status, const char *message, const voi
 
 static struct stream *stream_new(struct rpc_call *c)
 {
-    struct stream *s = xcalloc(1, sizeof(*s));
+    struct sandbox *b = sandbox_of(c);
+    struct stream *s = NEW(struct stream, .rpc = c, .sandbox = sandbox_ref(b));
 
-    s->rpc = c;
-    s->sandbox = sandbox_ref(sandbox_of(c));
-    s->output_filter =
-        output_filter_new(s->sandbox->front,
-                          output_filter_mode_of(s->sandbox->front, s->sandbox->spec.tenant,
-                                                s->sandbox->spec.context[0] != '\0'),
-                          s->sandbox->spec.tenant, s->sandbox->id, on_quiet, s);
+    s->output_filter = output_filter_new(
+        b->front, output_filter_mode_of(b->front, b->spec.tenant, b->spec.context[0] != '\0'),
+        b->spec.tenant, b->id, on_quiet, s);
     s->call = (struct call){.owner = s, .on_event = on_event, .on_data = on_data, .on_end = on_end};
     c->owner = s;
     c->on_close = on_close;

@@ -174,6 +174,11 @@ void service_fail(struct rpc_call *c, const char *user, int status, const char *
         rpc_fail(c, service_code(status), "%s", message);
 }
 
+void service_release(void *sandbox)
+{
+    sandbox_unref(sandbox);
+}
+
 /* ---- one operation of the agent -------------------------------------------------------------- */
 
 static void task_close(struct rpc_call *c)
@@ -222,6 +227,11 @@ bool task_target(struct task *t, const char *given, struct strbuf *request)
     wire_put_str(request, t->user);
     wire_put_str(request, path);
     return true;
+}
+
+void task_reply_empty(struct task *t, const void *result UNUSED, size_t len UNUSED)
+{
+    rpc_reply(t->rpc, NULL);
 }
 
 bool task_begin(struct task *t, enum chan_op op, const struct strbuf *request)

@@ -9,6 +9,8 @@
 
 extern const struct rpc_service process_service, filesystem_service;
 
+/* Gives up the sandbox of a call, for struct rpc_service. */
+void service_release(void *sandbox);
 /* The sandbox of a call. */
 static inline struct sandbox *sandbox_of(const struct rpc_call *c)
 {
@@ -47,5 +49,7 @@ void *task_new(struct rpc_call *c, size_t size);
 /* Puts the call's user, and the path that `given` means, into the task and the request. False: the
  * call has failed and the task is freed. */
 bool task_target(struct task *t, const char *given, struct strbuf *request);
+/* A `done` that answers with the empty message. */
+void task_reply_empty(struct task *t, const void *result, size_t len);
 /* The caller sets call.on_event, on_data and on_credit first. False: as for task_target. */
 bool task_begin(struct task *t, enum chan_op op, const struct strbuf *request);

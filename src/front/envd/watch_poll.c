@@ -58,8 +58,7 @@ static void watchers_free(struct watchers *all)
 static struct watchers *watchers_of(struct sandbox *b)
 {
     if (!b->watchers) {
-        b->watchers = xcalloc(1, sizeof(*b->watchers));
-        b->watchers->sandbox = b;
+        b->watchers = NEW(struct watchers, .sandbox = b);
         b->watchers_free = watchers_free;
     }
     return b->watchers;
@@ -157,17 +156,13 @@ static void creator_gone(struct task *t)
 
 static struct watcher *watcher_new(struct watchers *all, uint32_t flags)
 {
-    struct watcher *w = xcalloc(1, sizeof(*w));
+    struct watcher *w = NEW(struct watcher, .all = all, .id = "w", .flags = flags,
+                            .events = json_array(), .request = strbuf_upto(2 * OPS_PATH_MAX));
 
-    w->id[0] = 'w';
     id_random(w->id + 1);
-    w->all = all;
     list_push(&all->list, &w->link);
     all->n++;
-    w->flags = flags;
-    w->events = json_array();
     w->call = (struct call){.owner = w, .lasting = true, .on_event = on_event, .on_end = on_end};
-    strbuf_init(&w->request, 2 * OPS_PATH_MAX);
     return w;
 }
 

@@ -80,10 +80,7 @@ const char *header_single(const struct http_header *headers, size_t n, const cha
 
 static void add_header(struct strbuf *out, const char *name, const char *value)
 {
-    strbuf_addstr(out, name);
-    strbuf_addstr(out, ": ");
-    strbuf_addstr(out, value);
-    strbuf_addstr(out, "\r\n");
+    strbuf_addf(out, "%s: %s\r\n", name, value);
 }
 
 static void add_framing(struct strbuf *out, const struct http_req *req)
@@ -100,14 +97,8 @@ static void add_framing(struct strbuf *out, const struct http_req *req)
 void request_head_write(struct strbuf *out, const struct http_req *req, const char *host,
                         const char *upgrade)
 {
-    strbuf_addstr(out, req->method_name);
-    strbuf_addch(out, ' ');
-    strbuf_addstr(out, req->path);
-    if (req->query[0] != '\0') {
-        strbuf_addch(out, '?');
-        strbuf_addstr(out, req->query);
-    }
-    strbuf_addstr(out, " HTTP/1.1\r\n");
+    strbuf_addf(out, "%s %s%s%s HTTP/1.1\r\n", req->method_name, req->path,
+                req->query[0] ? "?" : "", req->query);
     add_header(out, "Host", host);
     for (size_t i = 0; i < req->n_headers; i++) {
         const char *name = req->headers[i].name;

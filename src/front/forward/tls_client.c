@@ -54,13 +54,9 @@ static void give_sealed(struct tls_client *t)
 struct tls_client *tls_client_new(const char *name, const struct tls_client_handlers *h, void *arg)
 {
     static const unsigned char protocols[] = "\x08http/1.1";
-    struct tls_client *t = xcalloc(1, sizeof(*t));
+    struct tls_client *t = NEW(struct tls_client, .h = h, .arg = arg, .ssl = SSL_new(context()),
+                               .in = BIO_new(BIO_s_mem()), .out = BIO_new(BIO_s_mem()));
 
-    t->h = h;
-    t->arg = arg;
-    t->ssl = SSL_new(context());
-    t->in = BIO_new(BIO_s_mem());
-    t->out = BIO_new(BIO_s_mem());
     if (!t->ssl || !t->in || !t->out)
         abort(); /* out of memory */
     SSL_set_bio(t->ssl, t->in, t->out);

@@ -55,13 +55,11 @@ static void on_end(struct call *call, int status, const char *message, const voi
 
 static struct ask *ask_new(struct http_req *req)
 {
-    struct ask *a = xcalloc(1, sizeof(*a));
+    struct ask *a = NEW(struct ask, .req = req, .sandbox = sandbox_ref(req->owner),
+                        .call.on_end = on_end, .answer = strbuf_upto(ANSWER_MAX));
 
-    a->req = req;
-    a->sandbox = sandbox_ref(req->owner);
-    a->call = (struct call){.owner = a, .on_end = on_end};
-    strbuf_init(&a->answer, ANSWER_MAX);
-    jw_init(&a->json, &a->answer);
+    a->call.owner = a;
+    a->json.out = &a->answer;
     req->owner = a;
     req->on_close = on_close;
     return a;
@@ -125,11 +123,6 @@ void interpreter_list(struct http_req *req)
 
 /* ---- create ---------------------------------------------------------------------------------- */
 
-static bool create_done(struct ask *a, const void *result, size_t len)
-{
-    return write_context(a, result, len);
-}
-
 static void create(struct http_req *req, const char *body, size_t len)
 {
     AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
@@ -144,7 +137,7 @@ static void create(struct http_req *req, const char *body, size_t len)
 
 void interpreter_create(struct http_req *req)
 {
-    ask_new(req)->done = create_done;
+    ask_new(req)->done = write_context;
     http_body_collect(req, CONTEXT_BODY_MAX, create);
 }
 

@@ -80,10 +80,9 @@ static void on_body(struct http_req *req, void *made)
 
 void interpreter_execute(struct http_req *req)
 {
-    struct execution *x = xcalloc(1, sizeof(*x));
-
-    x->req = req;
+    struct execution *x = NEW(struct execution, .req = req);
     struct sandbox *sandbox = sandbox_ref(req->owner);
+
     x->cell = (struct cell){.sandbox = sandbox,
                             .sanitise = output_filter_mode_of(sandbox->front, sandbox->spec.tenant,
                                                               sandbox->spec.context[0] != '\0'),

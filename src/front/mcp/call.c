@@ -1,5 +1,6 @@
 #include "front/mcp/call.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 #include "front/contexts/context.h"
 #include "front/mcp/catalogue.h"
 
-#define TELL_MAX 4096
+#define TELL_MAX   4096
+#define FIELDS_MAX 8
 
 static struct list all;
 
@@ -51,16 +53,11 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
         exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, e.message, NULL);
         return;
     }
-    struct mcp_call *c = xcalloc(1, sizeof(*c));
-    *c = (struct mcp_call){.x = x,
-                           .tool = tool,
-                           .id = json_deep_copy(m->id),
-                           .token = message_id_valid(token) ? json_incref(token) : NULL,
-                           .arguments = arguments ? arguments : no_arguments(),
-                           .conversation = x->conversation,
-                           .path = x->path ? x->path : "main",
-                           .message = message,
-                           .began_ms = uv_now(x->front->loop)};
+    struct mcp_call *c = NEW(struct mcp_call, .x = x, .tool = tool, .id = json_deep_copy(m->id),
+                             .token = message_id_valid(token) ? json_incref(token) : NULL,
+                             .arguments = arguments ? arguments : no_arguments(),
+                             .conversation = x->conversation, .path = x->path ? x->path : "main",
+                             .message = message, .began_ms = uv_now(x->front->loop));
     if (!c->conversation && x->session[0])
         c->conversation = x->session;
     c->in = request_fields(c->arguments, &c->wrong);
@@ -71,11 +68,10 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
 
 void mcp_call_done(struct mcp_call *c, struct result *r)
 {
-    AUTO(strbuf_done) struct strbuf message = {0};
+    AUTO(strbuf_done) struct strbuf message = strbuf_upto(MESSAGE_MAX + MESSAGE_ID_MAX * 6 + 128);
     struct exchange *x = c->x;
 
     /* The largest result, with room for the message around it. */
-    strbuf_init(&message, MESSAGE_MAX + MESSAGE_ID_MAX * 6 + 128);
     if (r->out.truncated) {
         result_done(r);
         mcp_call_fail(c, "The answer is longer than %u bytes", MESSAGE_MAX);
@@ -111,31 +107,21 @@ void mcp_call_abandon(struct mcp_call *c)
 
 /* ---- progress and cancellation --------------------------------------------------------------- */
 
-static void put_token(struct json *j, const json_t *token)
-{
-    if (json_is_integer(token))
-        jw_i64(j, json_integer_value(token));
-    else
-        jw_bytes(j, json_string_value(token), json_string_length(token));
-}
-
 /* Tells the client of progress. The figure is time: it grows, whatever the code does. No total is
  * given, since nobody knows it. */
 void mcp_call_tell_progress(struct mcp_call *c)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(TELL_MAX);
+    struct json j = {.out = &out};
 
     if (!c->token)
         return;
-    strbuf_init(&out, TELL_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "jsonrpc"), "2.0");
     jw_string(jw_key(&j, "method"), "notifications/progress");
     jw_object_begin(jw_key(&j, "params"));
     jw_key(&j, "progressToken");
-    put_token(&j, c->token);
+    message_put_id(&j, c->token);
     jw_fixed(jw_key(&j, "progress"), uv_now(c->x->front->loop) - c->began_ms, 3);
     if (c->line_len > 0)
         jw_bytes(jw_key(&j, "message"), c->line, c->line_len);
@@ -195,8 +181,15 @@ uint64_t mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uin
 
 void mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path)
 {
+    const char *known[FIELDS_MAX + 1] = {NULL};
+
     *ret_conversation = field_text(&c->in, "conversationId", SIZE_MAX, c->conversation);
     *ret_path = field_text(&c->in, "pathId", SIZE_MAX, c->path);
     fields_check(&c->in, context_name_check("conversationId", *ret_conversation, &c->wrong));
     fields_check(&c->in, context_name_check("pathId", *ret_path, &c->wrong));
+    for (size_t i = 0; c->tool->fields[i].name; i++) {
+        assert(i < FIELDS_MAX);
+        known[i] = c->tool->fields[i].name;
+    }
+    fields_only(&c->in, known);
 }

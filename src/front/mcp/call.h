@@ -21,12 +21,29 @@
 
 struct mcp_call;
 
+/* An argument of a tool, as its schema shows it. */
+struct mcp_field {
+    const char *name, *type, *description;
+    bool required;
+    const char *values; /* the values that it may have, a JSON array; NULL: any */
+};
+/* The two that tools have which work in the sandbox of a path. */
+#define MCP_CONVERSATION                                                                          \
+    {                                                                                             \
+        "conversationId", "string", "The conversation. Default: this session's own.", false, NULL \
+    }
+#define MCP_PATH                                                                        \
+    {                                                                                   \
+        "pathId", "string", "The path of the conversation. Default: main.", false, NULL \
+    }
+
 struct mcp_tool {
     const char *name, *title;
-    /* If both are NULL, those of front/tools/tools.h for `runs`. */
+    /* NULL: the description and schema of front/tools/tools.h for `runs`. */
     const char *description;
-    json_t *(*schema)(void);
     enum tool runs;
+    json_t *(*schema)(void);
+    const struct mcp_field *fields; /* in place of `schema`; the last one has no name */
     void (*begin)(struct mcp_call *c);
     /* Hints for the client's user. */
     bool reads_only, destroys, repeatable, reaches_out;
@@ -72,7 +89,8 @@ void calls_end(const char *session);
 
 /* Whether all arguments that were read so far are right. False: the call has been answered. */
 bool mcp_call_read(struct mcp_call *c);
-/* The conversation and path that a call means. */
+/* The conversation and path that a call means. Also checks that the call has no other arguments
+ * than the tool's fields. */
 void mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path);
 /* A number in a range. */
 uint64_t mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uint64_t max,

@@ -21,27 +21,21 @@ const struct mcp_tool *tool_find(const char *name)
 
 /* ---- schemas --------------------------------------------------------------------------------- */
 
-json_t *schema_field(const char *type, const char *description)
+static json_t *schema_of_fields(const struct mcp_field *f)
 {
-    return json_pack("{s:s, s:s}", "type", type, "description", description);
-}
+    json_t *properties = json_object(), *required = json_array();
 
-void schema_add_place(json_t *properties)
-{
-    json_object_set_new(properties, CONVERSATION,
-                        schema_field("string", "The conversation. Default: this session's own."));
-    json_object_set_new(properties, PATH,
-                        schema_field("string", "The path of the conversation. Default: main."));
-}
+    for (; f->name; f++) {
+        json_t *one = json_pack("{s:s, s:s}", "type", f->type, "description", f->description);
 
-json_t *schema_object(json_t *properties, const char *const *required)
-{
-    json_t *list = json_array();
-
-    for (; *required; required++)
-        json_array_append_new(list, json_string(*required));
+        if (f->values)
+            json_object_set_new(one, "enum", json_loads(f->values, 0, NULL));
+        json_object_set_new(properties, f->name, one);
+        if (f->required)
+            json_array_append_new(required, json_string(f->name));
+    }
     return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required",
-                     list, "additionalProperties", 0);
+                     required, "additionalProperties", 0);
 }
 
 static void remove_required(json_t *schema, const char *name)
@@ -56,7 +50,9 @@ static void remove_required(json_t *schema, const char *name)
 /* The schema of a tool. Conversation and path have defaults, so neither is required. */
 static json_t *schema_of(const struct mcp_tool *t, bool conversation_set, bool path_set)
 {
-    json_t *schema = t->schema ? t->schema() : tool_schema(t->runs);
+    json_t *schema = t->fields   ? schema_of_fields(t->fields)
+                     : t->schema ? t->schema()
+                                 : tool_schema(t->runs);
 
     remove_required(schema, CONVERSATION);
     remove_required(schema, PATH);

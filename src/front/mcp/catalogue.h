@@ -11,8 +11,3 @@ void catalogue_write(struct json *j, bool conversation_set, bool path_set);
 
 extern const struct mcp_tool run_code_tool, run_analysis_tool, execute_code_tool, read_file_tool,
     write_file_tool, list_files_tool, list_contexts_tool, end_context_tool;
-/* Adds the fields for conversation and path. */
-void schema_add_place(json_t *properties);
-/* The schema of an object with these properties; takes them over. `required` ends with NULL. */
-json_t *schema_object(json_t *properties, const char *const *required);
-json_t *schema_field(const char *type, const char *description);

@@ -22,10 +22,8 @@ static void on_abandon(struct mcp_call *c)
 
 static struct asking *asking_new(struct mcp_call *c)
 {
-    struct asking *a = xcalloc(1, sizeof(*a));
+    struct asking *a = NEW(struct asking, .c = c, .front = c->x->front);
 
-    a->c = c;
-    a->front = c->x->front;
     memcpy(a->tenant, c->x->tenant.id, sizeof(a->tenant));
     c->work = a;
     c->on_abandon = on_abandon;
@@ -51,20 +49,15 @@ static void fail_with(struct mcp_call *c, int r, const char *message)
 
 /* ---- list_contexts --------------------------------------------------------------------------- */
 
-static void put_field(struct json *j, const char *key, const char *text)
-{
-    jw_bytes(jw_key(j, key), text, strlen(text));
-}
-
 static void put_row(struct json *j, const struct ctx_row *row)
 {
     jw_object_begin(j);
-    put_field(j, "id", row->id);
-    put_field(j, "conversationId", row->conversation);
-    put_field(j, "pathId", row->path);
-    put_field(j, "sandboxStatus", ctx_status_text(row->status));
-    put_field(j, "sandboxId", row->sandbox_id);
-    put_field(j, "templateId", row->template_id);
+    jw_string(jw_key(j, "id"), row->id);
+    jw_string(jw_key(j, "conversationId"), row->conversation);
+    jw_string(jw_key(j, "pathId"), row->path);
+    jw_string(jw_key(j, "sandboxStatus"), ctx_status_text(row->status));
+    jw_string(jw_key(j, "sandboxId"), row->sandbox_id);
+    jw_string(jw_key(j, "templateId"), row->template_id);
     jw_i64(jw_key(j, "expiresInSeconds"),
            row->expires_ms > row->now_ms ? (row->expires_ms - row->now_ms) / 1000 : 0);
     jw_object_end(j);
@@ -79,9 +72,9 @@ static void add_line(struct strbuf *text, const struct ctx_row *row)
 static void on_listed(void *arg, const struct ctx_reply *reply)
 {
     struct mcp_call *c = asking_end(arg);
-    AUTO(strbuf_done) struct strbuf text = {0}, data = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(LIST_MAX), data = strbuf_upto(LIST_MAX);
     struct result r;
-    struct json j;
+    struct json j = {.out = &data};
 
     if (!c)
         return;
@@ -89,9 +82,6 @@ static void on_listed(void *arg, const struct ctx_reply *reply)
         fail_with(c, reply->r, reply->e.message);
         return;
     }
-    strbuf_init(&text, LIST_MAX);
-    strbuf_init(&data, LIST_MAX);
-    jw_init(&j, &data);
     jw_object_begin(&j);
     jw_array_begin(jw_key(&j, "contexts"));
     for (size_t i = 0; i < reply->n; i++) {
@@ -116,7 +106,6 @@ static void list(struct mcp_call *c)
     const char *conversation, *path;
 
     mcp_call_place(c, &conversation, &path);
-    fields_known(&c->in, "conversationId", "pathId", "allConversations");
     bool all = field_flag(&c->in, "allConversations", false);
     const char *only_path = field_text(&c->in, "pathId", SIZE_MAX, NULL);
     if (!mcp_call_read(c))
@@ -131,24 +120,18 @@ static void list(struct mcp_call *c)
     s->ops->list(s, &q, on_listed, asking_new(c));
 }
 
-static json_t *list_schema(void)
-{
-    static const char *const required[] = {NULL};
-    json_t *p = json_object();
-
-    json_object_set_new(p, "allConversations",
-                        schema_field("boolean", "Of all conversations. Default: of one."));
-    json_object_set_new(p, "conversationId",
-                        schema_field("string", "The conversation. Default: this session's own."));
-    json_object_set_new(p, "pathId", schema_field("string", "Of this path only."));
-    return schema_object(p, required);
-}
+static const struct mcp_field list_fields[] = {
+    {"allConversations", "boolean", "Of all conversations. Default: of one.", false, NULL},
+    MCP_CONVERSATION,
+    {"pathId", "string", "Of this path only.", false, NULL},
+    {0},
+};
 
 const struct mcp_tool list_contexts_tool = {
     .name = "list_contexts",
     .title = "List contexts",
     .description = "Lists the paths of the conversation that have a sandbox now.",
-    .schema = list_schema,
+    .fields = list_fields,
     .begin = list,
     .reads_only = true,
     .repeatable = true,
@@ -159,9 +142,9 @@ const struct mcp_tool list_contexts_tool = {
 static void on_ended(void *arg, const struct context_answer *a)
 {
     struct mcp_call *c = asking_end(arg);
-    AUTO(strbuf_done) struct strbuf data = {0};
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(LIST_MAX);
     struct result r;
-    struct json j;
+    struct json j = {.out = &data};
 
     if (!c)
         return;
@@ -173,8 +156,6 @@ static void on_ended(void *arg, const struct context_answer *a)
         mcp_call_fail(c, RESULT_ELSEWHERE, a->elsewhere);
         return;
     }
-    strbuf_init(&data, LIST_MAX);
-    jw_init(&j, &data);
     put_row(&j, a->row);
     result_begin(&r, c->x->version);
     result_textf(&r, "The context of path %s has ended, with all that was in its sandbox.",
@@ -205,7 +186,6 @@ static void end(struct mcp_call *c)
     const char *conversation, *path;
 
     mcp_call_place(c, &conversation, &path);
-    fields_known(&c->in, "contextId", "conversationId", "pathId");
     const char *id = field_text(&c->in, "contextId", SIZE_MAX, NULL);
     if (id && !id_valid(id))
         fields_invalid(&c->in, "contextId is not the id of a context: list_contexts shows them");
@@ -225,23 +205,19 @@ static void end(struct mcp_call *c)
         s->ops->list(s, &q, on_found, a);
 }
 
-static json_t *end_schema(void)
-{
-    static const char *const required[] = {NULL};
-    json_t *p = json_object();
-
-    json_object_set_new(p, "contextId",
-                        schema_field("string", "Its id. Default: the one of the path."));
-    schema_add_place(p);
-    return schema_object(p, required);
-}
+static const struct mcp_field end_fields[] = {
+    {"contextId", "string", "Its id. Default: the one of the path.", false, NULL},
+    MCP_CONVERSATION,
+    MCP_PATH,
+    {0},
+};
 
 const struct mcp_tool end_context_tool = {
     .name = "end_context",
     .title = "End a context",
     .description = "Ends the sandbox of a path, with its variables, files and processes. The next "
                    "call on the path gets a new one.",
-    .schema = end_schema,
+    .fields = end_fields,
     .begin = end,
     .destroys = true,
     .repeatable = true,

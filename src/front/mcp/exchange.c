@@ -125,7 +125,7 @@ static void on_tick(uv_timer_t *t)
 
 static void reply_json_document(struct exchange *x)
 {
-    AUTO(strbuf_done) struct strbuf document = {0};
+    AUTO(strbuf_done) struct strbuf document = strbuf_upto(OUT_MAX + 2);
     int status = x->errors > 0 && !x->batch && x->error_status ? x->error_status : 200;
 
     http_keep(x->http, 0); /* the document waits in the connection from now on */
@@ -140,7 +140,6 @@ static void reply_json_document(struct exchange *x)
     }
     for (char *p = x->out.buf; (p = strchr(p, '\n')); p++)
         *p = ',';
-    strbuf_init(&document, OUT_MAX + 2);
     strbuf_addch(&document, '[');
     strbuf_add(&document, x->out.buf, x->out.len);
     strbuf_addch(&document, ']');
@@ -184,7 +183,7 @@ void exchange_answer(struct exchange *x, const struct strbuf *message)
 void exchange_error(struct exchange *x, const json_t *id, enum message_code code,
                     const char *message, const char *data)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ERROR_MAX);
 
     x->errors++;
     http_failed(x->http,
@@ -192,37 +191,33 @@ void exchange_error(struct exchange *x, const json_t *id, enum message_code code
                 : code == MESSAGE_INTERNAL ? 500
                                            : 400,
                 message);
-    strbuf_init(&out, ERROR_MAX);
     message_error(&out, id, code, message, data);
     exchange_answer(x, &out);
 }
 
-void exchange_refuse(struct http_req *req, int status, enum message_code code, const char *fmt, ...)
+bool exchange_refuse(struct http_req *req, int status, enum message_code code, const char *fmt, ...)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ERROR_MAX);
     char text[1024];
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    strbuf_init(&out, ERROR_MAX);
     message_error(&out, NULL, code, text, NULL);
     http_failed(req, status, text);
     http_reply(req, status, JSON_TYPE, out.buf, out.len);
+    return false;
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
 struct exchange *exchange_new(struct http_req *req, const struct store_tenant *tenant)
 {
-    struct exchange *x = xcalloc(1, sizeof(*x));
+    struct exchange *x =
+        NEW(struct exchange, .http = req, .front = front_of(req), .tenant = *tenant,
+            .began_ms = uv_now(front_of(req)->loop), .out = strbuf_upto(OUT_MAX));
 
-    x->http = req;
-    x->front = front_of(req);
-    x->tenant = *tenant;
-    x->began_ms = uv_now(x->front->loop);
-    strbuf_init(&x->out, OUT_MAX);
     req->owner = x;
     req->on_close = on_close;
     req->on_writable = on_writable;

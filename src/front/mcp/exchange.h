@@ -52,6 +52,7 @@ void exchange_forgo(struct exchange *x);
 /* Sends a message that answers no request. False: the client cannot take it now, or ever. */
 bool exchange_tell(struct exchange *x, const struct strbuf *message);
 
-/* Refuses the whole POST, with an HTTP status and an error that belongs to no message. */
-void exchange_refuse(struct http_req *req, int status, enum message_code code, const char *fmt, ...)
+/* Refuses the whole POST, with an HTTP status and an error that belongs to no message. Returns
+ * false: the request is not to go on. */
+bool exchange_refuse(struct http_req *req, int status, enum message_code code, const char *fmt, ...)
     PRINTF(4, 5);

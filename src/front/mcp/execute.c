@@ -6,7 +6,7 @@
 
 static void put_refusal(struct result *r, const struct mcp_call *c, const struct once_result *once)
 {
-    if (once->status == 429 || once->status >= 500)
+    if (tool_unavailable(once->status))
         result_textf(r, RESULT_UNAVAILABLE, c->tool->name, once->refusal.message);
     else
         result_textf(r, "%s", once->refusal.message);
@@ -15,9 +15,9 @@ static void put_refusal(struct result *r, const struct mcp_call *c, const struct
 static void build(struct result *r, const struct mcp_call *c, const struct once_result *once,
                   size_t max)
 {
-    AUTO(strbuf_done) struct strbuf data = {0};
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(MESSAGE_MAX);
     bool ran = once->status == 200, success = ran && once->outcome == ONCE_SUCCESS;
-    struct json j;
+    struct json j = {.out = &data};
 
     result_begin(r, c->x->version);
     if (!ran) {
@@ -31,8 +31,6 @@ static void build(struct result *r, const struct mcp_call *c, const struct once_
         else if (once->out->len + once->err->len == 0)
             result_textf(r, "(no output)");
     }
-    strbuf_init(&data, MESSAGE_MAX);
-    jw_init(&j, &data);
     once_result_json(&j, once, NULL);
     bool whole = max == SIZE_MAX && !data.truncated;
     result_end(r, !success, whole ? data.buf : NULL, data.len);

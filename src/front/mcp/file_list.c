@@ -14,23 +14,14 @@
 struct listing {
     struct file_work w;
     uint64_t depth;
-    struct strbuf text, data;
     struct json j;
     size_t n;
     bool more;
 };
 
-static const char *const known[] = {"conversationId", "pathId", "path", "depth", NULL};
-
 static struct listing *listing_of(struct file_work *w)
 {
     return CONTAINER_OF(w, struct listing, w);
-}
-
-static void drop(struct file_work *w)
-{
-    strbuf_done(&listing_of(w)->text);
-    strbuf_done(&listing_of(w)->data);
 }
 
 static const char *type_text(uint32_t type)
@@ -40,22 +31,17 @@ static const char *type_text(uint32_t type)
     return type < ARRAY_SIZE(texts) ? texts[type] : texts[ENTRY_OTHER];
 }
 
-static void put_field(struct json *j, const char *key, const char *text)
-{
-    jw_bytes(jw_key(j, key), text, strlen(text));
-}
-
 static void add_entry(struct listing *g, const struct file_entry *f)
 {
     if (f->type == ENTRY_DIR)
-        strbuf_addf(&g->text, "%s/\n", f->path);
+        strbuf_addf(&g->w.bytes, "%s/\n", f->path);
     else if (f->type == ENTRY_SYMLINK)
-        strbuf_addf(&g->text, "%s -> %s\n", f->path, f->target);
+        strbuf_addf(&g->w.bytes, "%s -> %s\n", f->path, f->target);
     else
-        strbuf_addf(&g->text, "%s  (%" PRIu64 " bytes)\n", f->path, f->size);
+        strbuf_addf(&g->w.bytes, "%s  (%" PRIu64 " bytes)\n", f->path, f->size);
     jw_object_begin(&g->j);
-    put_field(&g->j, "path", f->path);
-    put_field(&g->j, "type", type_text(f->type));
+    jw_string(jw_key(&g->j, "path"), f->path);
+    jw_string(jw_key(&g->j, "type"), type_text(f->type));
     jw_u64(jw_key(&g->j, "size"), f->size);
     jw_i64(jw_key(&g->j, "modifiedMs"), f->mtime_ms);
     jw_object_end(&g->j);
@@ -66,15 +52,15 @@ static void answer(struct listing *g)
     struct result r;
 
     if (g->n == 0)
-        strbuf_addstr(&g->text, "(empty)");
+        strbuf_addstr(&g->w.bytes, "(empty)");
     if (g->more)
-        strbuf_addf(&g->text, "(only the first %zu are shown)", g->n);
+        strbuf_addf(&g->w.bytes, "(only the first %zu are shown)", g->n);
     jw_array_end(&g->j);
     jw_bool(jw_key(&g->j, "more"), g->more);
     jw_object_end(&g->j);
     result_begin(&r, g->w.c->x->version);
-    result_text(&r, g->text.buf, g->text.len);
-    result_end(&r, false, g->data.truncated ? NULL : g->data.buf, g->data.len);
+    result_text(&r, g->w.bytes.buf, g->w.bytes.len);
+    result_end(&r, false, g->w.data.truncated ? NULL : g->w.data.buf, g->w.data.len);
     file_done(&g->w, &r);
 }
 
@@ -85,7 +71,7 @@ static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
 
     if (what != EVENT_ENTRY || !file_entry_read(p, len, &entry))
         return;
-    if (g->n < ENTRIES_MAX && g->text.len < LIST_MAX / 4) {
+    if (g->n < ENTRIES_MAX && g->w.bytes.len < LIST_MAX / 4) {
         add_entry(g, &entry);
         g->n++;
         return;
@@ -94,11 +80,11 @@ static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
     answer(g);
 }
 
-static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_end(struct call *c, int status, const char *message, const void *result UNUSED,
+                   size_t len UNUSED)
 {
     struct listing *g = listing_of(c->owner);
 
-    (void)result, (void)len;
     if (status != 0)
         file_fail(&g->w, status, message);
     else
@@ -107,11 +93,8 @@ static void on_end(struct call *c, int status, const char *message, const void *
 
 static void ask_agent(struct file_work *w)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = file_request(w);
 
-    strbuf_init(&request, OPS_OPEN_MAX);
-    wire_put_str(&request, FILE_USER);
-    wire_put_str(&request, w->path);
     wire_put_u32(&request, (uint32_t)listing_of(w)->depth);
     w->call = (struct call){.owner = w, .on_event = on_event, .on_end = on_end};
     file_call(w, OP_FILE_LIST, &request);
@@ -119,37 +102,31 @@ static void ask_agent(struct file_work *w)
 
 static void begin(struct mcp_call *c)
 {
-    struct listing *g = xcalloc(1, sizeof(*g));
+    struct listing *g = NEW(
+        struct listing,
+        .w = {.begin = ask_agent, .bytes = strbuf_upto(LIST_MAX), .data = strbuf_upto(LIST_MAX)},
+        .depth = mcp_call_number(c, "depth", 1, DEPTH_MAX, 1));
 
-    *g = (struct listing){.w = {.begin = ask_agent, .drop = drop},
-                          .depth = mcp_call_number(c, "depth", 1, DEPTH_MAX, 1)};
-    strbuf_init(&g->text, LIST_MAX);
-    strbuf_init(&g->data, LIST_MAX);
-    jw_init(&g->j, &g->data);
+    g->j.out = &g->w.data;
     jw_object_begin(&g->j);
     jw_array_begin(jw_key(&g->j, "entries"));
-    file_begin(c, &g->w, known, HOME);
+    file_begin(c, &g->w, HOME);
 }
 
-static json_t *schema(void)
-{
-    static const char *const required[] = {NULL};
-    json_t *p = json_object();
-
-    json_object_set_new(p, "path",
-                        schema_field("string", "A directory, absolute or relative to /home/user. "
-                                               "Default: /home/user."));
-    json_object_set_new(p, "depth",
-                        schema_field("integer", "How many levels, 1 to 10. Default: 1."));
-    schema_add_place(p);
-    return schema_object(p, required);
-}
+static const struct mcp_field fields[] = {
+    {"path", "string", "A directory, absolute or relative to /home/user. Default: /home/user.",
+     false, NULL},
+    {"depth", "integer", "How many levels, 1 to 10. Default: 1.", false, NULL},
+    MCP_CONVERSATION,
+    MCP_PATH,
+    {0},
+};
 
 const struct mcp_tool list_files_tool = {
     .name = "list_files",
     .title = "List files",
     .description = "Lists a directory in the sandbox of the path.",
-    .schema = schema,
+    .fields = fields,
     .begin = begin,
     .reads_only = true,
     .repeatable = true,

@@ -14,19 +14,11 @@ struct reading {
     struct file_work w;
     uint64_t offset, length, size;
     char path[OPS_PATH_MAX]; /* as the sandbox resolved it; "": not known yet */
-    struct strbuf bytes;
 };
-
-static const char *const known[] = {"conversationId", "pathId", "path", "offset", "length", NULL};
 
 static struct reading *reading_of(struct file_work *w)
 {
     return CONTAINER_OF(w, struct reading, w);
-}
-
-static void drop(struct file_work *w)
-{
-    strbuf_done(&reading_of(w)->bytes);
 }
 
 static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
@@ -44,12 +36,11 @@ static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
     snprintf(g->path, sizeof(g->path), "%s", entry.path);
 }
 
-static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
+static void on_data(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
     struct reading *g = reading_of(c->owner);
 
-    (void)sub;
-    strbuf_add(&g->bytes, p, len);
+    strbuf_add(&g->w.bytes, p, len);
     call_consumed(c, len);
 }
 
@@ -57,10 +48,9 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
 
 static void put_bytes(struct result *r, const struct reading *g, const char *picture)
 {
-    AUTO(strbuf_done) struct strbuf base64 = {0};
+    AUTO(strbuf_done) struct strbuf base64 = strbuf_upto(g->w.bytes.len * 4 / 3 + 8);
 
-    strbuf_init(&base64, g->bytes.len * 4 / 3 + 8);
-    base64_encode(&base64, g->bytes.buf, g->bytes.len);
+    base64_encode(&base64, g->w.bytes.buf, g->w.bytes.len);
     if (picture)
         result_image(r, picture, base64.buf, base64.len);
     else
@@ -69,40 +59,39 @@ static void put_bytes(struct result *r, const struct reading *g, const char *pic
 
 static void put_data(struct strbuf *out, const struct reading *g)
 {
-    struct json j;
+    struct json j = {.out = out};
 
     strbuf_init(out, 16 * OPS_PATH_MAX);
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_bytes(jw_key(&j, "path"), g->path, strlen(g->path));
     jw_u64(jw_key(&j, "size"), g->size);
     jw_u64(jw_key(&j, "offset"), g->offset);
-    jw_u64(jw_key(&j, "length"), g->bytes.len);
+    jw_u64(jw_key(&j, "length"), g->w.bytes.len);
     jw_object_end(&j);
 }
 
-static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+static void on_end(struct call *c, int status, const char *message, const void *result UNUSED,
+                   size_t len UNUSED)
 {
     struct reading *g = reading_of(c->owner);
     AUTO(strbuf_done) struct strbuf data = {0};
     struct result r;
 
-    (void)result, (void)len;
-    if (status != 0 || g->bytes.truncated || !g->path[0]) {
+    if (status != 0 || g->w.bytes.truncated || !g->path[0]) {
         file_fail(&g->w, status ? status : EPROTO, message);
         return;
     }
-    bool whole = g->offset == 0 && g->bytes.len == g->size;
-    const char *picture = whole ? media_picture(g->bytes.buf, g->bytes.len) : NULL;
+    bool whole = g->offset == 0 && g->w.bytes.len == g->size;
+    const char *picture = whole ? media_picture(g->w.bytes.buf, g->w.bytes.len) : NULL;
     result_begin(&r, g->w.c->x->version);
-    if (!picture && media_is_text(g->bytes.buf, g->bytes.len, !whole))
-        result_text(&r, g->bytes.buf, g->bytes.len);
+    if (!picture && media_is_text(g->w.bytes.buf, g->w.bytes.len, !whole))
+        result_text(&r, g->w.bytes.buf, g->w.bytes.len);
     else
         put_bytes(&r, g, picture);
-    if (g->offset + g->bytes.len < g->size)
+    if (g->offset + g->w.bytes.len < g->size)
         result_textf(
             &r, "(bytes %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; ask for the rest with offset)",
-            g->offset, g->offset + g->bytes.len, g->size);
+            g->offset, g->offset + g->w.bytes.len, g->size);
     put_data(&data, g);
     result_end(&r, false, data.buf, data.len);
     file_done(&g->w, &r);
@@ -113,11 +102,8 @@ static void on_end(struct call *c, int status, const char *message, const void *
 static void ask_agent(struct file_work *w)
 {
     struct reading *g = reading_of(w);
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = file_request(w);
 
-    strbuf_init(&request, OPS_OPEN_MAX);
-    wire_put_str(&request, FILE_USER);
-    wire_put_str(&request, w->path);
     wire_put_u64(&request, g->offset);
     wire_put_u64(&request, g->length);
     w->call = (struct call){.owner = w, .on_event = on_event, .on_data = on_data, .on_end = on_end};
@@ -126,27 +112,22 @@ static void ask_agent(struct file_work *w)
 
 static void begin(struct mcp_call *c)
 {
-    struct reading *g = xcalloc(1, sizeof(*g));
+    struct reading *g =
+        NEW(struct reading, .w = {.begin = ask_agent, .bytes = strbuf_upto(READ_MAX)},
+            .offset = mcp_call_number(c, "offset", 0, INT64_MAX, 0));
 
-    g->w = (struct file_work){.begin = ask_agent, .drop = drop};
-    g->offset = mcp_call_number(c, "offset", 0, INT64_MAX, 0);
     g->length = mcp_call_number(c, "length", 1, READ_MAX, READ_MAX);
-    strbuf_init(&g->bytes, READ_MAX);
-    file_begin(c, &g->w, known, NULL);
+    file_begin(c, &g->w, NULL);
 }
 
-static json_t *schema(void)
-{
-    static const char *const required[] = {"path", NULL};
-    json_t *p = json_object();
-
-    json_object_set_new(p, "path", schema_field("string", "Absolute, or relative to /home/user."));
-    json_object_set_new(p, "offset", schema_field("integer", "First byte. Default: 0."));
-    json_object_set_new(
-        p, "length", schema_field("integer", "How many bytes at most. Default, and most: 4 MiB."));
-    schema_add_place(p);
-    return schema_object(p, required);
-}
+static const struct mcp_field fields[] = {
+    {"path", "string", "Absolute, or relative to /home/user.", true, NULL},
+    {"offset", "integer", "First byte. Default: 0.", false, NULL},
+    {"length", "integer", "How many bytes at most. Default, and most: 4 MiB.", false, NULL},
+    MCP_CONVERSATION,
+    MCP_PATH,
+    {0},
+};
 
 const struct mcp_tool read_file_tool = {
     .name = "read_file",
@@ -154,7 +135,7 @@ const struct mcp_tool read_file_tool = {
     .description =
         "Reads a file in the sandbox of the path. Text comes as text, PNG, JPEG, GIF and "
         "WebP as an image, anything else as a binary resource.",
-    .schema = schema,
+    .fields = fields,
     .begin = begin,
     .reads_only = true,
     .repeatable = true,

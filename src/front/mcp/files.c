@@ -11,7 +11,8 @@ static void work_free(struct file_work *w)
     call_cancel(&w->call);
     if (w->sandbox)
         context_release(w->sandbox);
-    w->drop(w);
+    strbuf_done(&w->bytes);
+    strbuf_done(&w->data);
     free(w);
 }
 
@@ -47,19 +48,11 @@ void file_fail(struct file_work *w, int status, const char *message)
 static int make_spec(void *arg, const char *template_id, struct sandbox_spec *ret,
                      char snapshot[ID_LEN + 1], struct sg_error *e)
 {
-    const struct file_work *w = arg;
-    const struct settings *settings = &w->front->settings;
-    json_t *nothing_special = json_object();
-    struct create_plan plan;
-    int r = create_plan(w->front->store, settings, &w->tenant, nothing_special, SPEC_OWN,
-                        template_id ? template_id : settings->context_template, &plan, e);
+    struct file_work *w = arg;
 
-    json_decref(nothing_special);
-    if (r < 0)
-        return r;
-    *ret = plan.spec;
-    memcpy(snapshot, plan.snapshot, sizeof(plan.snapshot));
-    return 0;
+    return create_spec(w->front, &w->tenant, NULL, SPEC_OWN,
+                       template_id ? template_id : w->front->settings.context_template, ret,
+                       snapshot, e);
 }
 
 static void on_context(void *arg, const struct context_answer *a)
@@ -82,8 +75,7 @@ static void on_context(void *arg, const struct context_answer *a)
         mcp_call_fail(c, RESULT_ELSEWHERE, a->elsewhere);
 }
 
-void file_begin(struct mcp_call *c, struct file_work *w, const char *const *known,
-                const char *default_path)
+void file_begin(struct mcp_call *c, struct file_work *w, const char *default_path)
 {
     struct context_ask ask = {.tenant = &w->tenant, .spec = make_spec};
 
@@ -91,7 +83,6 @@ void file_begin(struct mcp_call *c, struct file_work *w, const char *const *know
     w->front = c->x->front;
     w->tenant = c->x->tenant;
     mcp_call_place(c, &ask.conversation, &ask.path);
-    fields_only(&c->in, known);
     const char *path = field_text(&c->in, "path", sizeof(w->path) - 1, default_path);
     if (!path || !path[0])
         fields_invalid(&c->in, "path is missing");
@@ -105,14 +96,26 @@ void file_begin(struct mcp_call *c, struct file_work *w, const char *const *know
     context_obtain(w->front, &ask, on_context, w);
 }
 
-bool file_call(struct file_work *w, enum chan_op op, const struct strbuf *request)
+struct strbuf file_request(const struct file_work *w)
+{
+    struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
+
+    wire_put_str(&request, FILE_USER);
+    wire_put_str(&request, w->path);
+    return request;
+}
+
+void file_begun(struct file_work *w, int r, const struct sg_error *e)
+{
+    if (r < 0)
+        file_fail(w, r == -EPIPE ? CALL_GONE : -r, e->message);
+}
+
+void file_call(struct file_work *w, enum chan_op op, const struct strbuf *request)
 {
     struct sg_error e = {0};
-    int r = call_begin(&w->call, w->sandbox, op, request, &e);
 
-    if (r < 0)
-        file_fail(w, r == -EPIPE ? CALL_GONE : -r, e.message);
-    return r == 0;
+    file_begun(w, call_begin(&w->call, w->sandbox, op, request, &e), &e);
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */

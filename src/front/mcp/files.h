@@ -18,10 +18,10 @@ struct file_work {
     struct sandbox *sandbox; /* a reference; NULL until there is one */
     struct call call;
     char path[OPS_PATH_MAX];
-    /* Set by the tool. `begin` begins its operation with file_call; `drop` frees the tool's
-     * members. */
+    /* Set by the tool. `begin` begins its operation. */
     void (*begin)(struct file_work *w);
-    void (*drop)(struct file_work *w);
+    struct strbuf bytes; /* of the file, or of the list as text */
+    struct strbuf data;  /* the list as data */
 };
 
 struct file_entry {
@@ -32,13 +32,14 @@ struct file_entry {
 };
 
 /* Reads the argument `path` and asks for the sandbox. `w` is on the heap, and the first member of
- * the tool's own struct. If an argument is wrong, the call is answered and `w` is freed. `known`:
- * the names of all arguments, NULL at the end. */
-void file_begin(struct mcp_call *c, struct file_work *w, const char *const *known,
-                const char *default_path);
-/* The callbacks of w->call must be set. False: the operation failed, the call has been answered,
- * and `w` is gone. */
-bool file_call(struct file_work *w, enum chan_op op, const struct strbuf *request);
+ * the tool's own struct. If an argument is wrong, the call is answered and `w` is freed. */
+void file_begin(struct mcp_call *c, struct file_work *w, const char *default_path);
+/* The callbacks of w->call must be set. If the operation cannot begin, the call is answered and `w`
+ * is freed. The request begins with FILE_USER and w->path: file_request. */
+void file_call(struct file_work *w, enum chan_op op, const struct strbuf *request);
+struct strbuf file_request(const struct file_work *w);
+/* The same for what call_begin and its like return. */
+void file_begun(struct file_work *w, int r, const struct sg_error *e);
 void file_done(struct file_work *w, struct result *r);
 /* `status` is as in front/core/call.h. */
 void file_fail(struct file_work *w, int status, const char *message);

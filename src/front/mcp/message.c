@@ -11,6 +11,14 @@ bool message_id_valid(const json_t *id)
     return json_is_integer(id) || (json_is_string(id) && json_string_length(id) <= MESSAGE_ID_MAX);
 }
 
+void message_put_id(struct json *j, const json_t *id)
+{
+    if (json_is_integer(id))
+        jw_i64(j, json_integer_value(id));
+    else
+        jw_bytes(j, json_string_value(id), json_string_length(id));
+}
+
 int message_read(const json_t *v, struct message *ret, struct sg_error *e)
 {
     struct fields in = {
@@ -38,26 +46,20 @@ int message_read(const json_t *v, struct message *ret, struct sg_error *e)
     return in.r;
 }
 
-static void begin(struct json *j, struct strbuf *out, const json_t *id)
+static void begin(struct json *j, const json_t *id)
 {
-    jw_init(j, out);
     jw_object_begin(j);
     jw_string(jw_key(j, "jsonrpc"), "2.0");
-    if (!id)
-        return;
-    jw_key(j, "id");
-    if (json_is_integer(id))
-        jw_i64(j, json_integer_value(id));
-    else
-        jw_bytes(j, json_string_value(id), json_string_length(id));
+    if (id)
+        message_put_id(jw_key(j, "id"), id);
 }
 
 void message_error(struct strbuf *out, const json_t *id, enum message_code code,
                    const char *message, const char *data)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    begin(&j, out, id);
+    begin(&j, id);
     jw_object_begin(jw_key(&j, "error"));
     jw_i64(jw_key(&j, "code"), code);
     jw_bytes(jw_key(&j, "message"), message, strlen(message));
@@ -69,9 +71,9 @@ void message_error(struct strbuf *out, const json_t *id, enum message_code code,
 
 void message_result(struct strbuf *out, const json_t *id, const struct strbuf *result)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    begin(&j, out, id);
+    begin(&j, id);
     jw_raw(jw_key(&j, "result"), result->buf, result->len);
     jw_object_end(&j);
 }

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
-#include "lib/text/strbuf.h"
+#include "lib/text/json.h"
 
 #define MESSAGE_MAX    (8u * 1024 * 1024) /* bytes of a message that we send: clients take 10 MiB */
 #define MESSAGE_ID_MAX 256                /* bytes of an id, or of a token, that is a text */
@@ -32,6 +32,7 @@ struct message {
 int message_read(const json_t *v, struct message *ret, struct sg_error *e);
 /* Whether `id` can be an id, or a progress token. */
 bool message_id_valid(const json_t *id);
+void message_put_id(struct json *j, const json_t *id);
 
 /* Writes {"jsonrpc":"2.0","id":...,"error":{...}}. id NULL: the error belongs to no request, and
  * has no id. data: JSON, or NULL. */

@@ -22,9 +22,8 @@ struct method {
 
 static void answer(struct exchange *x, const struct message *m, const struct strbuf *result)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(MESSAGE_MAX);
 
-    strbuf_init(&out, MESSAGE_MAX);
     message_result(&out, m->id, result);
     exchange_answer(x, &out);
 }
@@ -37,21 +36,25 @@ static void put_abilities(struct json *j)
     jw_object_end(j);
 }
 
-static void put_cacheable(struct json *j, enum mcp_version version)
+/* Ends a result that clients may keep for a while, and answers with it. */
+static void answer_cacheable(struct exchange *x, const struct message *m, struct json *j)
 {
-    if (version_has_sessions(version))
-        return;
-    jw_u64(jw_key(j, "ttlMs"), LIST_FRESH_MS);
-    jw_string(jw_key(j, "cacheScope"), "private");
+    if (!version_has_sessions(x->version)) {
+        jw_u64(jw_key(j, "ttlMs"), LIST_FRESH_MS);
+        jw_string(jw_key(j, "cacheScope"), "private");
+    }
+    result_common(j, x->version);
+    jw_object_end(j);
+    answer(x, m, j->out);
 }
 
 static void initialize(struct exchange *x, const struct message *m)
 {
     const json_t *wanted = json_object_get(m->params, "protocolVersion");
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(MESSAGE_MAX);
     struct sg_error e = {0};
     char id[SESSION_LEN + 1];
-    struct json j;
+    struct json j = {.out = &out};
 
     if (!json_is_string(wanted)) {
         exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, "protocolVersion must be a string", NULL);
@@ -63,8 +66,6 @@ static void initialize(struct exchange *x, const struct message *m)
         return;
     }
     http_add_header(x->http, "Mcp-Session-Id", id);
-    strbuf_init(&out, MESSAGE_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "protocolVersion"),
               version_text(version_settle(json_string_value(wanted))));
@@ -78,11 +79,9 @@ static void initialize(struct exchange *x, const struct message *m)
 
 static void discover(struct exchange *x, const struct message *m)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(MESSAGE_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, MESSAGE_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_array_begin(jw_key(&j, "supportedVersions"));
     for (int v = MCP_VERSION_MAX_ - 1; v >= 0; v--)
@@ -90,40 +89,31 @@ static void discover(struct exchange *x, const struct message *m)
     jw_array_end(&j);
     put_abilities(&j);
     jw_string(jw_key(&j, "instructions"), instructions);
-    put_cacheable(&j, x->version);
-    result_common(&j, x->version);
-    jw_object_end(&j);
-    answer(x, m, &out);
+    answer_cacheable(x, m, &j);
 }
 
 static void ping(struct exchange *x, const struct message *m)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(16);
 
-    strbuf_init(&out, 16);
     strbuf_addstr(&out, "{}");
     answer(x, m, &out);
 }
 
 static void tools_list_method(struct exchange *x, const struct message *m)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(MESSAGE_MAX);
+    struct json j = {.out = &out};
 
     if (json_object_get(m->params, "cursor")) {
         exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, "There is one page: no cursor was given",
                        NULL);
         return;
     }
-    strbuf_init(&out, MESSAGE_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     jw_key(&j, "tools");
     catalogue_write(&j, x->conversation != NULL, x->path != NULL);
-    put_cacheable(&j, x->version);
-    result_common(&j, x->version);
-    jw_object_end(&j);
-    answer(x, m, &out);
+    answer_cacheable(x, m, &j);
 }
 
 static const struct method methods[] = {

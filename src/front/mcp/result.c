@@ -71,9 +71,8 @@ static void put_file_uri(struct result *r, const char *path)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
-    AUTO(strbuf_done) struct strbuf uri = {0};
+    AUTO(strbuf_done) struct strbuf uri = strbuf_upto(3 * strlen(path) + 16);
 
-    strbuf_init(&uri, 3 * strlen(path) + 16);
     strbuf_addstr(&uri, path[0] == '/' ? "file://" : "file:///home/user/");
     for (; *path; path++)
         if (strchr(plain, *path))

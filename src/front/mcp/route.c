@@ -24,12 +24,11 @@ static bool admit_origin(struct http_req *req)
 
     if (!origin)
         return true;
-    if (!origin_allowed(&front_of(req)->settings, origin)) {
-        exchange_refuse(req, 403, MESSAGE_INVALID_REQUEST,
-                        "Pages of this origin are not allowed: it is neither this machine nor a "
-                        "name of the server");
-        return false;
-    }
+    if (!origin_allowed(&front_of(req)->settings, origin))
+        return exchange_refuse(
+            req, 403, MESSAGE_INVALID_REQUEST,
+            "Pages of this origin are not allowed: it is neither this machine nor a "
+            "name of the server");
     http_add_header(req, "Access-Control-Allow-Origin", origin);
     http_add_header(req, "Access-Control-Expose-Headers", "Mcp-Session-Id");
     http_add_header(req, "Vary", "Origin");
@@ -69,21 +68,18 @@ static bool read_accept(struct exchange *x)
     x->may_json = !accept || accepts(accept, "application/json", true);
     if (x->may_stream || x->may_json)
         return true;
-    exchange_refuse(x->http, 406, MESSAGE_INVALID_REQUEST,
-                    "Accept must have application/json, text/event-stream, or both");
-    return false;
+    return exchange_refuse(x->http, 406, MESSAGE_INVALID_REQUEST,
+                           "Accept must have application/json, text/event-stream, or both");
 }
 
 static bool read_version(struct exchange *x)
 {
     const char *text = http_header_get(x->http, "mcp-protocol-version");
-    AUTO(strbuf_done) struct strbuf data = {0}, out = {0};
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(1024), out = strbuf_upto(2048);
 
     x->version = MCP_2025_03_26; /* this version had no such header */
     if (!text || version_read(text, &x->version))
         return true;
-    strbuf_init(&data, 1024);
-    strbuf_init(&out, 2048);
     version_error_data(&data, text);
     message_error(&out, json_object_get(x->body, "id"), MESSAGE_BAD_VERSION,
                   "Unsupported protocol version", data.buf);
@@ -104,16 +100,12 @@ static bool read_session(struct exchange *x)
 
     if (!version_has_sessions(x->version) || is_initialize(x->body))
         return true;
-    if (!id) {
-        exchange_refuse(x->http, 400, MESSAGE_INVALID_REQUEST,
-                        "Mcp-Session-Id is missing: begin with initialize");
-        return false;
-    }
-    if (!mcp_session_valid(x->front, x->tenant.id, id)) {
-        exchange_refuse(x->http, 404, MESSAGE_INVALID_REQUEST,
-                        "There is no such session: begin with initialize");
-        return false;
-    }
+    if (!id)
+        return exchange_refuse(x->http, 400, MESSAGE_INVALID_REQUEST,
+                               "Mcp-Session-Id is missing: begin with initialize");
+    if (!mcp_session_valid(x->front, x->tenant.id, id))
+        return exchange_refuse(x->http, 404, MESSAGE_INVALID_REQUEST,
+                               "There is no such session: begin with initialize");
     memcpy(x->session, id, sizeof(x->session));
     return true;
 }
@@ -134,8 +126,7 @@ static bool read_place(struct exchange *x)
     if ((!x->conversation || context_name_check("conversationId", x->conversation, &e) == 0) &&
         (!x->path || context_name_check("pathId", x->path, &e) == 0))
         return true;
-    exchange_refuse(x->http, 400, MESSAGE_INVALID_PARAMS, "%s", e.message);
-    return false;
+    return exchange_refuse(x->http, 400, MESSAGE_INVALID_PARAMS, "%s", e.message);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -156,51 +147,50 @@ static void take_message(struct exchange *x, const json_t *v)
     }
 }
 
+/* The message number i of a body; NULL: it has no more. */
+static const json_t *message_at(const json_t *body, size_t i)
+{
+    return json_is_array(body) ? json_array_get(body, i) : i == 0 ? body : NULL;
+}
+
 /* Whether the body has anything to answer: a request, or something that is no message. */
 static bool wants_answer(const json_t *body)
 {
-    size_t n = json_is_array(body) ? json_array_size(body) : 1;
+    struct message m;
+    const json_t *v;
 
-    for (size_t i = 0; i < n; i++) {
-        struct message m;
-        if (message_read(json_is_array(body) ? json_array_get(body, i) : body, &m, NULL) < 0 ||
-            m.kind == MESSAGE_REQUEST)
+    for (size_t i = 0; (v = message_at(body, i)); i++)
+        if (message_read(v, &m, NULL) < 0 || m.kind == MESSAGE_REQUEST)
             return true;
-    }
     return false;
 }
 
 static void take_body(struct exchange *x)
 {
-    size_t n = json_is_array(x->body) ? json_array_size(x->body) : 1;
+    bool wanted = wants_answer(x->body);
+    const json_t *v;
 
-    if (!wants_answer(x->body)) {
-        for (size_t i = 0; i < n; i++)
-            take_message(x, json_is_array(x->body) ? json_array_get(x->body, i) : x->body);
-        reply_empty(x->http, 202);
-        return;
-    }
-    exchange_begin(x);
     x->batch = json_is_array(x->body);
-    for (size_t i = 0; i < n; i++)
-        take_message(x, x->batch ? json_array_get(x->body, i) : x->body);
-    exchange_end(x);
+    if (wanted)
+        exchange_begin(x);
+    for (size_t i = 0; (v = message_at(x->body, i)); i++)
+        take_message(x, v);
+    if (wanted)
+        exchange_end(x);
+    else
+        reply_empty(x->http, 202);
 }
 
 static bool check_batch(struct exchange *x)
 {
     if (!json_is_array(x->body))
         return true;
-    if (x->version != MCP_2025_03_26) {
-        exchange_refuse(x->http, 400, MESSAGE_INVALID_REQUEST,
-                        "Only version 2025-03-26 allows several messages at once");
-        return false;
-    }
-    if (json_array_size(x->body) == 0 || json_array_size(x->body) > BATCH_MAX) {
-        exchange_refuse(x->http, 400, MESSAGE_INVALID_REQUEST, "Give 1 to %d messages at once",
-                        BATCH_MAX);
-        return false;
-    }
+    if (x->version != MCP_2025_03_26)
+        return exchange_refuse(x->http, 400, MESSAGE_INVALID_REQUEST,
+                               "Only version 2025-03-26 allows several messages at once");
+    if (json_array_size(x->body) == 0 || json_array_size(x->body) > BATCH_MAX)
+        return exchange_refuse(x->http, 400, MESSAGE_INVALID_REQUEST,
+                               "Give 1 to %d messages at once", BATCH_MAX);
     return true;
 }
 
@@ -242,9 +232,10 @@ static void post(struct http_req *req, const struct store_tenant *tenant)
 
 /* ---- the end of a session -------------------------------------------------------------------- */
 
-static void on_cleaned(void *arg, int r, const struct sg_error *e, size_t n)
+/* Sandboxes that are left expire. */
+static void on_cleaned(void *arg UNUSED, int r UNUSED, const struct sg_error *e UNUSED,
+                       size_t n UNUSED)
 {
-    (void)arg, (void)r, (void)e, (void)n; /* sandboxes that are left expire */
 }
 
 /* Ends a session: its calls, and the sandboxes of its own conversation, whose name nobody else

@@ -34,25 +34,14 @@ static const struct {
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* The place where a text can be cut without breaking a character. */
-static size_t cut_at(const char *text, size_t len, size_t max)
-{
-    if (len <= max)
-        return len;
-    while (max > 0 && ((unsigned char)text[max] & 0xc0) == 0x80)
-        max--;
-    return max;
-}
-
 static void put_text(struct result *r, const char *before, const char *text, size_t len, bool cut,
                      size_t max)
 {
-    AUTO(strbuf_done) struct strbuf all = {0};
-    size_t n = cut_at(text, len, max);
+    size_t n = text_cut(text, len, max);
+    AUTO(strbuf_done) struct strbuf all = strbuf_upto(n + 256);
 
     if (len == 0)
         return;
-    strbuf_init(&all, n + 256);
     strbuf_addstr(&all, before);
     strbuf_add(&all, text, n);
     if (cut || n < len)
@@ -183,11 +172,9 @@ static void thin_out(json_t *one)
 /* The result as data; the caller frees it. NULL: it is too large. */
 static char *data_of(enum tool t, const struct tool_result *r)
 {
-    AUTO(strbuf_done) struct strbuf whole = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf whole = strbuf_upto(TOOL_ANSWER_MAX);
+    struct json j = {.out = &whole};
 
-    strbuf_init(&whole, TOOL_ANSWER_MAX);
-    jw_init(&j, &whole);
     tool_result_json(&j, t, r, NULL);
     json_t *tree = whole.truncated ? NULL : json_loadb(whole.buf, whole.len, 0, NULL);
     const json_t *results = json_object_get(tree, "results");
@@ -240,18 +227,16 @@ static void build(struct result *ret, enum mcp_version version, enum tool t,
 static void build_refusal(struct result *ret, enum mcp_version version, enum tool t,
                           const struct tool_result *r)
 {
-    AUTO(strbuf_done) struct strbuf data = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(MESSAGE_MAX);
+    struct json j = {.out = &data};
 
     result_begin(ret, version);
     if (r->elsewhere)
         result_textf(ret, RESULT_ELSEWHERE, r->elsewhere);
-    else if (tool_unavailable(r))
+    else if (tool_unavailable(r->status))
         result_textf(ret, RESULT_UNAVAILABLE, tool_name(t), r->refusal.message);
     else
         result_textf(ret, "%s", r->refusal.message);
-    strbuf_init(&data, MESSAGE_MAX);
-    jw_init(&j, &data);
     tool_result_json(&j, t, r, NULL);
     result_end(ret, true, data.buf, data.len);
 }

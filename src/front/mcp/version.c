@@ -36,9 +36,8 @@ enum mcp_version version_settle(const char *text)
 
 void version_error_data(struct strbuf *out, const char *requested)
 {
-    struct json j;
+    struct json j = {.out = out};
 
-    jw_init(&j, out);
     jw_object_begin(&j);
     jw_array_begin(jw_key(&j, "supported"));
     for (size_t i = ARRAY_SIZE(texts); i > 0; i--)
@@ -55,20 +54,18 @@ static bool header_says(const char *header, const char *value)
 {
     static const char head[] = "=?base64?", tail[] = "?=";
     size_t len = strlen(header), skip = sizeof(head) - 1, end = sizeof(tail) - 1;
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(NAME_MAX_);
 
     if (len < skip + end || strncmp(header, head, skip) != 0 ||
         strcmp(header + len - end, tail) != 0)
         return strcmp(header, value) == 0;
-    strbuf_init(&text, NAME_MAX_);
     return base64_decode(&text, header + skip, len - skip - end) == 0 && !text.truncated &&
            strlen(value) == text.len && memcmp(value, text.buf, text.len) == 0;
 }
 
 static int mismatch(struct sg_error *e, const char *header)
 {
-    err_set(e, SG_ERR_INVALID, -EINVAL, "Header mismatch: %s is missing, or differs from the body",
-            header);
+    err_invalid(e, "Header mismatch: %s is missing, or differs from the body", header);
     return MESSAGE_HEADER_MISMATCH;
 }
 
@@ -81,15 +78,13 @@ int version_check_request(const struct http_req *req, const struct message *m, s
                *named = http_header_get(req, "mcp-name");
 
     if (!json_is_string(version)) {
-        err_set(e, SG_ERR_INVALID, -EINVAL,
-                "params._meta has no \"" META_PREFIX "protocolVersion\"");
+        err_invalid(e, "params._meta has no \"" META_PREFIX "protocolVersion\"");
         return MESSAGE_INVALID_PARAMS;
     }
     if (strcmp(json_string_value(version), http_header_get(req, "mcp-protocol-version")) != 0)
         return mismatch(e, "MCP-Protocol-Version");
     if (!json_is_object(json_object_get(meta, META_PREFIX "clientCapabilities"))) {
-        err_set(e, SG_ERR_INVALID, -EINVAL,
-                "params._meta has no \"" META_PREFIX "clientCapabilities\"");
+        err_invalid(e, "params._meta has no \"" META_PREFIX "clientCapabilities\"");
         return MESSAGE_INVALID_PARAMS;
     }
     if (!method || strcmp(method, m->method) != 0)

@@ -59,24 +59,14 @@ const char *parameters_code(const struct tool_call *c)
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* The length of the next piece. No character is cut, since a kernel may decode each piece by
- * itself. */
-static size_t piece_len(const char *text, size_t left)
-{
-    size_t n = left < PIECE_MAX ? left : PIECE_MAX;
-
-    while (n < left && ((unsigned char)text[n] & 0xc0) == 0x80)
-        n--;
-    return n;
-}
-
+/* No character is cut, since a kernel may decode each piece by itself. */
 static void put_pieces(json_t *variables, const char *prefix, const char *text, size_t len)
 {
     char name[64], count[16];
     unsigned i = 0;
 
     for (size_t n; len > 0; text += n, len -= n, i++) {
-        n = piece_len(text, len);
+        n = text_cut(text, len, PIECE_MAX);
         snprintf(name, sizeof(name), "%s_%u", prefix, i);
         json_object_set_new(variables, name, json_stringn_nocheck(text, n));
     }

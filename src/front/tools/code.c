@@ -88,8 +88,8 @@ int tool_language(const char *name, const char **ret_kernel, struct sg_error *e)
     char names[LANGUAGE_NAMES_MAX];
 
     if (!l || !l->program[0])
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown language '%.64s': use %s", name,
-                       language_names(n_languages_with_program, names));
+        return err_invalid(e, "unknown language '%.64s': use %s", name,
+                           language_names(n_languages_with_program, names));
     *ret_kernel = language_full_name(l->name); /* a name of the table: the call outlives its JSON */
     return 0;
 }

@@ -37,8 +37,7 @@ static int quoted(struct csv *c, struct sg_error *e)
         const char *quote = memchr(c->at, '"', (size_t)(c->end - c->at));
 
         if (!quote)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "row %zu: a field in quotes has no end",
-                           c->row);
+            return err_invalid(e, "row %zu: a field in quotes has no end", c->row);
         strbuf_add(&c->field, c->at, (size_t)(quote - c->at));
         c->at = quote + 1;
         if (c->at == c->end || *c->at != '"')
@@ -54,8 +53,8 @@ static int plain(struct csv *c, struct sg_error *e)
     while (c->at < c->end && *c->at != ',' && *c->at != '\n' &&
            !(*c->at == '\r' && (c->at + 1 == c->end || c->at[1] == '\n'))) {
         if (*c->at == '"')
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "row %zu: a quote in a field that does not begin with one", c->row);
+            return err_invalid(e, "row %zu: a quote in a field that does not begin with one",
+                               c->row);
         c->at++;
     }
     strbuf_add(&c->field, from, (size_t)(c->at - from));
@@ -76,9 +75,9 @@ static int next_field(struct csv *c, struct sg_error *e)
     if (c->at + 1 == c->end && *c->at == '\r')
         c->at++; /* a CR at the end of text that was cut between CR and LF */
     c->last = take_line_end(c);
-    return c->last ? 0
-                   : err_set(e, SG_ERR_INVALID, -EINVAL,
-                             "row %zu: something follows the end of a field in quotes", c->row);
+    return c->last
+               ? 0
+               : err_invalid(e, "row %zu: something follows the end of a field in quotes", c->row);
 }
 
 /* Goes on to the next row. False: there is none. */
@@ -114,8 +113,7 @@ static int read_header(struct csv *c, struct header *h, struct sg_error *e)
             return err_set(e, SG_ERR_INVALID, -E2BIG, "more than %d columns", COLUMNS_MAX);
         for (size_t i = 0; i < h->n; i++)
             if (strcmp(h->names[i], c->field.buf) == 0)
-                return err_set(e, SG_ERR_INVALID, -EINVAL, "two columns are called '%.64s'",
-                               c->field.buf);
+                return err_invalid(e, "two columns are called '%.64s'", c->field.buf);
         h->names[h->n++] = xstrdup(c->field.buf);
     } while (!c->last);
     return 0;
@@ -135,22 +133,20 @@ static int write_row(struct csv *c, const struct header *h, struct json *j, stru
         i++;
     } while (!c->last);
     jw_object_end(j);
-    return i == h->n
-               ? 0
-               : err_set(e, SG_ERR_INVALID, -EINVAL,
-                         "row %zu has %zu fields, and the first row has %zu", c->row, i, h->n);
+    return i == h->n ? 0
+                     : err_invalid(e, "row %zu has %zu fields, and the first row has %zu", c->row,
+                                   i, h->n);
 }
 
 static int write_table(struct csv *c, struct header *h, struct strbuf *ret, struct sg_error *e)
 {
-    struct json j;
+    struct json j = {.out = ret};
 
     if (!next_row(c))
         return err_set(e, SG_ERR_INVALID, -ENODATA, "there is no row with the names of columns");
     int r = read_header(c, h, e);
     if (r < 0)
         return r;
-    jw_init(&j, ret);
     jw_array_begin(&j);
     while (next_row(c)) {
         r = write_row(c, h, &j, e);

@@ -5,7 +5,6 @@
 #include "front/tools/outlet.h"
 #include "front/tools/tools.h"
 
-#define BODY_MAX   (16u * 1024 * 1024)
 #define ANSWER_MAX (12 * ONCE_OUTPUT_MAX + 64u * 1024) /* JSON may write a byte as six */
 #define MIB        (1024u * 1024)
 
@@ -103,40 +102,34 @@ void once_result_json(struct json *j, const struct once_result *r, const char *r
 
 struct once_http {
     struct http_req *req;
-    struct e2b_req *q;
-    void (*close)(struct http_req *req); /* the on_close of q */
-    struct once *once;                   /* NULL when the program is over */
+    struct once *once; /* NULL when the program is over */
     struct outlet outlet;
 };
 
-static void on_close(struct http_req *req)
+static void on_gone(void *work)
 {
-    struct once_http *h = req->owner;
+    struct once_http *h = work;
 
     if (h->once)
         once_cancel(h->once);
     outlet_done(&h->outlet);
-    req->owner = h->q;
-    h->close(req);
     free(h);
 }
 
 static void on_writable(struct http_req *req)
 {
-    struct once_http *h = req->owner;
+    struct once_http *h = e2b_of(req)->work;
 
     outlet_pump(&h->outlet);
 }
 
 static void on_done(void *arg, const struct once_result *r)
 {
-    AUTO(strbuf_done) struct strbuf body = {0};
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(ANSWER_MAX);
     struct once_http *h = arg;
-    struct json j;
+    struct json j = {.out = &body};
 
     h->once = NULL;
-    strbuf_init(&body, ANSWER_MAX);
-    jw_init(&j, &body);
     once_result_json(&j, r, h->req->id);
     if (r->status != 200)
         http_failed(h->req, r->status, r->refusal.message);
@@ -147,24 +140,17 @@ static void on_done(void *arg, const struct once_result *r)
     outlet_finish(&h->outlet);
 }
 
-static void begin(struct e2b_req *q)
+void execute_once(struct http_req *req)
 {
-    struct http_req *req = q->http;
+    struct e2b_req *q = e2b_of(req);
     struct sanitise_level sanitise = take_own_fields(q, NULL);
-    struct once_http *h;
 
     if (!e2b_read(q))
         return;
-    h = xcalloc(1, sizeof(*h));
-    *h = (struct once_http){.req = req, .q = q, .close = req->on_close};
+    struct once_http *h = NEW(struct once_http, .req = req);
     outlet_init(&h->outlet, req, ANSWER_MAX);
-    req->owner = h;
-    req->on_close = on_close;
+    q->work = h;
+    q->on_gone = on_gone;
     req->on_writable = on_writable;
     h->once = once_begin(q->front, &q->tenant, q->body, &sanitise, on_done, h);
-}
-
-void execute_once(struct http_req *req)
-{
-    e2b_with_long_body(req, BODY_MAX, begin);
 }

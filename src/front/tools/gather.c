@@ -33,32 +33,14 @@ void gather_done(struct gather *g)
 
 /* ---- reading a line -------------------------------------------------------------------------- */
 
-/* The length of the first len bytes without an incomplete character at their end. */
-static size_t whole_characters(const char *text, size_t len)
-{
-    size_t at = len;
-
-    while (at > 0 && len - at < 4 && ((unsigned char)text[at - 1] & 0xc0) == 0x80)
-        at--;
-    if (at == 0)
-        return len;
-    unsigned char lead = (unsigned char)text[at - 1];
-    size_t want = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-    return len - (at - 1) < want ? at - 1 : len;
-}
-
 static void add_text(struct strbuf *to, bool *cut, const char *text, size_t len)
 {
-    size_t room = to->max - to->len;
+    size_t n = text_cut(text, len, to->max - to->len);
 
     if (*cut)
         return;
-    if (len > room) {
-        len = whole_characters(text, room);
-        *cut = true;
-    }
-    strbuf_add(to, text, len);
-    *cut |= to->truncated;
+    strbuf_add(to, text, n);
+    *cut = n < len || to->truncated;
 }
 
 static void add_output(struct strbuf *to, bool *cut, const char *line, size_t len)
@@ -80,14 +62,11 @@ static bool tell(struct gather *g, const char *line, size_t len)
 /* Says on stderr, as if the cell had written it, that a result was left out. */
 static bool left_out(struct gather *g, const char *why)
 {
-    AUTO(strbuf_done) struct strbuf line = {0}, text = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(2 * NOTE_MAX), text = strbuf_upto(NOTE_MAX);
+    struct json j = {.out = &line};
 
-    strbuf_init(&text, NOTE_MAX);
     strbuf_addf(&text, "sandglass: a result was left out: %s\n", why);
     add_text(&g->err, &g->err_cut, text.buf, text.len);
-    strbuf_init(&line, 2 * NOTE_MAX);
-    jw_init(&j, &line);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "type"), "stderr");
     jw_string(jw_key(&j, "text"), text.buf);
@@ -131,11 +110,10 @@ static char *copy_error(const char *rest, size_t len)
 void gather_error(struct gather *g, const char *name, const char *value)
 {
     struct strbuf s;
-    struct json j;
+    struct json j = {.out = &s};
 
     free(g->error);
     strbuf_init(&s, ERROR_MAX);
-    jw_init(&j, &s);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "name"), name);
     jw_string(jw_key(&j, "value"), value);

@@ -32,7 +32,6 @@
 #define USER          "user"
 #define EXIT_TIMEDOUT 124
 #define MESSAGE_MAX   1024
-#define SANITISED_MAX 8192
 #define DISK_PART     4                     /* the disk gets a fourth of a memory limit */
 #define DISK_MIN      (16ull * 1024 * 1024) /* leaves room for the files of a request */
 
@@ -168,18 +167,6 @@ static void flush_output(struct once *o)
     keep_output(o, true, output_filter_flush(o->output_filter, OUTPUT_FILTER_ERR));
 }
 
-static void tell_sanitised(struct once *o)
-{
-    struct json j;
-
-    if (!output_filter_found(o->output_filter))
-        return;
-    strbuf_init(&o->sanitised, SANITISED_MAX);
-    jw_init(&j, &o->sanitised);
-    output_filter_put_counts(o->output_filter, &j);
-    o->result.sanitised = o->sanitised.buf;
-}
-
 PRINTF(3, 4)
 static void conclude(struct once *o, enum once_outcome outcome, const char *fmt, ...)
 {
@@ -193,7 +180,7 @@ static void conclude(struct once *o, enum once_outcome outcome, const char *fmt,
     strbuf_addstr(&o->message, text);
     output_filter_clean(o->output_filter, &o->message);
     flush_output(o);
-    tell_sanitised(o);
+    o->result.sanitised = result_sanitised(o->output_filter, &o->sanitised);
     o->result.status = 200;
     o->result.outcome = outcome;
     o->result.message = o->message.len > 0 ? o->message.buf : NULL;
@@ -205,9 +192,8 @@ static void conclude(struct once *o, enum once_outcome outcome, const char *fmt,
 /* Tells the agent to read and drop this stream from now on. */
 static void discard(struct call *c, uint8_t sub)
 {
-    AUTO(strbuf_done) struct strbuf which = {0};
+    AUTO(strbuf_done) struct strbuf which = strbuf_upto(16);
 
-    strbuf_init(&which, 16);
     wire_put_u32(&which, sub);
     call_control(c, CONTROL_DISCARD, which.buf, which.len);
 }
@@ -293,11 +279,10 @@ static void put_command(const struct once_request *q, struct strbuf *request)
 
 static void start_program(struct once *o)
 {
-    AUTO(strbuf_done) struct strbuf request = {0};
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
     const struct once_request *q = &o->request;
     struct sg_error e = {0};
 
-    strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, USER);
     wire_put_str(&request, "");
     wire_put_u32(&request, q->input ? PROC_STDIN : 0);
@@ -318,12 +303,11 @@ static void start_program(struct once *o)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void on_written(struct call *c, int status, const char *message, const void *result,
-                       size_t len)
+static void on_written(struct call *c, int status, const char *message, const void *result UNUSED,
+                       size_t len UNUSED)
 {
     struct once *o = c->owner;
 
-    (void)result, (void)len;
     if (status != 0) {
         conclude(o, ONCE_SETUP_ERROR, "%.256s: %s", o->request.files[c - o->files].path, message);
         return;
@@ -389,15 +373,11 @@ static void limit(struct sg_limits *l, const struct once_request *q)
 
 static int make_plan(struct once *o, struct create_plan *ret, struct sg_error *e)
 {
-    struct front *f = o->front;
-    json_t *body = json_object();
-    int r = create_plan(f->store, &f->settings, &o->tenant, body, SPEC_OWN, TEMPLATE, ret, e);
+    int r = create_plan(o->front, &o->tenant, NULL, SPEC_OWN, TEMPLATE, ret, e);
 
-    json_decref(body);
-    if (r < 0)
-        return r;
-    limit(&ret->spec.limits, &o->request);
-    return 0;
+    if (r == 0)
+        limit(&ret->spec.limits, &o->request);
+    return r;
 }
 
 struct once *once_begin(struct front *f, const struct store_tenant *tenant, const json_t *arguments,

@@ -89,15 +89,15 @@ static int json_to_json(const char *text, size_t len, struct strbuf *ret, struct
     bool too_deep = v != NULL;
     json_decref(v);
     if (too_deep)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the output is JSON that is nested too deep");
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "the output is not JSON: line %d, column %d: %s",
-                   wrong.line, wrong.column, wrong.text);
+        return err_invalid(e, "the output is JSON that is nested too deep");
+    return err_invalid(e, "the output is not JSON: line %d, column %d: %s", wrong.line,
+                       wrong.column, wrong.text);
 }
 
 static int text_to_json(enum tool_format format, const char *text, size_t len, struct strbuf *ret,
                         struct sg_error *e)
 {
-    struct json j;
+    struct json j = {.out = ret};
     int r = 0;
 
     switch (format) {
@@ -111,7 +111,6 @@ static int text_to_json(enum tool_format format, const char *text, size_t len, s
         break;
     case FORMAT_TEXT:
     case FORMAT_MAX_:
-        jw_init(&j, ret);
         jw_bytes(&j, text, len);
         break;
     }

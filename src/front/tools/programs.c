@@ -82,8 +82,8 @@ static void answer(struct load *l)
     json_t *code = code_of(l, &r);
 
     if (r == -ENOENT)
-        err_set(
-            &l->e, SG_ERR_INVALID, -EINVAL,
+        err_invalid(
+            &l->e,
             "unknown analysisType '%s': use data_analysis, tax_calculation, compliance_check or "
             "custom",
             l->name);
@@ -106,12 +106,9 @@ static void on_loaded(uv_work_t *w, int status)
 
 void program_load(struct front *f, const char *name, program_done done, void *arg)
 {
-    struct load *l = xcalloc(1, sizeof(*l));
+    struct load *l = NEW(struct load, .r = -ENOENT, .done = done, .arg = arg);
 
     l->work.data = l;
-    l->r = -ENOENT;
-    l->done = done;
-    l->arg = arg;
     snprintf(l->folder, sizeof(l->folder), "%s", f->settings.analysis);
     snprintf(l->name, sizeof(l->name), "%s", name);
     if (l->folder[0])

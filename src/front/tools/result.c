@@ -1,15 +1,33 @@
 #include <string.h>
 
+#include "front/core/output_filter.h"
 #include "front/tools/tools.h"
 
-static bool is_unavailable(int status)
+#define SANITISED_MAX 8192
+
+bool tool_unavailable(int status)
 {
     return status == 429 || status >= 500;
 }
 
-bool tool_unavailable(const struct tool_result *r)
+size_t text_cut(const char *text, size_t len, size_t max)
 {
-    return is_unavailable(r->status);
+    if (len <= max)
+        return len;
+    while (max > 0 && ((unsigned char)text[max] & 0xc0) == 0x80)
+        max--;
+    return max;
+}
+
+const char *result_sanitised(const struct output_filter *o, struct strbuf *ret)
+{
+    struct json j = {.out = ret};
+
+    if (!output_filter_found(o))
+        return NULL;
+    strbuf_init(ret, SANITISED_MAX);
+    output_filter_put_counts(o, &j);
+    return ret->buf;
 }
 
 bool result_put_refusal(struct json *j, int status, const struct sg_error *e, const char *request)
@@ -18,7 +36,7 @@ bool result_put_refusal(struct json *j, int status, const struct sg_error *e, co
     jw_string(jw_key(j, "message"), e->message);
     if (request)
         jw_string(jw_key(j, "requestId"), request);
-    if (!is_unavailable(status))
+    if (!tool_unavailable(status))
         return false;
     jw_bool(jw_key(j, "unavailable"), true);
     return true;

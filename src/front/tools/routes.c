@@ -21,7 +21,6 @@
 struct tool_http {
     struct http_req *req;
     struct e2b_req *q;
-    void (*close)(struct http_req *req); /* the on_close of q */
     enum tool tool;
     struct tool_run *run; /* NULL when the run is over */
     bool stream, started;
@@ -30,22 +29,20 @@ struct tool_http {
     uint64_t wrote_ms;
 };
 
-static void on_close(struct http_req *req)
+static void on_gone(void *work)
 {
-    struct tool_http *h = req->owner;
+    struct tool_http *h = work;
 
     if (h->run)
         tool_run_cancel(h->run);
     alarm_drop(&h->timer);
     outlet_done(&h->outlet);
-    req->owner = h->q;
-    h->close(req);
     free(h);
 }
 
 static void on_writable(struct http_req *req)
 {
-    struct tool_http *h = req->owner;
+    struct tool_http *h = e2b_of(req)->work;
 
     if (outlet_pump(&h->outlet) && h->run)
         tool_run_resume(h->run);
@@ -122,14 +119,12 @@ static void answer_json(struct tool_http *h, const struct tool_result *r, const 
 
 static void on_done(void *arg, const struct tool_result *r)
 {
-    AUTO(strbuf_done) struct strbuf body = {0};
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(TOOL_ANSWER_MAX);
     struct tool_http *h = arg;
-    struct json j;
+    struct json j = {.out = &body};
 
     h->run = NULL;
     alarm_drop(&h->timer);
-    strbuf_init(&body, TOOL_ANSWER_MAX);
-    jw_init(&j, &body);
     tool_result_json(&j, h->tool, r, h->req->id);
     if (r->status != 200)
         http_failed(h->req, r->status, r->refusal.message);
@@ -179,22 +174,19 @@ struct sanitise_level take_own_fields(struct e2b_req *q, bool *stream)
     return take_sanitise(q);
 }
 
-static void begin(struct e2b_req *q, enum tool tool)
+static void begin(struct http_req *req, enum tool tool)
 {
     struct tool_listener listener = {.forced = true, .on_done = on_done};
-    struct http_req *req = q->http;
-    struct tool_http *h;
+    struct e2b_req *q = e2b_of(req);
     bool stream;
 
     listener.sanitise = take_own_fields(q, &stream);
     if (!e2b_read(q))
         return;
-    h = xcalloc(1, sizeof(*h));
-    *h = (struct tool_http){
-        .req = req, .q = q, .close = req->on_close, .tool = tool, .stream = stream};
+    struct tool_http *h = NEW(struct tool_http, .req = req, .q = q, .tool = tool, .stream = stream);
     outlet_init(&h->outlet, req, TOOL_ANSWER_MAX + TOOL_RESULTS_MAX);
-    req->owner = h;
-    req->on_close = on_close;
+    q->work = h;
+    q->on_gone = on_gone;
     req->on_writable = on_writable;
     listener.arg = h;
     if (stream) {
@@ -209,14 +201,14 @@ static void begin(struct e2b_req *q, enum tool tool)
     json_decref(steal_ptr(&q->body));
 }
 
-static void run_code(struct e2b_req *q)
+static void run_code(struct http_req *req)
 {
-    begin(q, TOOL_RUN_CODE);
+    begin(req, TOOL_RUN_CODE);
 }
 
-static void run_analysis(struct e2b_req *q)
+static void run_analysis(struct http_req *req)
 {
-    begin(q, TOOL_RUN_ANALYSIS);
+    begin(req, TOOL_RUN_ANALYSIS);
 }
 
 /* Room for code and parameters, with their escapes. */
@@ -231,10 +223,10 @@ static size_t body_max(struct http_req *req)
 
 void tools_run_code(struct http_req *req)
 {
-    e2b_with_long_body(req, body_max(req), run_code);
+    e2b_with_body(req, body_max(req), run_code);
 }
 
 void tools_run_analysis(struct http_req *req)
 {
-    e2b_with_long_body(req, body_max(req), run_analysis);
+    e2b_with_body(req, body_max(req), run_analysis);
 }

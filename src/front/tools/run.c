@@ -35,7 +35,6 @@
 #define EXIT_FAILED   1
 #define EXIT_TIMEDOUT 124
 #define LINE_MAX_     2048
-#define SANITISED_MAX 8192
 
 struct tool_run {
     struct front *front;
@@ -225,20 +224,6 @@ static void wrap_results(struct tool_run *r)
     r->result.results = r->results.truncated ? "[]" : r->results.buf;
 }
 
-static void tell_sanitised(struct tool_run *r)
-{
-    const struct output_filter *o =
-        r->before.error ? r->prelude.output_filter : r->cell.output_filter;
-    struct json j;
-
-    if (!output_filter_found(o))
-        return;
-    strbuf_init(&r->sanitised, SANITISED_MAX);
-    jw_init(&j, &r->sanitised);
-    output_filter_put_counts(o, &j);
-    r->result.sanitised = r->sanitised.buf;
-}
-
 /* All cells are over: makes the result and ends the run. */
 static void complete(struct tool_run *r)
 {
@@ -268,7 +253,8 @@ static void complete(struct tool_run *r)
     if (r->tool == TOOL_RUN_ANALYSIS)
         parse(r);
     wrap_results(r);
-    tell_sanitised(r);
+    r->result.sanitised = result_sanitised(
+        no_parameters ? r->prelude.output_filter : r->cell.output_filter, &r->sanitised);
     finish(r);
 }
 
@@ -407,26 +393,15 @@ static int make_spec(void *arg, const char *template_id, struct sandbox_spec *re
     const char *name = template_id                ? template_id
                        : r->call.template_name[0] ? r->call.template_name
                                                   : r->front->settings.context_template;
-    json_t *body = json_object();
-    struct create_plan plan;
-    int res = create_plan(r->front->store, &r->front->settings, &r->tenant, body, SPEC_OWN, name,
-                          &plan, e);
 
-    json_decref(body);
-    if (res < 0)
-        return res;
-    *ret = plan.spec;
-    memcpy(snapshot, plan.snapshot, ID_LEN + 1);
-    return 0;
+    return create_spec(r->front, &r->tenant, NULL, SPEC_OWN, name, ret, snapshot, e);
 }
 
 static void tell_context(struct tool_run *r)
 {
-    AUTO(strbuf_done) struct strbuf line = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(16 * CTX_NAME_MAX);
+    struct json j = {.out = &line};
 
-    strbuf_init(&line, 16 * CTX_NAME_MAX);
-    jw_init(&j, &line);
     jw_object_begin(&j);
     jw_string(jw_key(&j, "type"), "context");
     jw_string(jw_key(&j, "contextId"), r->context);
@@ -537,7 +512,7 @@ static int read_arguments(struct tool_run *r, const json_t *arguments,
     struct context_limits limits;
 
     if (!json_is_object(arguments))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the arguments must be an object");
+        return err_invalid(e, "the arguments must be an object");
     context_limits(r->front, &r->tenant, &limits);
     return r->tool == TOOL_RUN_CODE ? code_call_read(&limits, arguments, place, &r->call, e)
                                     : analysis_call_read(&limits, arguments, place, &r->call, e);
@@ -546,14 +521,11 @@ static int read_arguments(struct tool_run *r, const json_t *arguments,
 static struct tool_run *run_new(struct front *f, const struct store_tenant *tenant, enum tool tool,
                                 const struct tool_listener *listener)
 {
-    struct tool_run *r = xcalloc(1, sizeof(*r));
+    struct tool_run *r =
+        NEW(struct tool_run, .front = f, .tenant = *tenant, .tool = tool, .listener = *listener,
+            .sanitise = output_filter_mode(f, tenant, true, &listener->sanitise, NULL),
+            .began_ns = clock_ns());
 
-    r->front = f;
-    r->tenant = *tenant;
-    r->tool = tool;
-    r->listener = *listener;
-    r->sanitise = output_filter_mode(f, tenant, true, &listener->sanitise, NULL);
-    r->began_ns = clock_ns();
     operation_begin(&r->operation, OPERATION_TOOL);
     span_text(r->operation.span, KEY_TOOL, tool_name(tool));
     span_text(r->operation.span, KEY_TENANT, tenant->id);

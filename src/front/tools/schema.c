@@ -110,28 +110,18 @@ void tool_schema_bind(json_t *schema, const char *property)
 
 /* ---- GET /v1/tools --------------------------------------------------------------------------- */
 
-static json_t *as_mcp(enum tool t, json_t *schema)
-{
-    return json_pack("{s:s, s:s, s:o}", "name", tools[t].name, "description", tools[t].description,
-                     "inputSchema", schema);
-}
-
-static json_t *as_openai(enum tool t, json_t *schema)
-{
-    return json_pack("{s:s, s:{s:s, s:s, s:o}}", "type", "function", "function", "name",
-                     tools[t].name, "description", tools[t].description, "parameters", schema);
-}
-
-static json_t *as_anthropic(enum tool t, json_t *schema)
-{
-    return json_pack("{s:s, s:s, s:o}", "name", tools[t].name, "description", tools[t].description,
-                     "input_schema", schema);
-}
-
 static const struct form {
-    const char *name;
-    json_t *(*make)(enum tool t, json_t *schema); /* takes over the schema */
-} forms[] = {{"mcp", as_mcp}, {"openai", as_openai}, {"anthropic", as_anthropic}};
+    const char *name, *schema; /* schema: the key of the schema; NULL: it is in a "function" */
+} forms[] = {{"mcp", "inputSchema"}, {"openai", NULL}, {"anthropic", "input_schema"}};
+
+/* Takes over the schema. */
+static json_t *in_form(const struct form *f, enum tool t, json_t *schema)
+{
+    json_t *tool = json_pack("{s:s, s:s, s:o}", "name", tools[t].name, "description",
+                             tools[t].description, f->schema ? f->schema : "parameters", schema);
+
+    return f->schema ? tool : json_pack("{s:s, s:o}", "type", "function", "function", tool);
+}
 
 static json_t *list_of(struct http_req *req, const struct form *form)
 {
@@ -148,7 +138,7 @@ static json_t *list_of(struct http_req *req, const struct form *form)
          * it. */
         if (http_query_has(req, "pathId"))
             tool_schema_bind(schema, "messageId");
-        json_array_append_new(list, form->make((enum tool)t, schema));
+        json_array_append_new(list, in_form(form, (enum tool)t, schema));
     }
     return list;
 }

@@ -56,6 +56,7 @@ struct tool_result {
     const char *parse_error; /* NULL if it could be parsed */
 };
 
+struct output_filter;
 struct tool_run;
 struct tool_listener {
     void *arg;
@@ -98,7 +99,7 @@ json_t *tool_schema(enum tool t);
 void tool_schema_bind(json_t *schema, const char *property);
 /* Whether the code did not run because no sandbox can be had now: the conversation should go on
  * without the tool. */
-bool tool_unavailable(const struct tool_result *r);
+bool tool_unavailable(int status);
 /* Writes the object that /v1/tools/NAME answers. For a call that did not run: {"code", "message",
  * "requestId"}; without the last if `request` is NULL. */
 void tool_result_json(struct json *j, enum tool t, const struct tool_result *r,
@@ -138,13 +139,19 @@ extern const char once_description[];
 /* Writes the object that /v1/execute answers; `request` as above. */
 void once_result_json(struct json *j, const struct once_result *r, const char *request);
 
-/* result.c, for execute.c: the parts that both kinds of answers have. */
+/* result.c: the length of the first `max` bytes of a text, less those of a character that would be
+ * cut. */
+size_t text_cut(const char *text, size_t len, size_t max);
+/* For run.c and once.c: writes the findings of an output filter. NULL: there are none. */
+const char *result_sanitised(const struct output_filter *o, struct strbuf *ret);
+/* For execute.c: the parts that both kinds of answers have. */
 void result_put_sanitised(struct json *j, const char *sanitised);
 /* True: the refusal says `unavailable`: no sandbox can be had now. */
 bool result_put_refusal(struct json *j, int status, const struct sg_error *e, const char *request);
 void result_put_cut(struct json *j, bool out, bool err);
 
 /* The handlers in the table of front/v1/routes.c. */
+#define ONCE_BODY_MAX (16u * 1024 * 1024) /* of /v1/execute */
 void tools_list(struct http_req *req);
 void tools_run_code(struct http_req *req);
 void tools_run_analysis(struct http_req *req);

@@ -127,17 +127,18 @@ static struct agent_ask read_ask(struct e2b_req *q, bool own)
 
 /* ---- POST ------------------------------------------------------------------------------------ */
 
-/* A request that starts an agent. It lives until the answer. */
-struct starting {
-    struct e2b_req *q;
-    struct hosted *agent;
-};
-
-static void fail(struct starting *s, const struct sg_error *e)
+/* While an agent starts, the request's `work` is the agent. */
+static void reply_agent(struct e2b_req *q, int status, const struct hosted *h)
 {
-    struct e2b_req *q = s->q;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(REPLY_MAX);
+    struct json j = {.out = &out};
 
-    free(s);
+    agent_put(&j, h);
+    reply_json(q->http, status, &out);
+}
+
+static void fail(struct e2b_req *q, const struct sg_error *e)
+{
     if (!e2b_back(q))
         return;
     if (e->kind == SG_ERR_LIMIT && e->code == -ENOSPC)
@@ -152,97 +153,72 @@ static void on_unwanted(void *arg)
 
 static void on_started(void *arg, struct hosted *h, int r, const struct sg_error *e)
 {
-    struct starting *s = arg;
-    struct e2b_req *q = s->q;
-    struct strbuf out;
-    struct json j;
+    struct e2b_req *q = arg;
 
-    if (r < 0) {
-        fail(s, e);
-        return;
-    }
-    free(s);
-    if (!e2b_back(q)) {
-        /* The client is gone: nobody learned the agent's id, and the client will ask again. */
+    if (r < 0)
+        fail(q, e);
+    else if (e2b_back(q))
+        reply_agent(q, 201, h);
+    else /* the client is gone: nobody learned the agent's id, and the client will ask again */
         agent_stop(h, on_unwanted, h);
-        return;
-    }
-    strbuf_init(&out, REPLY_MAX);
-    jw_init(&j, &out);
-    agent_put(&j, h);
-    reply_json(q->http, 201, &out);
-    strbuf_done(&out);
 }
 
-static void refuse(struct starting *s, const struct sg_error *e)
+static void refuse(struct e2b_req *q, const struct sg_error *e)
 {
-    agent_refused(s->agent, e);
-    fail(s, e);
+    agent_refused(q->work, e);
+    fail(q, e);
 }
 
 static void on_sandbox(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
-    struct starting *s = arg;
+    struct e2b_req *q = arg;
 
     if (r < 0)
-        refuse(s, e);
+        refuse(q, e);
     else
-        agent_enter(s->agent, b, true, on_started, s);
+        agent_enter(q->work, b, true, on_started, q);
 }
 
 /* Makes a sandbox of the agent's own. */
-static void make_sandbox(struct starting *s, uint64_t timeout_ms)
+static void make_sandbox(struct e2b_req *q, uint64_t timeout_ms)
 {
-    struct e2b_req *q = s->q;
     char snapshot[ID_LEN + 1];
     struct sandbox_spec spec;
     struct sg_error e = {0};
 
     if (spec_of_body(q, NULL, &spec, snapshot, &e) < 0) {
-        refuse(s, &e);
+        refuse(q, &e);
         return;
     }
-    struct trace_ref before = operation_enter(agent_trace(s->agent));
+    struct trace_ref before = operation_enter(agent_trace(q->work));
     sandbox_create(q->front, &spec, snapshot[0] ? snapshot : NULL, timeout_ms + AGENT_GRACE_MS,
-                   on_sandbox, s);
+                   on_sandbox, q);
     operation_leave(&before);
 }
 
 static void on_context(void *arg, const struct context_answer *a)
 {
-    struct starting *s = arg;
-    struct e2b_req *q = s->q;
+    struct e2b_req *q = arg;
     struct sg_error e = {0};
 
     if (a->r == 0 && a->sandbox) {
-        agent_enter(s->agent, a->sandbox, false, on_started, s);
+        agent_enter(q->work, a->sandbox, false, on_started, q);
         return;
     }
     if (a->r < 0)
         e = *a->e;
     else
         err_set(&e, SG_ERR_GONE, -EXDEV, "the path is on another server");
-    agent_refused(s->agent, &e);
-    free(s);
-    if (e2b_back(q))
-        reply_usable(q, a);
-}
-
-static int spec_of_start(void *arg, const char *template_id, struct sandbox_spec *ret,
-                         char snapshot[ID_LEN + 1], struct sg_error *e)
-{
-    struct starting *s = arg;
-
-    return spec_of_body(s->q, template_id, ret, snapshot, e);
+    agent_refused(q->work, &e);
+    reply_came(q, a);
 }
 
 /* Obtains the sandbox of a path of a conversation. */
-static void obtain_sandbox(struct starting *s, struct context_ask *ask)
+static void obtain_sandbox(struct e2b_req *q, const struct context_ask *ask)
 {
-    struct trace_ref before = operation_enter(agent_trace(s->agent));
+    struct trace_ref before = operation_enter(agent_trace(q->work));
 
-    ask->spec = spec_of_start;
-    context_obtain(s->q->front, ask, on_context, s);
+    context_obtain(q->front, ask, on_context, q);
     operation_leave(&before);
 }
 
@@ -268,8 +244,9 @@ static struct sandbox *named_sandbox(struct e2b_req *q, const char *id)
     return NULL;
 }
 
-static void post(struct e2b_req *q)
+void v1_agent_post(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     bool on_path = field_get(&q->in, "conversationId") || field_get(&q->in, "pathId");
     const char *id = field_text(&q->in, "sandboxId", ID_MAX, NULL);
     struct agent_ask ask = read_ask(q, !id && !on_path);
@@ -284,20 +261,14 @@ static void post(struct e2b_req *q)
     fields_check(&q->in, agent_new(q->front, &ask, &h, &q->wrong));
     if (!e2b_read(q))
         return;
-    struct starting *s = xcalloc(1, sizeof(*s));
-    *s = (struct starting){.q = q, .agent = h};
+    q->work = h;
     e2b_wait(q);
     if (sandbox)
-        agent_enter(h, sandbox, false, on_started, s);
+        agent_enter(h, sandbox, false, on_started, q);
     else if (on_path)
-        obtain_sandbox(s, &context);
+        obtain_sandbox(q, &context);
     else
-        make_sandbox(s, ask.timeout_ms);
-}
-
-void v1_agent_post(struct http_req *req)
-{
-    e2b_with_long_body(req, AGENT_BODY_MAX, post);
+        make_sandbox(q, ask.timeout_ms);
 }
 
 /* ---- one agent, and the list ----------------------------------------------------------------- */
@@ -319,17 +290,6 @@ static struct hosted *named_agent(struct e2b_req *q)
     return h;
 }
 
-static void reply_agent(struct e2b_req *q, const struct hosted *h)
-{
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
-
-    strbuf_init(&out, REPLY_MAX);
-    jw_init(&j, &out);
-    agent_put(&j, h);
-    reply_json(q->http, 200, &out);
-}
-
 void v1_agents_list(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
@@ -348,7 +308,7 @@ void v1_agent_get(struct http_req *req)
     struct hosted *h = named_agent(q);
 
     if (h)
-        reply_agent(q, h);
+        reply_agent(q, 200, h);
 }
 
 void v1_agent_logs(struct http_req *req)
@@ -375,7 +335,7 @@ static void on_stopped(void *arg)
     if (!e2b_back(q))
         return;
     if (h)
-        reply_agent(q, h);
+        reply_agent(q, 200, h);
     else
         reply_no_agent(q, q->id);
 }
@@ -388,7 +348,7 @@ void v1_agent_end(struct http_req *req)
     if (!h)
         return;
     if (agent_ended(h)) {
-        reply_agent(q, h);
+        reply_agent(q, 200, h);
         agent_forget(h);
         return;
     }
@@ -397,8 +357,10 @@ void v1_agent_end(struct http_req *req)
     agent_stop(h, on_stopped, q);
 }
 
-static void set_timeout(struct e2b_req *q)
+void v1_agent_timeout(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
+
     check_body(q, "timeout");
     if (!field_get(&q->in, "timeout"))
         field_wrong(&q->in, "'timeout' is required: seconds from now");
@@ -410,13 +372,8 @@ static void set_timeout(struct e2b_req *q)
         reply_error(q->http, 409, "Agent \"%s\" has ended", q->http->params[0]);
     } else {
         agent_set_timeout(h, ms);
-        reply_agent(q, h);
+        reply_agent(q, 200, h);
     }
-}
-
-void v1_agent_timeout(struct http_req *req)
-{
-    e2b_with_body(req, set_timeout);
 }
 
 void v1_agent_acp(struct http_req *req)

@@ -64,10 +64,9 @@ static void make_question(struct e2b_req *q, struct strbuf *out)
 {
     const char *id = check_query_sandbox(q), *cursor = check_query(q, "cursor");
     uint64_t before = 0;
-    struct json j;
+    struct json j = {.out = out};
 
     strbuf_init(out, ASK_MAX);
-    jw_init(&j, out);
     jw_object_begin(&j);
     if (id)
         shape_text_key(&j, "sandbox", id);

@@ -71,8 +71,10 @@ static void on_branched(void *arg, const struct context_answer *a)
     reply_send(q, 201, &r);
 }
 
-static void branch(struct e2b_req *q)
+void v1_branch(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
+
     check_body(q, "conversationId", "fromPathId", "toPathId", "inherit", "ttlSeconds", "metadata",
                "envs", "network", "atMessageId", "checkpointId", "waitMs", "accept");
     struct check_two two = check_two_paths(q, "fromPathId", "toPathId");
@@ -83,11 +85,6 @@ static void branch(struct e2b_req *q)
     from.path = two.one;
     e2b_wait(q);
     context_branch(q->front, &ask, &from, on_branched, q);
-}
-
-void v1_branch(struct http_req *req)
-{
-    e2b_with_body(req, branch);
 }
 
 /* ---- merge, cleanup -------------------------------------------------------------------------- */
@@ -103,24 +100,20 @@ static void on_merged(void *arg, const struct context_answer *a)
     struct json *j = reply_begin(&r, REPLY_MAX);
     for (size_t i = 0; i < ARRAY_SIZE(echoed); i++)
         shape_text_key(j, echoed[i], jr_text_or(q->body, echoed[i], NULL));
-    jw_key(j, "terminated");
-    shape_context(j, a->row);
+    shape_context(jw_key(j, "terminated"), a->row);
     reply_send(q, 200, &r);
 }
 
-static void merge(struct e2b_req *q)
+void v1_merge(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
+
     check_body(q, "conversationId", "sourcePathId", "targetPathId");
     struct check_two two = check_two_paths(q, "sourcePathId", "targetPathId");
     if (!e2b_read(q))
         return;
     e2b_wait(q);
     context_merge(q->front, q->tenant.id, two.conversation, two.one, two.other, on_merged, q);
-}
-
-void v1_merge(struct http_req *req)
-{
-    e2b_with_body(req, merge);
 }
 
 static void on_cleaned(void *arg, int res, const struct sg_error *e, size_t n)
@@ -139,19 +132,16 @@ static void on_cleaned(void *arg, int res, const struct sg_error *e, size_t n)
     reply_send(q, 200, &r);
 }
 
-static void cleanup(struct e2b_req *q)
+void v1_cleanup(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
+
     check_body(q, "conversationId");
     const char *conversation = check_name(q, "conversationId", false);
     if (!e2b_read(q))
         return;
     e2b_wait(q);
     context_cleanup(q->front, q->tenant.id, conversation, on_cleaned, q);
-}
-
-void v1_cleanup(struct http_req *req)
-{
-    e2b_with_body(req, cleanup);
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */

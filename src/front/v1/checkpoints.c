@@ -12,7 +12,7 @@ static void on_looked(void *arg, const struct context_answer *a)
 
     if (!reply_came(q, a))
         return;
-    reply_put_checkpoints(reply_begin(&r, REPLY_LONG_MAX), a->sandbox);
+    checkpoints_put(reply_begin(&r, REPLY_LONG_MAX), a->sandbox);
     reply_send(q, 200, &r);
 }
 
@@ -31,23 +31,18 @@ static void on_rewound(void *arg, const struct context_answer *a)
     struct e2b_req *q = arg;
     struct reply r;
 
-    if (!e2b_back(q))
-        return;
-    if (a->r == -ENOENT)
-        reply_ended(q);
-    if (a->r == -ENOENT || !reply_usable(q, a))
+    if (!e2b_back(q) || !reply_usable_active(q, a))
         return;
     struct json *j = reply_begin(&r, REPLY_LONG_MAX);
-    jw_key(j, "context");
-    shape_context(j, a->row);
-    jw_key(j, "checkpoint");
-    checkpoint_put(j, a->checkpoint);
+    shape_context(jw_key(j, "context"), a->row);
+    checkpoint_put(jw_key(j, "checkpoint"), a->checkpoint);
     report_put(j, a->report);
     reply_send(q, 200, &r);
 }
 
-static void rewind_context(struct e2b_req *q)
+void v1_rewind(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
     struct context_from to = {0};
 
     check_body(q, "accept", "checkpointId", "messageId");
@@ -60,9 +55,4 @@ static void rewind_context(struct e2b_req *q)
         return;
     e2b_wait(q);
     context_rewind(q->front, q->tenant.id, q->id, &to, on_rewound, q);
-}
-
-void v1_rewind(struct http_req *req)
-{
-    e2b_with_body(req, rewind_context);
 }

@@ -21,8 +21,10 @@ static void on_obtained(void *arg, const struct context_answer *a)
     reply_send(q, a->created ? 201 : 200, &r);
 }
 
-static void put(struct e2b_req *q)
+void v1_context_put(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
+
     check_body(q, "conversationId", "pathId", "template", "ttlSeconds", "metadata", "envs",
                "network");
     struct context_ask ask = check_ask(q, "pathId");
@@ -30,11 +32,6 @@ static void put(struct e2b_req *q)
         return;
     e2b_wait(q);
     context_obtain(q->front, &ask, on_obtained, q);
-}
-
-void v1_context_put(struct http_req *req)
-{
-    e2b_with_body(req, put);
 }
 
 /* ---- one context, by its id ------------------------------------------------------------------ */
@@ -75,23 +72,16 @@ static void on_touched(void *arg, const struct context_answer *a)
 {
     struct e2b_req *q = arg;
 
-    if (!e2b_back(q))
-        return;
-    if (a->r == -ENOENT)
-        reply_ended(q);
-    else if (reply_usable(q, a))
+    if (e2b_back(q) && reply_usable_active(q, a))
         reply_context(q, a->row);
-}
-
-static void touch(struct e2b_req *q)
-{
-    check_body(q, "ttlSeconds");
-    uint64_t ttl_ms = check_ttl(q);
-    if (e2b_read(q) && begin(q))
-        context_touch(q->front, q->tenant.id, q->id, ttl_ms, on_touched, q);
 }
 
 void v1_context_touch(struct http_req *req)
 {
-    e2b_with_body(req, touch);
+    struct e2b_req *q = e2b_of(req);
+
+    check_body(q, "ttlSeconds");
+    uint64_t ttl_ms = check_ttl(q);
+    if (e2b_read(q) && begin(q))
+        context_touch(q->front, q->tenant.id, q->id, ttl_ms, on_touched, q);
 }

@@ -50,8 +50,7 @@ static int parse_day(const char *what, const char *text, int64_t *ret, struct sg
 {
     if (!text || read_day(text, ret))
         return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "Invalid %s \"%.20s\": use a day such as 2026-11-15",
-                   what, text);
+    return err_invalid(e, "Invalid %s \"%.20s\": use a day such as 2026-11-15", what, text);
 }
 
 int days_parse(const char *from, const char *to, int64_t now_ms, struct days *ret,
@@ -67,9 +66,9 @@ int days_parse(const char *from, const char *to, int64_t now_ms, struct days *re
     if (r < 0)
         return r;
     if (first > last)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "Invalid range: 'from' is later than 'to'");
+        return err_invalid(e, "Invalid range: 'from' is later than 'to'");
     if (last - first >= CTX_DAYS_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "Invalid range: at most %d days", CTX_DAYS_MAX);
+        return err_invalid(e, "Invalid range: at most %d days", CTX_DAYS_MAX);
     write_day(first, ret->from);
     write_day(last, ret->to);
     return 0;

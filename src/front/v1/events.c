@@ -37,7 +37,6 @@ struct wanted {
 
 struct stream {
     struct e2b_req *q;
-    void (*close)(struct http_req *req); /* the on_close of q */
     struct wanted wanted;
     struct event_watch watch;
     uv_timer_t *timer;
@@ -51,13 +50,11 @@ struct stream {
 
 static char *needle(const char *key, const char *value)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(NEEDLE_MAX);
+    struct json j = {.out = &out};
 
     if (!value)
         return NULL;
-    strbuf_init(&out, NEEDLE_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     shape_text_key(&j, key, value);
     jw_object_end(&j);
@@ -168,9 +165,8 @@ static void write_text(struct stream *s, const struct strbuf *text)
 
 static void write_event(struct stream *s, uint64_t id, const char *type, const char *json)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(strlen(json) + 256);
 
-    strbuf_init(&text, strlen(json) + 256);
     strbuf_addf(&text, "id: %" PRIu64 "\nevent: %s\ndata: %s\n\n", id, type, json);
     write_text(s, &text);
 }
@@ -220,15 +216,14 @@ static void pump(struct stream *s)
         s->after = events_last(f);
 }
 
-static void on_event(struct event_watch *w, const struct event *e)
+static void on_event(struct event_watch *w, const struct event *e UNUSED)
 {
-    (void)e;
     pump(CONTAINER_OF(w, struct stream, watch));
 }
 
 static void on_writable(struct http_req *req)
 {
-    struct stream *s = req->owner;
+    struct stream *s = e2b_of(req)->work;
 
     s->choked = false;
     pump(s);
@@ -236,7 +231,7 @@ static void on_writable(struct http_req *req)
 
 static void on_tick(uv_timer_t *t)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(16);
     struct stream *s = t->data;
     uint64_t now = uv_now(t->loop);
 
@@ -247,46 +242,37 @@ static void on_tick(uv_timer_t *t)
     pump(s);
     if (s->choked || now - s->wrote_ms < HEARTBEAT_MS)
         return;
-    strbuf_init(&text, 16);
     strbuf_addstr(&text, ": \n\n");
     write_text(s, &text);
 }
 
-static void on_close(struct http_req *req)
+static void on_gone(void *work)
 {
-    struct stream *s = req->owner;
+    struct stream *s = work;
 
     events_unwatch(&s->watch);
     alarm_drop(&s->timer);
     wanted_done(&s->wanted);
-    req->owner = s->q;
-    s->close(req);
     free(s);
 }
 
 /* Takes over `wanted`. */
 static void start_stream(struct e2b_req *q, const struct wanted *wanted, uint64_t after)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
-    struct stream *s = xcalloc(1, sizeof(*s));
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(64);
+    struct stream *s = NEW(struct stream, .q = q, .wanted = *wanted, .watch.on_event = on_event,
+                           .after = after, .began_ms = uv_now(q->front->loop));
     struct http_req *req = q->http;
 
-    *s = (struct stream){.q = q,
-                         .close = req->on_close,
-                         .wanted = *wanted,
-                         .watch.on_event = on_event,
-                         .after = after,
-                         .began_ms = uv_now(q->front->loop)};
     memcpy(s->watch.tenant, q->tenant.id, sizeof(s->watch.tenant));
     s->timer = alarm_new(q->front->loop, s);
     uv_timer_start(s->timer, on_tick, TICK_MS, TICK_MS);
-    req->owner = s;
-    req->on_close = on_close;
+    q->work = s;
+    q->on_gone = on_gone;
     req->on_writable = on_writable;
     http_add_header(req, "Cache-Control", "no-store");
     http_add_header(req, "X-Accel-Buffering", "no"); /* proxies must not buffer */
     http_start(req, 200, "text/event-stream", -1);
-    strbuf_init(&text, 64);
     strbuf_addf(&text, "retry: 1000\nid: %" PRIu64 "\n\n", after);
     write_text(s, &text);
     events_watch(q->front, &s->watch);

@@ -39,7 +39,6 @@ struct attempt {
 struct explore {
     struct http_req *req; /* NULL: the client has gone */
     struct e2b_req *q;
-    void (*close)(struct http_req *req); /* the on_close of q */
     struct store_tenant tenant;
     struct sanitise_level sanitise;
     json_t *arguments[EXPLORE_MAX]; /* arguments of run_code for each attempt */
@@ -70,21 +69,18 @@ static void explore_free(struct explore *g)
     free(g);
 }
 
-static void on_close(struct http_req *req)
+static void on_gone(void *work)
 {
-    struct explore *g = req->owner;
-    void (*close)(struct http_req *) = g->close;
+    struct explore *g = work;
 
-    req->owner = g->q;
     g->req = NULL;
     if (!g->waiting)
         explore_free(g);
-    close(req);
 }
 
 static void on_writable(struct http_req *req)
 {
-    struct explore *g = req->owner;
+    struct explore *g = e2b_of(req)->work;
 
     outlet_pump(&g->outlet);
 }
@@ -113,18 +109,13 @@ static void put_attempt(struct json *j, const struct explore *g, size_t i)
 
 static void answer(struct explore *g)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(TOOL_ANSWER_MAX + REPLY_LONG_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, TOOL_ANSWER_MAX + REPLY_LONG_MAX);
-    jw_init(&j, &out);
     jw_object_begin(&j);
     shape_text_key(&j, "explorationId", g->x->id);
-    if (g->keep_ms > 0) {
-        shape_time_key(&j, "keptUntil", clock_wall_ms() + (int64_t)g->keep_ms);
-    } else {
-        jw_null(jw_key(&j, "keptUntil"));
-    }
+    shape_nullable_time_key(&j, "keptUntil",
+                            g->keep_ms ? clock_wall_ms() + (int64_t)g->keep_ms : 0);
     jw_array_begin(jw_key(&j, "results"));
     for (size_t i = 0; i < g->n; i++)
         put_attempt(&j, g, i);
@@ -144,11 +135,10 @@ static void on_done(void *arg, const struct tool_result *r)
 {
     struct attempt *a = arg;
     struct explore *g = a->of;
-    struct json j;
+    struct json j = {.out = &a->text};
 
     a->run = NULL;
     strbuf_init(&a->text, TOOL_ANSWER_MAX - g->gathered);
-    jw_init(&j, &a->text);
     tool_result_json(&j, TOOL_RUN_CODE, r, NULL);
     if (a->text.truncated) {
         strbuf_done(&a->text);
@@ -204,9 +194,7 @@ static void on_candidates(void *arg, const struct context_answer *a, struct expl
         explore_free(g);
         return;
     }
-    if (a->r == -ENOENT)
-        reply_ended(g->q);
-    if (a->r == -ENOENT || !reply_usable(g->q, a))
+    if (!reply_usable_active(g->q, a))
         return;
     keep_kernels(g, a->report);
     run_all(g, a->row);
@@ -258,12 +246,11 @@ static void read_request(struct explore *g)
     read_codes(g, &limits);
 }
 
-static void explore(struct e2b_req *q)
+static void explore(struct http_req *req)
 {
-    struct http_req *req = q->http;
-    struct explore *g = xcalloc(1, sizeof(*g));
+    struct e2b_req *q = e2b_of(req);
+    struct explore *g = NEW(struct explore, .req = req, .q = q, .tenant = q->tenant);
 
-    *g = (struct explore){.req = req, .q = q, .close = req->on_close, .tenant = q->tenant};
     outlet_init(&g->outlet, req, TOOL_ANSWER_MAX + REPLY_LONG_MAX);
     g->sanitise = take_own_fields(q, NULL);
     read_request(g);
@@ -274,8 +261,8 @@ static void explore(struct e2b_req *q)
         explore_free(g);
         return;
     }
-    req->owner = g;
-    req->on_close = on_close;
+    q->work = g;
+    q->on_gone = on_gone;
     req->on_writable = on_writable;
     g->waiting = true;
     struct explore_ask ask = {.tenant = &g->tenant,
@@ -289,7 +276,7 @@ static void explore(struct e2b_req *q)
 
 void v1_explore(struct http_req *req)
 {
-    e2b_with_long_body(req, BODY_MAX, explore);
+    e2b_with_body(req, BODY_MAX, explore);
 }
 
 /* ---- adopt ----------------------------------------------------------------------------------- */
@@ -299,20 +286,17 @@ static void on_adopted(void *arg, const struct context_answer *a)
     struct e2b_req *q = arg;
     struct reply r;
 
-    if (!e2b_back(q))
-        return;
-    if (a->r == -ENOENT)
-        reply_ended(q);
-    if (a->r == -ENOENT || !reply_usable(q, a))
+    if (!e2b_back(q) || !reply_usable_active(q, a))
         return;
     struct json *j = reply_begin(&r, REPLY_MAX);
-    jw_key(j, "context");
-    shape_context(j, a->row);
+    shape_context(jw_key(j, "context"), a->row);
     reply_send(q, 200, &r);
 }
 
-static void adopt(struct e2b_req *q)
+void v1_adopt(struct http_req *req)
 {
+    struct e2b_req *q = e2b_of(req);
+
     check_body(q, "candidateId");
     const char *candidate = field_text(&q->in, "candidateId", CTX_NAME_MAX, "");
     if (!id_valid(candidate))
@@ -321,9 +305,4 @@ static void adopt(struct e2b_req *q)
         return;
     e2b_wait(q);
     context_adopt(q->front, &q->tenant, q->id, candidate, on_adopted, q);
-}
-
-void v1_adopt(struct http_req *req)
-{
-    e2b_with_body(req, adopt);
 }

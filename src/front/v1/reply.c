@@ -1,6 +1,7 @@
 #include "front/v1/reply.h"
 
 #include "front/v1/shape.h"
+#include "front/e2b/checkpoints.h"
 
 void reply_failed(struct e2b_req *q, int r, const struct sg_error *e)
 {
@@ -12,20 +13,6 @@ void reply_failed(struct e2b_req *q, int r, const struct sg_error *e)
         reply_sg_error(q->http, e);
 }
 
-static bool put_one(struct checkpoint *c, void *arg)
-{
-    checkpoint_put(arg, c);
-    return true;
-}
-
-void reply_put_checkpoints(struct json *j, struct sandbox *b)
-{
-    jw_array_begin(jw_key(j, "checkpoints"));
-    if (b)
-        checkpoints_each(b->front, b->id, put_one, j);
-    jw_array_end(j);
-}
-
 /* Answers 410, with a list of the checkpoints that are still there. */
 static void reply_thinned(struct e2b_req *q, const struct context_answer *a)
 {
@@ -35,7 +22,7 @@ static void reply_thinned(struct e2b_req *q, const struct context_answer *a)
     jw_i64(jw_key(j, "code"), 410);
     shape_text_key(j, "message", a->e->message);
     reply_put_fault(q->http, j, 410, a->e->message);
-    reply_put_checkpoints(j, a->sandbox);
+    checkpoints_put(j, a->sandbox);
     reply_send(q, 410, &r);
 }
 
@@ -54,6 +41,14 @@ bool reply_usable(struct e2b_req *q, const struct context_answer *a)
     return false;
 }
 
+bool reply_usable_active(struct e2b_req *q, const struct context_answer *a)
+{
+    if (a->r != -ENOENT)
+        return reply_usable(q, a);
+    reply_error(q->http, 404, "Context \"%.64s\" has ended, or never existed", q->id);
+    return false;
+}
+
 bool reply_came(struct e2b_req *q, const struct context_answer *a)
 {
     return e2b_back(q) && reply_usable(q, a);
@@ -68,28 +63,11 @@ bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply)
     return reply->r == 0;
 }
 
-struct json *reply_begin(struct reply *r, size_t max)
-{
-    strbuf_init(&r->text, max);
-    jw_init(&r->json, &r->text);
-    jw_object_begin(&r->json);
-    return &r->json;
-}
-
-void reply_send(struct e2b_req *q, int status, struct reply *r)
-{
-    jw_object_end(&r->json);
-    reply_json(q->http, status, &r->text);
-    strbuf_done(&r->text);
-}
-
 void reply_context(struct e2b_req *q, const struct ctx_row *row)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(REPLY_MAX);
+    struct json j = {.out = &out};
 
-    strbuf_init(&out, REPLY_MAX);
-    jw_init(&j, &out);
     shape_context(&j, row);
     reply_json(q->http, 200, &out);
 }
@@ -97,9 +75,4 @@ void reply_context(struct e2b_req *q, const struct ctx_row *row)
 void reply_no_context(struct e2b_req *q, const char *id)
 {
     reply_error(q->http, 404, "Context \"%.64s\" doesn't exist or you don't have access to it", id);
-}
-
-void reply_ended(struct e2b_req *q)
-{
-    reply_error(q->http, 404, "Context \"%.64s\" has ended, or never existed", q->id);
 }

@@ -11,24 +11,15 @@
 
 /* True: there is an answer to write. False: an error or a redirect has been answered. */
 bool reply_usable(struct e2b_req *q, const struct context_answer *a);
-/* The same in a callback of the context manager or of the store; calls e2b_back first. False also
- * if the client has gone. */
+/* The same where only an active context will do: an unknown one has ended. */
+bool reply_usable_active(struct e2b_req *q, const struct context_answer *a);
+/* The same as reply_usable in a callback of the context manager or of the store; calls e2b_back
+ * first. False also if the client has gone. */
 bool reply_came(struct e2b_req *q, const struct context_answer *a);
 bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply);
 void reply_failed(struct e2b_req *q, int r, const struct sg_error *e);
-/* Writes a member `checkpoints`: those of a sandbox, or an empty list if it is NULL. */
-void reply_put_checkpoints(struct json *j, struct sandbox *b);
 
-/* An answer that is an object. Its fields are written between reply_begin and reply_send. */
-struct reply {
-    struct strbuf text;
-    struct json json;
-};
-struct json *reply_begin(struct reply *r, size_t max);
-void reply_send(struct e2b_req *q, int status, struct reply *r);
 /* Answers 200, with the row. */
 void reply_context(struct e2b_req *q, const struct ctx_row *row);
 /* Answers 404. The answer is the same for an unknown context and for another tenant's. */
 void reply_no_context(struct e2b_req *q, const char *id);
-/* Answers 404 for a context that has ended, where only an active one will do. */
-void reply_ended(struct e2b_req *q);

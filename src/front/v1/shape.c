@@ -12,13 +12,12 @@ void shape_nullable_key(struct json *j, const char *key, const char *value)
     shape_text_key(j, key, value[0] ? value : NULL);
 }
 
-static void nullable_time_key(struct json *j, const char *key, int64_t ms)
+void shape_nullable_time_key(struct json *j, const char *key, int64_t ms)
 {
-    if (ms > 0) {
+    if (ms > 0)
         shape_time_key(j, key, ms);
-        return;
-    }
-    jw_null(jw_key(j, key));
+    else
+        jw_null(jw_key(j, key));
 }
 
 void shape_usage(struct json *j, const struct ctx_usage *u)
@@ -62,7 +61,7 @@ void shape_context(struct json *j, const struct ctx_row *row)
     shape_time_key(j, "createdAt", row->created_ms);
     shape_time_key(j, "lastUsedAt", row->used_ms);
     shape_time_key(j, "expiresAt", row->expires_ms);
-    nullable_time_key(j, "terminatedAt", row->terminated_ms);
+    shape_nullable_time_key(j, "terminatedAt", row->terminated_ms);
     shape_nullable_key(j, "errorMessage", row->error);
     jw_object_begin(jw_key(j, "resourceUsage"));
     shape_usage(j, &row->usage);
@@ -84,8 +83,7 @@ void shape_path(struct json *j, const struct ctx_path *p)
 
 void shape_obtained(struct json *j, const struct context_answer *a)
 {
-    jw_key(j, "context");
-    shape_context(j, a->row);
+    shape_context(jw_key(j, "context"), a->row);
     jw_key(j, "sandbox");
     if (a->sandbox)
         shape_sandbox(j, a->sandbox);

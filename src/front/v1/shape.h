@@ -11,4 +11,5 @@ void shape_path(struct json *j, const struct ctx_path *p);
 void shape_obtained(struct json *j, const struct context_answer *a);
 
 void shape_text_key(struct json *j, const char *key, const char *value);
+void shape_nullable_time_key(struct json *j, const char *key, int64_t ms);   /* 0 is null */
 void shape_nullable_key(struct json *j, const char *key, const char *value); /* "" is null */

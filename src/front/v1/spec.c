@@ -8,34 +8,26 @@ int spec_of_body(void *arg, const char *template_id, struct sandbox_spec *ret,
                  char snapshot[ID_LEN + 1], struct sg_error *e)
 {
     struct e2b_req *q = arg;
-    const struct settings *settings = &q->front->settings;
     const json_t *given = field_get(&q->in, "template");
     const json_t *network = json_object_get(q->body, "network");
     const char *word = json_string_value(network);
     /* The same fields under the names that E2B's create has for them. */
     json_t *body = json_pack("{s:O*, s:O*}", "metadata", json_object_get(q->body, "metadata"),
                              "envVars", json_object_get(q->body, "envs"));
-    struct create_plan plan;
 
     if (word && strcmp(word, "open") != 0 && strcmp(word, "block") != 0) {
         json_decref(body);
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       FIELD_ERROR "'network' must be \"block\", \"open\" or an object");
+        return err_invalid(e, FIELD_ERROR "'network' must be \"block\", \"open\" or an object");
     }
     if (word)
         json_object_set_new(body, "allow_internet_access", json_boolean(word[0] == 'o'));
     else if (network)
         json_object_set(body, "network", (json_t *)(uintptr_t)network);
     if (!template_id)
-        template_id = given ? json_string_value(given) : settings->context_template;
-    int r =
-        create_plan(q->front->store, settings, &q->tenant, body, SPEC_OWN, template_id, &plan, e);
+        template_id = given ? json_string_value(given) : q->front->settings.context_template;
+    int r = create_spec(q->front, &q->tenant, body, SPEC_OWN, template_id, ret, snapshot, e);
     json_decref(body);
-    if (r < 0)
-        return r;
-    *ret = plan.spec;
-    memcpy(snapshot, plan.snapshot, sizeof(plan.snapshot));
-    return 0;
+    return r;
 }
 
 void spec_check(struct e2b_req *q)
