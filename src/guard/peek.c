@@ -1,5 +1,6 @@
 #include <arpa/inet.h>
 
+#include "guard/http_message.h"
 #include "guard/peek_impl.h"
 
 #define METHOD_MAX 32
@@ -79,7 +80,7 @@ static enum peek_what begins_like_http(const char *p, size_t len)
     size_t n = 0;
     const char *end;
 
-    while (n < len && peek_is_token(p[n]))
+    while (n < len && http_is_token(p[n]))
         n++;
     if (n > METHOD_MAX)
         return PEEK_OTHER;
