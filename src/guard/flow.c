@@ -191,7 +191,7 @@ static bool flow_new(struct sandbox *s, int fd)
     struct flow *f;
     int on = 1;
 
-    if (quota_take_flow(s) != QUOTA_OK) {
+    if (!quota_take_flow(s)) {
         close_hard(fd);
         close(fd);
         return false;

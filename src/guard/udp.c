@@ -358,7 +358,7 @@ static void take(struct sandbox *s, const struct sockaddr_storage *local,
         wait_with(u, bytes, len);
         return;
     }
-    if (net_addr_from((const struct sockaddr *)local, &dst) < 0 || quota_take_flow(s) != QUOTA_OK)
+    if (net_addr_from((const struct sockaddr *)local, &dst) < 0 || !quota_take_flow(s))
         return;
     u = NEW(struct udp_flow, .sandbox = sandbox_ref(s), .policy = policy_ref(s->policy), .dst = dst,
             .local = *local, .peer = *peer, .inside = -1, .outside = -1, .began_ns = clock_ns(),
