@@ -27,12 +27,12 @@ static void on_inspect_count(void *arg, uint64_t up, uint64_t down)
         flow_reset(arg, "quota of bytes");
 }
 
-static void on_relayed(void *arg, const struct relay_done *d)
+static void on_relayed(void *arg, const char *error)
 {
     struct flow *f = arg;
 
     f->relay = NULL;
-    f->error = d->error;
+    f->error = error;
     flow_end(f);
 }
 
@@ -62,7 +62,6 @@ static void start_relay(struct flow *f, const void *back, size_t back_len)
 
 static void start_inspect(struct flow *f)
 {
-    f->protocol = f->peek.what == PEEK_TLS ? "tls" : "http";
     f->inspect = inspect_new(&(struct inspect_order){.sandbox = f->sandbox,
                                                      .policy = f->policy,
                                                      .name = f->name,

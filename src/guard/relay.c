@@ -184,7 +184,6 @@ static void way_done(struct way *w)
 static void end(struct relay *r, bool reset)
 {
     struct linger hard = {.l_onoff = 1};
-    struct relay_done d = {.error = r->error};
 
     if (reset) {
         setsockopt(r->o.sandbox_fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
@@ -197,7 +196,7 @@ static void end(struct relay *r, bool reset)
     way_done(&r->down);
     close(r->o.sandbox_fd);
     close(r->o.server_fd);
-    r->o.done(r->o.arg, &d);
+    r->o.done(r->o.arg, r->error);
     free(r);
 }
 
