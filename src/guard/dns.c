@@ -132,7 +132,7 @@ static bool may_ask(const struct sandbox *s, const char *name, const char **ret_
     const char *denied = deny_set_name(s->guard->deny, name);
     struct judgement j;
 
-    policy_judge_question(s->policy, name, &j);
+    policy_judge_name(s->policy, name, NULL, &j);
     *ret_rule = denied ? denied : j.rule;
     return !denied && j.verdict == VERDICT_ALLOW;
 }
@@ -186,8 +186,9 @@ static bool needs_name(const struct policy *p, const char *name, const struct re
     return false;
 }
 
-static void on_addresses(struct dns_pending *d, const struct resolved *res)
+static void on_addresses(void *arg, const struct resolved *res)
 {
+    struct dns_pending *d = arg;
     struct sandbox *s = d->sandbox;
     const struct dns_question *q = &d->question;
     const char *rule;
@@ -204,7 +205,7 @@ static void on_addresses(struct dns_pending *d, const struct resolved *res)
         answer(d, DNS_NXDOMAIN, NULL, 0);
     } else if (res->r < 0 && res->r != -ENODATA && res->r != -EACCES) {
         answer(d, DNS_SERVFAIL, NULL, 0);
-    } else if (policy_fake_ip(s->policy) && needs_name(s->policy, q->name, res)) {
+    } else if (s->policy->fake_ip && needs_name(s->policy, q->name, res)) {
         struct net_addr fake;
 
         fake_address(s, q->name, &fake);
@@ -214,11 +215,6 @@ static void on_addresses(struct dns_pending *d, const struct resolved *res)
             learned_note(s, q->name, &res->addrs[i]);
         answer_addresses(d, res->addrs, res->n, res->ttl);
     }
-}
-
-static void on_lookup(void *arg, const struct resolved *res)
-{
-    on_addresses(arg, res);
 }
 
 /* Takes the resolver's answer: addresses of one family, or records of any other type. */
@@ -258,8 +254,8 @@ static struct dns_pending *find_out(struct dns_pending *d)
     bool address = q->type == DNS_A || q->type == DNS_AAAA;
     struct resolver_query *query;
 
-    if (address && policy_fake_ip(s->policy))
-        query = resolver_lookup(r, q->name, on_lookup, d);
+    if (address && s->policy->fake_ip)
+        query = resolver_lookup(r, q->name, on_addresses, d);
     else
         query = resolver_ask(r, q->name, q->type, on_answer, d);
     if (!query)

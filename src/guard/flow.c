@@ -240,8 +240,7 @@ static bool stays(const struct flow *f, const struct policy *p, struct flow_verd
 {
     flow_judge(f, p, v);
     return v->allowed && v->by_name == f->by_name && v->inspect == f->inspected &&
-           (!f->inspected || p == f->policy) &&
-           same_proxy(policy_proxy(p), policy_proxy(f->policy));
+           (!f->inspected || p == f->policy) && same_proxy(p->proxy, f->policy->proxy);
 }
 
 static void adopt(struct flow *f, struct policy *p)

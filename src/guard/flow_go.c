@@ -141,7 +141,7 @@ static void start_proxy(struct flow *f)
     const char *name = f->by_name ? f->name : "";
 
     strbuf_init(&f->out, PROXY_BYTES_MAX);
-    socks5_begin(&f->socks, policy_proxy(f->policy), name, &f->dst, &f->out);
+    socks5_begin(&f->socks, f->policy->proxy, name, &f->dst, &f->out);
     flush_to_proxy(f);
     f->timer = alarm_new(f->sandbox->guard->loop, f);
     alarm_set(f->timer, DIAL_NS, on_proxy_late);
@@ -179,7 +179,7 @@ static void on_dialled(void *arg, int fd, const struct net_addr *address, const 
         return;
     }
     f->server_fd = fd;
-    if (policy_proxy(f->policy)) {
+    if (f->policy->proxy) {
         start_proxy(f);
         return;
     }
@@ -203,7 +203,7 @@ static void on_resolved(void *arg, const struct resolved *res)
 {
     struct flow *f = arg;
     struct net_addr addrs[RESOLVER_ADDRS];
-    const struct policy_proxy *proxy = policy_proxy(f->policy);
+    const struct policy_proxy *proxy = f->policy->proxy;
     const char *rule = NULL;
     size_t n = 0;
 
@@ -259,7 +259,7 @@ void flow_come_back(struct flow *f)
 /* If the policy has a proxy, it is dialled in place of name and address, and judged like them. */
 void flow_go(struct flow *f, bool by_name, const char *rule)
 {
-    const struct policy_proxy *proxy = policy_proxy(f->policy);
+    const struct policy_proxy *proxy = f->policy->proxy;
     struct net_addr to = f->dst;
 
     f->rule = rule;

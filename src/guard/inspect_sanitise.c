@@ -15,7 +15,7 @@ int cleaner_begin(struct cleaner *c, struct guard *g, const struct policy *p,
     enum body_coding coding = body_coding(m);
     struct sg_error e;
 
-    *c = (struct cleaner){.mode = policy_sanitise(p)};
+    *c = (struct cleaner){.mode = p->sanitise};
     if (c->mode == SANITISE_OFF || m->framing == FRAMING_NONE)
         return 0;
     if (!g->sanitiser && sanitiser_new(g->patterns, &g->sanitiser, &e) < 0) {

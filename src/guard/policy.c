@@ -133,26 +133,6 @@ void policy_unref(struct policy *p)
     free(p);
 }
 
-const char *policy_hash(const struct policy *p)
-{
-    return p->hash;
-}
-
-bool policy_fake_ip(const struct policy *p)
-{
-    return p->fake_ip;
-}
-
-enum sanitise_mode policy_sanitise(const struct policy *p)
-{
-    return p->sanitise;
-}
-
-const struct policy_quota *policy_quota(const struct policy *p)
-{
-    return &p->quota;
-}
-
 /* ---- judging --------------------------------------------------------------------------------- */
 
 static struct judgement by_default(const struct policy *p)
@@ -215,11 +195,6 @@ void policy_judge_name(const struct policy *p, const char *name, const struct ne
     }
     rule = entries_name(&p->deny, name);
     *ret = rule ? (struct judgement){VERDICT_DENY, rule} : address;
-}
-
-void policy_judge_question(const struct policy *p, const char *name, struct judgement *ret)
-{
-    policy_judge_name(p, name, NULL, ret);
 }
 
 /* ---- the operator's list --------------------------------------------------------------------- */

@@ -70,7 +70,7 @@ static bool guard_is_full(const struct guard *g)
 
 bool quota_take_flow(struct sandbox *s)
 {
-    const struct policy_quota *limit = policy_quota(s->policy);
+    const struct policy_quota *limit = &s->policy->quota;
     struct account *account = account_of(s);
     const struct guard *g = s->guard;
     struct quota *q = &s->quota;
@@ -102,7 +102,7 @@ void quota_give_flow(struct sandbox *s)
 
 bool quota_count(struct sandbox *s, uint64_t bytes)
 {
-    const struct policy_quota *limit = policy_quota(s->policy);
+    const struct policy_quota *limit = &s->policy->quota;
 
     s->quota.bytes += bytes;
     if (!limit->bytes || s->quota.bytes <= limit->bytes)

@@ -311,7 +311,7 @@ static void judge(const struct udp_flow *u, const struct policy *p, struct judge
         why = deny_set_name(g->deny, u->name);
     if (!why && to)
         why = guard_refuses(g, to);
-    if (!why && policy_proxy(p))
+    if (!why && p->proxy)
         why = "UDP cannot go through the egress proxy";
     if (why)
         *ret = (struct judgement){VERDICT_DENY, why};
