@@ -34,8 +34,5 @@ void spot_jwt(const struct view *v, size_t to, struct finds *out)
     if (!names_algorithm(v, start, header / 4 * 4))
         return;
     end = start + view_span(v, start, CC_TOKEN | CC_DOT, AHEAD - 64);
-    finds_add(out, (struct find){.start = (uint32_t)start,
-                                 .end = (uint32_t)end,
-                                 .kind = KIND_JWT,
-                                 .tail = TAIL_DOTTED});
+    find_add(out, start, end, KIND_JWT, TAIL_DOTTED);
 }

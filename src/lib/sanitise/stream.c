@@ -45,6 +45,14 @@ void finds_add(struct finds *f, struct find one)
     f->of[f->n++] = one;
 }
 
+void find_add(struct finds *f, size_t start, size_t end, enum sanitise_kind kind, enum tail tail)
+{
+    finds_add(f, (struct find){.start = (uint32_t)start,
+                               .end = (uint32_t)end,
+                               .kind = (uint8_t)kind,
+                               .tail = (uint8_t)tail});
+}
+
 /* ---- what goes out --------------------------------------------------------------------------- */
 
 static void remember_mark(struct sanitise_stream *st, size_t start, size_t end)
