@@ -9,8 +9,6 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/base/fd.h"

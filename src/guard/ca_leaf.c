@@ -1,7 +1,6 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <string.h>
 
 #include "lib/base/clock.h"
 #include "guard/ca.h"

@@ -1,7 +1,6 @@
 #include "guard/cidr.h"
 
 #include <endian.h>
-#include <string.h>
 
 #include "lib/text/parse.h"
 

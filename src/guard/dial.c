@@ -1,11 +1,9 @@
 #include "guard/dial.h"
 
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "guard/flow.h"
 #include "lib/uv/handle.h"
 #include "guard/policy.h"

@@ -1,7 +1,5 @@
 #include "guard/dns.h"
 
-#include <string.h>
-
 #include "lib/base/clock.h"
 #include "guard/dns_budget.h"
 #include "guard/dns_names.h"

@@ -1,7 +1,6 @@
 #include "guard/dns_names.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "lib/text/parse.h"
 

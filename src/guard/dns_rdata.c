@@ -1,7 +1,5 @@
 #include "guard/dns_rdata.h"
 
-#include <string.h>
-
 #include "guard/dns_message.h"
 
 /* Keys of HTTPS and SVCB (RFC 9460). */

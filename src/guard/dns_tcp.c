@@ -1,9 +1,7 @@
 #include "guard/dns_tcp.h"
 
-#include <string.h>
 #include <sys/socket.h>
 
-#include "lib/base/fd.h"
 #include "guard/dns.h"
 #include "lib/uv/handle.h"
 

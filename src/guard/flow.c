@@ -2,17 +2,13 @@
 
 #include <linux/netfilter_ipv4.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "guard/dial.h"
 #include "guard/dns.h"
 #include "guard/dns_tcp.h"
 #include "guard/flow_impl.h"
-#include "lib/uv/handle.h"
 #include "guard/learned.h"
 #include "guard/refusal.h"
 

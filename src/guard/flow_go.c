@@ -1,9 +1,7 @@
 /* Takes an allowed connection to its server: resolves the name, dials, asks the proxy, and hands
  * the connection over to the relay or the inspection. */
-#include <string.h>
 #include <sys/socket.h>
 
-#include "lib/base/fd.h"
 #include "guard/dial.h"
 #include "guard/flow_impl.h"
 #include "lib/uv/handle.h"

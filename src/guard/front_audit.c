@@ -1,7 +1,5 @@
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "lib/audit/audit.h"

@@ -1,7 +1,6 @@
 #include "guard/front_link.h"
 
 #include <jansson.h>
-#include <string.h>
 
 #include "lib/text/json.h"
 #include "lib/uv/ipc_uv.h"

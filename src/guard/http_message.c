@@ -1,7 +1,5 @@
 #include "guard/http_message.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "guard/policy.h"

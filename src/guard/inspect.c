@@ -1,8 +1,6 @@
 #include "guard/inspect.h"
 
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "guard/ca.h"

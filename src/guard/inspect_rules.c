@@ -1,7 +1,5 @@
 #include "guard/inspect_rules.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "lib/text/base64.h"

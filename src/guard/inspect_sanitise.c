@@ -1,8 +1,5 @@
 #include "guard/inspect_sanitise.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "guard/counts.h"
 
 #define PIECE (16u * 1024)

@@ -2,8 +2,6 @@
 
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "lib/http/bio.h"

@@ -1,7 +1,5 @@
 #include "guard/names.h"
 
-#include <string.h>
-
 #include "lib/base/map.h"
 
 #define LABEL_MAX 63

@@ -1,5 +1,3 @@
-#include <arpa/inet.h>
-
 #include "guard/http_message.h"
 #include "guard/peek_impl.h"
 

@@ -2,8 +2,6 @@
 
 #include <assert.h>
 #include <openssl/sha.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "lib/text/json_check.h"
 #include "wire/guard.h"

@@ -3,7 +3,6 @@
 #include "guard/policy_impl.h"
 #include "guard/scrub.h"
 
-#include <stdio.h>
 #include <strings.h>
 
 #include "lib/text/parse.h"

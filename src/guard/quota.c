@@ -1,5 +1,4 @@
 /* How much of the network a sandbox may use: connections at a time, new ones in a second, bytes. */
-#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/share.h"

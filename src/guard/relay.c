@@ -1,11 +1,8 @@
 #include "guard/relay.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "guard/flow.h"
 #include "lib/uv/handle.h"
 #include "guard/pipes.h"

@@ -1,7 +1,5 @@
 #include "guard/resolver.h"
 
-#include <string.h>
-
 #include "lib/base/clock.h"
 #include "lib/uv/handle.h"
 #include "guard/resolver_impl.h"

@@ -1,7 +1,5 @@
-#include <string.h>
 
 #include "lib/base/clock.h"
-#include "guard/dns_names.h"
 #include "lib/uv/handle.h"
 #include "guard/resolver_impl.h"
 

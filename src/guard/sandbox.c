@@ -1,6 +1,4 @@
 /* The sandboxes that the guard knows: their listeners and their policies. */
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/base/fd.h"
 #include "guard/dns.h"

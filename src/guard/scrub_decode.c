@@ -1,7 +1,5 @@
 #include "guard/scrub_decode.h"
 
-#include <string.h>
-
 #include "lib/text/parse.h"
 
 #define ENTITY_MAX \

@@ -7,11 +7,9 @@
  *
  * Questions to port 53 are answered from the listener itself, which has that port. */
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "guard/dial.h"
 #include "guard/dns.h"
 #include "guard/flow.h"

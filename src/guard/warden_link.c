@@ -1,8 +1,6 @@
 #include "guard/warden_link.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "guard/flow.h"
 #include "guard/front_link.h"

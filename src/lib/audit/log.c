@@ -1,12 +1,9 @@
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #include "lib/audit/audit_impl.h"
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 
 struct audit_log {
     int dir; /* locked, so that only one process writes */

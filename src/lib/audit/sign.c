@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/audit/audit_impl.h"

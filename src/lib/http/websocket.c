@@ -1,8 +1,6 @@
 #include "lib/http/websocket.h"
 
 #include <openssl/sha.h>
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "lib/text/base64.h"

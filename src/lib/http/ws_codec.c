@@ -1,7 +1,5 @@
 #include "lib/http/ws_codec.h"
 
-#include <string.h>
-
 #define KEEP_MAX  (64u * 1024) /* memory that stays for the next message */
 #define FIRST_CAP 4096
 

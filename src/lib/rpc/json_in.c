@@ -2,7 +2,6 @@
  * unknown fields are ignored, 64-bit integers may be strings, and every integer may be written as a
  * number with a fraction of zero. */
 #include <math.h>
-#include <string.h>
 
 #include "lib/text/base64.h"
 #include "lib/rpc/codec.h"

@@ -1,7 +1,6 @@
 /* Binary protobuf to canonical objects. Unknown fields, and known ones in another wire type, are
  * skipped; groups are refused. Of several values the last counts, and messages are merged, as
  * protobuf demands. */
-#include <string.h>
 
 #include "lib/rpc/proto.h"
 

@@ -1,5 +1,4 @@
 /* Canonical objects to binary protobuf. */
-#include <string.h>
 
 #include "lib/rpc/proto.h"
 

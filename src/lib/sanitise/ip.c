@@ -3,7 +3,6 @@
  * C++ or Rust (abc::def), slices of Python (x[100::2]), times and hardware addresses. ::1 and ::
  * belong to nobody and stay, as 127.0.0.1 and 0.0.0.0 do. */
 #include <arpa/inet.h>
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 

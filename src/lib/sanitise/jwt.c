@@ -1,6 +1,5 @@
 /* Finds JSON Web Tokens: parts in base64url with dots between, of which the first is a JSON object
  * that names the algorithm of the signature. Other base64 that begins with {" is no token. */
-#include <string.h>
 
 #include "lib/text/base64.h"
 #include "lib/sanitise/impl.h"

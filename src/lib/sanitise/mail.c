@@ -1,5 +1,4 @@
 /* E-mail addresses, found by their @. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 

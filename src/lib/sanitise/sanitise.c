@@ -1,5 +1,4 @@
 #include <ctype.h>
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 

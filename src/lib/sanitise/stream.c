@@ -7,7 +7,6 @@
  * before it. It reaches back to the beginning of the line at most. If held text was let go early
  * (sanitise_flush), a find may begin in the context: then the rest of the find is replaced, which
  * is as much as can still be done. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 

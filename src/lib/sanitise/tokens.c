@@ -1,5 +1,4 @@
 /* Finds keys: those that are known by their prefix, and those that the text calls keys. */
-#include <string.h>
 
 #include "lib/text/base64.h"
 #include "lib/sanitise/impl.h"

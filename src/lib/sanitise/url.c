@@ -1,6 +1,5 @@
 /* Finds URLs with credentials. The URL of a database is replaced as a whole, with its host and
  * name; of any other URL only the password is. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 

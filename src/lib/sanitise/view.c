@@ -6,7 +6,6 @@
  * A pair of backslashes that escapes nothing is one character. Reading goes from left to right and
  * never looks further than one escape, so a text may be cut before any character and reading begin
  * there again. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 #include "lib/text/parse.h"
