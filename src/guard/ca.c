@@ -253,14 +253,8 @@ int ca_certificate(struct ca *ca, const char *sandbox_id, const char *const *nam
     /* Only one sandbox trusts this certificate, and only while it lives; a paused sandbox can live
      * long. */
     if (key)
-        x = ca_make_certificate(&(struct ca_certificate_spec){.common_name = common_name,
-                                                              .key = key,
-                                                              .issuer_key = key,
-                                                              .from_s = -DAY,
-                                                              .to_s = 10 * YEAR,
-                                                              .names = names,
-                                                              .n_names = n},
-                                e);
+        x = CERTIFICATE(e, .common_name = common_name, .key = key, .issuer_key = key,
+                        .from_s = -DAY, .to_s = 10 * YEAR, .names = names, .n_names = n);
     EVP_PKEY_free(key);
     if (!x)
         return -EIO;
@@ -276,13 +270,8 @@ int ca_certificate(struct ca *ca, const char *sandbox_id, const char *const *nam
 
 static X509 *make_root(EVP_PKEY *key, struct sg_error *e)
 {
-    return ca_make_certificate(&(struct ca_certificate_spec){.common_name = "Sandglass guard",
-                                                             .key = key,
-                                                             .issuer_key = key,
-                                                             .from_s = -DAY,
-                                                             .to_s = 10 * YEAR,
-                                                             .path = 1},
-                               e);
+    return CERTIFICATE(e, .common_name = "Sandglass guard", .key = key, .issuer_key = key,
+                       .from_s = -DAY, .to_s = 10 * YEAR, .path = 1);
 }
 
 /* Writes a file beside its place and moves it there, so that nobody finds half of it. */

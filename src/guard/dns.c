@@ -95,19 +95,13 @@ static void answer_name(struct dns_pending *d, const char *name)
 static void record(struct sandbox *s, const struct dns_question *q, bool allowed, const char *rule,
                    const char *about, const char *detail)
 {
-    struct decision d = {.kind = "dns",
-                         .protocol = "dns",
-                         .allowed = allowed,
-                         .rule = rule,
-                         .name = q->name[0] ? q->name : NULL,
-                         .detail = detail};
-
     if (allowed)
         s->guard->dns_allowed++;
     else
         s->guard->dns_blocked++;
     if (dns_budget_tells(&s->dns, rule, about, clock_ns()))
-        record_decision(s, &d);
+        RECORD(s, .kind = "dns", .protocol = "dns", .allowed = allowed, .rule = rule,
+               .name = q->name[0] ? q->name : NULL, .detail = detail);
 }
 
 static void refuse(struct dns_pending *d, const char *rule)
@@ -294,17 +288,14 @@ static struct dns_pending *judge(struct dns_pending *d)
 struct dns_pending *dns_serve(struct sandbox *s, const uint8_t *p, size_t len, bool tcp,
                               dns_reply reply, void *arg)
 {
-    struct dns_pending *d = xcalloc(1, sizeof(*d));
-    int r = dns_question_read(p, len, &d->question);
+    struct dns_question q;
+    int r = dns_question_read(p, len, &q);
 
-    if (r == -EBADMSG) {
-        free(d);
+    if (r == -EBADMSG)
         return NULL;
-    }
-    d->sandbox = sandbox_ref(s);
+    struct dns_pending *d = NEW(struct dns_pending, .sandbox = sandbox_ref(s), .question = q,
+                                .reply = reply, .arg = arg);
     s->dns.pending++;
-    d->reply = reply;
-    d->arg = arg;
     d->max = d->question.udp_max < DNS_UDP_MAX ? d->question.udp_max : DNS_UDP_MAX;
     if (tcp)
         d->max = DNS_MESSAGE_MAX;

@@ -22,19 +22,11 @@
 
 static void put_on_record(struct flow *f)
 {
-    struct decision d = {.kind = "flow",
-                         .protocol = f->protocol ? f->protocol : "tcp",
-                         .allowed = f->allowed,
-                         .rule = f->rule,
-                         .name = f->name[0] ? f->name : learned_name(f->sandbox, &f->dst),
-                         .address = f->dialled.port ? &f->dialled : &f->dst,
-                         .detail = f->error,
-                         .up = f->up,
-                         .down = f->down,
-                         .ms = (clock_ns() - f->began_ns) / 1000000,
-                         .policy = f->policy};
-
-    record_decision(f->sandbox, &d);
+    RECORD(f->sandbox, .kind = "flow", .protocol = f->protocol ? f->protocol : "tcp",
+           .allowed = f->allowed, .rule = f->rule,
+           .name = f->name[0] ? f->name : learned_name(f->sandbox, &f->dst),
+           .address = f->dialled.port ? &f->dialled : &f->dst, .detail = f->error, .up = f->up,
+           .down = f->down, .ms = (clock_ns() - f->began_ns) / 1000000, .policy = f->policy);
 }
 
 void flow_end(struct flow *f)

@@ -16,13 +16,8 @@
 
 void inspect_record(struct inspect *i, bool allowed, const char *rule, const char *detail)
 {
-    record_decision(i->sandbox, &(struct decision){.kind = "request",
-                                                   .protocol = "http",
-                                                   .allowed = allowed,
-                                                   .rule = rule,
-                                                   .name = i->name,
-                                                   .detail = detail,
-                                                   .ms = uv_now(i->guard->loop) - i->request_ms});
+    RECORD(i->sandbox, .kind = "request", .protocol = "http", .allowed = allowed, .rule = rule,
+           .name = i->name, .detail = detail, .ms = uv_now(i->guard->loop) - i->request_ms);
 }
 
 void inspect_finish(struct inspect *i)

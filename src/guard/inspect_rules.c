@@ -33,11 +33,8 @@ void rules_init(struct rules *r, struct sandbox *s, struct policy *p, const char
 static void on_record(struct rules *r, const struct policy_secret *s, bool allowed,
                       const char *rule)
 {
-    record_decision(r->sandbox, &(struct decision){.kind = "secret",
-                                                   .allowed = allowed,
-                                                   .rule = rule,
-                                                   .name = r->name,
-                                                   .detail = s->name});
+    RECORD(r->sandbox, .kind = "secret", .allowed = allowed, .rule = rule, .name = r->name,
+           .detail = s->name);
 }
 
 /* ---- a secret -------------------------------------------------------------------------------- */

@@ -154,9 +154,6 @@ void cleaner_record(const struct cleaner *c, struct sandbox *s, const char *name
     if (c->gap)
         strbuf_addf(&text, "%s%s", text.len > 0 ? "; " : "", c->gap);
     if (text.len > 0)
-        record_decision(s, &(struct decision){.kind = "sanitise",
-                                              .allowed = true,
-                                              .rule = rule,
-                                              .name = name,
-                                              .detail = text.buf});
+        RECORD(s, .kind = "sanitise", .allowed = true, .rule = rule, .name = name,
+               .detail = text.buf);
 }

@@ -22,7 +22,7 @@ static bool tell(struct sandbox *s, bool *told, const char *rule)
         s->quota.told_guard = false;
     }
     if (!*told)
-        record_decision(s, &(struct decision){.kind = "quota", .rule = rule});
+        RECORD(s, .kind = "quota", .rule = rule);
     *told = true;
     return false;
 }

@@ -92,19 +92,11 @@ static void unlist(struct udp_flow *u)
 static void udp_end(struct udp_flow *u)
 {
     struct sandbox *s = u->sandbox;
-    struct decision d = {.kind = "flow",
-                         .protocol = "udp",
-                         .allowed = u->allowed,
-                         .rule = u->rule,
-                         .name = u->name[0] ? u->name : learned_name(s, &u->dst),
-                         .address = u->dialled.port ? &u->dialled : &u->dst,
-                         .detail = u->error,
-                         .up = u->up,
-                         .down = u->down,
-                         .ms = (clock_ns() - u->began_ns) / 1000000,
-                         .policy = u->policy};
 
-    record_decision(s, &d);
+    RECORD(s, .kind = "flow", .protocol = "udp", .allowed = u->allowed, .rule = u->rule,
+           .name = u->name[0] ? u->name : learned_name(s, &u->dst),
+           .address = u->dialled.port ? &u->dialled : &u->dst, .detail = u->error, .up = u->up,
+           .down = u->down, .ms = (clock_ns() - u->began_ns) / 1000000, .policy = u->policy);
     unlist(u);
     if (u->query)
         resolver_cancel(u->query);
