@@ -93,10 +93,7 @@ bool cidr_has(const struct cidr *c, const struct net_addr *a)
 
 struct cidr_tree *cidr_tree_new(void)
 {
-    struct cidr_tree *t = xcalloc(1, sizeof(*t));
-
-    t->n = 1;
-    return t;
+    return NEW(struct cidr_tree, .n = 1);
 }
 
 void cidr_tree_free(struct cidr_tree *t)

@@ -122,14 +122,10 @@ static void on_event(uv_poll_t *w, int status UNUSED, int events UNUSED)
 struct dns_tcp *dns_tcp_new(struct sandbox *s, int fd, void (*done)(void *arg, const char *error),
                             void *arg)
 {
-    struct dns_tcp *d = xcalloc(1, sizeof(*d));
+    struct dns_tcp *d = NEW(struct dns_tcp, .sandbox = s, .fd = fd, .done = done, .arg = arg);
 
-    *d = (struct dns_tcp){.sandbox = s,
-                          .fd = fd,
-                          .watch = watch_new(s->guard->loop, fd, d),
-                          .timer = alarm_new(s->guard->loop, d),
-                          .done = done,
-                          .arg = arg};
+    d->watch = watch_new(s->guard->loop, fd, d);
+    d->timer = alarm_new(s->guard->loop, d);
     strbuf_init(&d->out, DNS_MESSAGE_MAX + 2);
     alarm_set(d->timer, SILENCE_NS, on_silence);
     watch(d);

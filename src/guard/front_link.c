@@ -201,8 +201,7 @@ static const struct ipc_kind link_kind = {
 void front_link_set(struct guard *g, int fd)
 {
     if (!g->front) {
-        g->front = xcalloc(1, sizeof(*g->front));
-        g->front->guard = g;
+        g->front = NEW(struct front_link, .guard = g);
         ipc_uv_init(&g->front->ipc, g->loop, &link_kind);
     }
     if (fd >= 0)

@@ -84,8 +84,7 @@ static void sync_record(struct guard *g)
 
     if (!s)
         return;
-    w = xcalloc(1, sizeof(*w));
-    w->data = s;
+    w = NEW(uv_work_t, .data = s);
     if (uv_queue_work(g->loop, w, sync_work, after_sync) < 0)
         after_sync(w, UV_EAGAIN);
 }

@@ -7,14 +7,14 @@
 
 static bool is_ip(const char *p, size_t len)
 {
-    char text[INET6_ADDRSTRLEN];
-    struct in6_addr a;
+    char text[NET_ADDR_TEXT_MAX];
+    struct net_addr a;
 
     if (len >= sizeof(text) || memchr(p, 0, len))
         return false;
     memcpy(text, p, len);
     text[len] = 0;
-    return inet_pton(AF_INET, text, &a) == 1 || inet_pton(AF_INET6, text, &a) == 1;
+    return net_addr_parse(text, &a) == 0;
 }
 
 static bool consists_of(const char *p, size_t len, const char *set)

@@ -85,9 +85,7 @@ static int parse(const char *text, size_t len, const struct vault_key *key, bool
     /* The library's message quotes the text, and there may be a credential in it. */
     if (!o)
         return field_wrong(&in, "not valid JSON (line %d, column %d)", why.line, why.column);
-    p = xcalloc(1, sizeof(*p));
-    p->refs = 1;
-    p->plain = plain;
+    p = NEW(struct policy, .refs = 1, .plain = plain);
     entries_init(&p->allow);
     entries_init(&p->deny);
     set_hash(p, text, len);

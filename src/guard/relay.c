@@ -229,15 +229,13 @@ static void on_idle(uv_timer_t *t)
 
 struct relay *relay_new(const struct relay_order *o)
 {
-    struct relay *r = xcalloc(1, sizeof(*r));
+    struct relay *r = NEW(struct relay, .o = *o, .used_ms = uv_now(o->guard->loop));
 
-    *r = (struct relay){.o = *o,
-                        .up = {.from = o->sandbox_fd, .to = o->server_fd, .up = true},
-                        .down = {.from = o->server_fd, .to = o->sandbox_fd},
-                        .sandbox = watch_new(o->guard->loop, o->sandbox_fd, r),
-                        .server = watch_new(o->guard->loop, o->server_fd, r),
-                        .timer = alarm_new(o->guard->loop, r),
-                        .used_ms = uv_now(o->guard->loop)};
+    r->up = (struct way){.from = o->sandbox_fd, .to = o->server_fd, .up = true};
+    r->down = (struct way){.from = o->server_fd, .to = o->sandbox_fd};
+    r->sandbox = watch_new(o->guard->loop, o->sandbox_fd, r);
+    r->server = watch_new(o->guard->loop, o->server_fd, r);
+    r->timer = alarm_new(o->guard->loop, r);
     if (o->first_len > 0) {
         keep(&r->up, o->first, o->first_len);
         count(r, &r->up, o->first_len);

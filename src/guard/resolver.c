@@ -21,12 +21,9 @@ struct resolver_query {
 
 int resolver_new(struct guard *g, const char *servers, struct resolver **ret, struct sg_error *e)
 {
-    struct resolver *r = xcalloc(1, sizeof(*r));
-    int result;
+    struct resolver *r = NEW(struct resolver, .guard = g, .cache = resolver_cache_new());
+    int result = resolver_servers_read(r, servers, e);
 
-    r->guard = g;
-    r->cache = resolver_cache_new();
-    result = resolver_servers_read(r, servers, e);
     if (result < 0)
         resolver_free(r);
     else

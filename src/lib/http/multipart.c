@@ -98,13 +98,11 @@ int multipart_new(const char *content_type, const struct multipart_handlers *h, 
         return err_invalid(e, "Content-Type is not multipart/form-data");
     if (!find_parameter(content_type, "boundary", &boundary) || !boundary_valid(&boundary))
         return err_invalid(e, "Content-Type multipart/form-data has no usable boundary");
-    struct multipart *m = xcalloc(1, sizeof(*m));
-    m->handlers = *h;
-    m->arg = arg;
+    /* As if CR LF had come: the first delimiter needs no line before it. */
+    struct multipart *m = NEW(struct multipart, .handlers = *h, .arg = arg, .matched = 2);
     memcpy(m->delimiter, "\r\n--", 4);
     memcpy(m->delimiter + 4, boundary.buf, boundary.len);
     m->delimiter_len = 4 + boundary.len;
-    m->matched = 2; /* as if CR LF had come: the first delimiter needs no line before it */
     strbuf_init(&m->headers, MULTIPART_HEADERS_MAX);
     *ret = m;
     return 0;

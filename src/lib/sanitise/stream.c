@@ -308,12 +308,11 @@ static void run(struct sanitise_stream *st, const char *data, size_t len, struct
 
 struct sanitise_stream *sanitise_stream_new(struct sanitiser *s, enum sanitise_mode mode)
 {
-    struct sanitise_stream *st = xcalloc(1, sizeof(*st));
+    /* It does not count on the sanitiser if it is `own`, which is the first stream made. */
+    struct sanitise_stream *st =
+        NEW(struct sanitise_stream, .s = s, .counts_on_it = s->own != NULL, .mode = mode);
 
-    st->s = s;
-    st->counts_on_it = s->own != NULL; /* false for `own`, which is the first stream made */
     s->refs += st->counts_on_it;
-    st->mode = mode;
     strbuf_init(&st->window, WINDOW_MAX);
     strbuf_init(&st->line, 3 * LINE_MAX_);
     strbuf_init(&st->sink, 8 * WINDOW_MAX);
