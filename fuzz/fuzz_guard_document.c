@@ -57,10 +57,7 @@ static void check_header_name(const char *name)
 
 static void check_secrets(const struct policy *p)
 {
-    const struct policy_secret *s;
-    size_t n = policy_secrets(p, &s);
-
-    for (; n > 0; n--, s++) {
+    for (const struct policy_secret *s = p->secrets; s < p->secrets + p->n_secrets; s++) {
         assert(policy_secret(p, s->name, strlen(s->name)) == s);
         assert(strcmp(s->name, "k") == 0 && s->value.len == 5); /* the only one that opens */
         for (size_t i = 0; i < s->n_hosts; i++) {
@@ -123,11 +120,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         assert(!p && e.code == r && strncmp(e.message, "policy document: ", 17) == 0);
         return 0;
     }
-    assert(strlen(policy_hash(p)) == 2 * POLICY_HASH_LEN);
-    assert(policy_sanitise(p) < SANITISE_MODE_MAX_);
+    assert(strlen(p->hash) == 2 * POLICY_HASH_LEN);
+    assert(p->sanitise < SANITISE_MODE_MAX_);
     check_secrets(p);
     check_rules(p);
-    check_proxy(policy_proxy(p));
+    check_proxy(p->proxy);
     policy_unref(p);
     return 0;
 }

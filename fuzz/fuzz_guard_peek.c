@@ -17,17 +17,16 @@ static void check(const struct peek *k)
             assert(strcmp(k->name, again) == 0 && !k->address && !k->h2c);
         }
         assert(k->what == PEEK_TLS || k->name[0] || k->address || k->h2c);
-        assert(k->what == PEEK_HTTP || (!k->connect && !k->upgrade && !k->h2c));
+        assert(k->what == PEEK_HTTP || (!k->connect && !k->h2c));
     } else {
-        assert(!k->name[0] && !k->ech && !k->address && !k->connect && !k->upgrade && !k->h2c);
+        assert(!k->name[0] && !k->ech && !k->address && !k->connect && !k->h2c);
     }
 }
 
 static bool same(const struct peek *a, const struct peek *b)
 {
     return a->what == b->what && strcmp(a->name, b->name) == 0 && a->ech == b->ech &&
-           a->address == b->address && a->connect == b->connect && a->upgrade == b->upgrade &&
-           a->h2c == b->h2c;
+           a->address == b->address && a->connect == b->connect && a->h2c == b->h2c;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -219,7 +219,7 @@ static void judge_name(const struct policy *p, const struct lists *l, const char
     policy_judge_name(p, name, address ? &a : NULL, &j);
     assert(j.verdict == (may ? VERDICT_ALLOW : VERDICT_DENY));
     check_rule(&j);
-    policy_judge_question(p, name, &j);
+    policy_judge_name(p, name, NULL, &j);
     assert(address || j.verdict == (may ? VERDICT_ALLOW : VERDICT_DENY));
 }
 

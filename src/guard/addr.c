@@ -3,8 +3,6 @@
 #include "guard/addr.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "guard/guard.h"
 

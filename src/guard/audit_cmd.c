@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "lib/audit/audit.h"

@@ -1,7 +1,4 @@
-#include <inttypes.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/json/values.h"
 #include "lib/audit/audit.h"

@@ -9,8 +9,6 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/base/fd.h"
@@ -23,6 +21,7 @@
 #define DAY        (24 * HOUR)
 #define YEAR       (365 * DAY)
 #define NAMES_MAX  2048
+#define NAME_LEN   255 /* of a name, perhaps with "*." */
 #define SCALAR_LEN 48 /* 128 bits more than the group's order, so the remainder is nearly uniform */
 #define POINT_LEN  65
 
@@ -90,107 +89,58 @@ static bool add_ids(X509 *x, EVP_PKEY *own, EVP_PKEY *issuer)
     return ok;
 }
 
-static bool add_usage(X509 *x, int path)
+static bool add_extension(X509 *x, X509V3_CTX *ctx, int nid, const char *value)
 {
-    BASIC_CONSTRAINTS *basic = BASIC_CONSTRAINTS_new();
-    ASN1_BIT_STRING *usage = ASN1_BIT_STRING_new();
-    EXTENDED_KEY_USAGE *extended = EXTENDED_KEY_USAGE_new();
+    X509_EXTENSION *extension = X509V3_EXT_nconf_nid(NULL, ctx, nid, value);
+    bool ok = extension && X509_add_ext(x, extension, -1) == 1;
+
+    X509_EXTENSION_free(extension);
+    return ok;
+}
+
+static bool add_usage(X509 *x, X509V3_CTX *ctx, int path)
+{
+    char basic[48] = "critical,CA:FALSE";
     bool ca = path >= 0;
-    bool ok = basic && usage && extended;
 
-    if (ok && ca) {
-        basic->ca = 0xff;
-        basic->pathlen = ASN1_INTEGER_new();
-        ok = basic->pathlen && ASN1_INTEGER_set(basic->pathlen, path) == 1;
+    if (ca)
+        snprintf(basic, sizeof(basic), "critical,CA:TRUE,pathlen:%d", path);
+    return add_extension(x, ctx, NID_basic_constraints, basic) &&
+           add_extension(x, ctx, NID_key_usage,
+                         ca ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature") &&
+           add_extension(x, ctx, NID_ext_key_usage, "serverAuth");
+}
+
+/* Whether a name can be put into the text of an extension: it has no sign that means something
+ * there. */
+static bool is_plain(const char *name)
+{
+    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.*")] == '\0';
+}
+
+/* Of a CA: constraints, which also exclude all addresses (networks whose masks are zero). Of a leaf:
+ * its one name. */
+static bool add_names(X509 *x, X509V3_CTX *ctx, const struct ca_certificate_spec *s)
+{
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(NAMES_MAX * (NAME_LEN + 20));
+    bool ca = s->path >= 0, ok = true;
+
+    if (ca)
+        strbuf_addstr(&text, "critical,excluded;IP:0.0.0.0/0.0.0.0,excluded;IP:::/::");
+    for (size_t i = 0; i < s->n_names && ok; i++) {
+        ok = is_plain(s->names[i]);
+        /* A constraint for *.x is written .x */
+        strbuf_addf(&text, "%sDNS:%s", ca ? ",permitted;" : "",
+                    s->names[i] + (ca && s->names[i][0] == '*'));
     }
-    ok = ok && X509_add1_ext_i2d(x, NID_basic_constraints, basic, 1, 0) == 1;
-    /* Bit 0: signs data; 5: signs certificates; 6: signs revocation lists. */
-    ok = ok && ASN1_BIT_STRING_set_bit(usage, ca ? 5 : 0, 1) == 1 &&
-         (!ca || ASN1_BIT_STRING_set_bit(usage, 6, 1) == 1) &&
-         X509_add1_ext_i2d(x, NID_key_usage, usage, 1, 0) == 1;
-    ok = ok && sk_ASN1_OBJECT_push(extended, OBJ_nid2obj(NID_server_auth)) > 0 &&
-         X509_add1_ext_i2d(x, NID_ext_key_usage, extended, 0, 0) == 1;
-    BASIC_CONSTRAINTS_free(basic);
-    ASN1_BIT_STRING_free(usage);
-    EXTENDED_KEY_USAGE_free(extended);
-    return ok;
-}
-
-static bool set_dns(GENERAL_NAME *gn, const char *name)
-{
-    ASN1_IA5STRING *text = ASN1_IA5STRING_new();
-
-    if (!text || ASN1_STRING_set(text, name, -1) != 1) {
-        ASN1_IA5STRING_free(text);
-        return false;
-    }
-    GENERAL_NAME_set0_value(gn, GEN_DNS, text);
-    return true;
-}
-
-static bool add_alternative(X509 *x, const char *name)
-{
-    GENERAL_NAMES *names = GENERAL_NAMES_new();
-    GENERAL_NAME *gn = GENERAL_NAME_new();
-    bool ok = names && gn && set_dns(gn, name) && sk_GENERAL_NAME_push(names, gn) > 0;
-
-    if (ok)
-        ok = X509_add1_ext_i2d(x, NID_subject_alt_name, names, 0, 0) == 1;
-    else
-        GENERAL_NAME_free(gn);
-    GENERAL_NAMES_free(names);
-    return ok;
-}
-
-/* Excludes all addresses of a family: a network whose address and mask are zero. */
-static bool exclude_addresses(STACK_OF(GENERAL_SUBTREE) * trees, int len)
-{
-    static const unsigned char zero[32];
-    GENERAL_SUBTREE *tree = GENERAL_SUBTREE_new();
-    ASN1_OCTET_STRING *all = ASN1_OCTET_STRING_new();
-
-    if (!tree || !all || ASN1_OCTET_STRING_set(all, zero, len) != 1) {
-        GENERAL_SUBTREE_free(tree);
-        ASN1_OCTET_STRING_free(all);
-        return false;
-    }
-    GENERAL_NAME_set0_value(tree->base, GEN_IPADD, all);
-    if (sk_GENERAL_SUBTREE_push(trees, tree) > 0)
-        return true;
-    GENERAL_SUBTREE_free(tree);
-    return false;
-}
-
-static bool permit(STACK_OF(GENERAL_SUBTREE) * trees, const char *name)
-{
-    GENERAL_SUBTREE *tree = GENERAL_SUBTREE_new();
-
-    /* *.x is written .x */
-    if (tree && set_dns(tree->base, name[0] == '*' ? name + 1 : name) &&
-        sk_GENERAL_SUBTREE_push(trees, tree) > 0)
-        return true;
-    GENERAL_SUBTREE_free(tree);
-    return false;
-}
-
-static bool add_constraints(X509 *x, const char *const *names, size_t n)
-{
-    NAME_CONSTRAINTS *nc = NAME_CONSTRAINTS_new();
-    bool ok = nc && (nc->permittedSubtrees = sk_GENERAL_SUBTREE_new_null()) &&
-              (nc->excludedSubtrees = sk_GENERAL_SUBTREE_new_null());
-
-    for (size_t i = 0; ok && i < n; i++)
-        ok = permit(nc->permittedSubtrees, names[i]);
-    ok = ok && exclude_addresses(nc->excludedSubtrees, 8) &&
-         exclude_addresses(nc->excludedSubtrees, 32) &&
-         X509_add1_ext_i2d(x, NID_name_constraints, nc, 1, 0) == 1;
-    NAME_CONSTRAINTS_free(nc);
-    return ok;
+    return ok && !text.truncated &&
+           add_extension(x, ctx, ca ? NID_name_constraints : NID_subject_alt_name, text.buf);
 }
 
 static bool fill(X509 *x, const struct ca_certificate_spec *s)
 {
     X509_NAME *issuer;
+    X509V3_CTX ctx;
 
     if (X509_set_version(x, X509_VERSION_3) != 1 || !set_serial(x) ||
         !X509_gmtime_adj(X509_getm_notBefore(x), s->from_s) ||
@@ -198,12 +148,9 @@ static bool fill(X509 *x, const struct ca_certificate_spec *s)
         !set_sandbox(x, s->common_name))
         return false;
     issuer = X509_get_subject_name(s->issuer ? s->issuer : x);
-    if (X509_set_issuer_name(x, issuer) != 1 || !add_usage(x, s->path) ||
-        !add_ids(x, s->key, s->issuer_key))
-        return false;
-    if (s->path >= 0)
-        return s->n_names == 0 || add_constraints(x, s->names, s->n_names);
-    return add_alternative(x, s->names[0]);
+    X509V3_set_ctx(&ctx, s->issuer ? s->issuer : x, x, NULL, NULL, 0);
+    return X509_set_issuer_name(x, issuer) == 1 && add_usage(x, &ctx, s->path) &&
+           add_ids(x, s->key, s->issuer_key) && (s->n_names == 0 || add_names(x, &ctx, s));
 }
 
 X509 *ca_make_certificate(const struct ca_certificate_spec *spec, struct sg_error *e)
@@ -306,14 +253,8 @@ int ca_certificate(struct ca *ca, const char *sandbox_id, const char *const *nam
     /* Only one sandbox trusts this certificate, and only while it lives; a paused sandbox can live
      * long. */
     if (key)
-        x = ca_make_certificate(&(struct ca_certificate_spec){.common_name = common_name,
-                                                              .key = key,
-                                                              .issuer_key = key,
-                                                              .from_s = -DAY,
-                                                              .to_s = 10 * YEAR,
-                                                              .names = names,
-                                                              .n_names = n},
-                                e);
+        x = CERTIFICATE(e, .common_name = common_name, .key = key, .issuer_key = key,
+                        .from_s = -DAY, .to_s = 10 * YEAR, .names = names, .n_names = n);
     EVP_PKEY_free(key);
     if (!x)
         return -EIO;
@@ -329,13 +270,8 @@ int ca_certificate(struct ca *ca, const char *sandbox_id, const char *const *nam
 
 static X509 *make_root(EVP_PKEY *key, struct sg_error *e)
 {
-    return ca_make_certificate(&(struct ca_certificate_spec){.common_name = "Sandglass guard",
-                                                             .key = key,
-                                                             .issuer_key = key,
-                                                             .from_s = -DAY,
-                                                             .to_s = 10 * YEAR,
-                                                             .path = 1},
-                               e);
+    return CERTIFICATE(e, .common_name = "Sandglass guard", .key = key, .issuer_key = key,
+                       .from_s = -DAY, .to_s = 10 * YEAR, .path = 1);
 }
 
 /* Writes a file beside its place and moves it there, so that nobody finds half of it. */

@@ -58,6 +58,7 @@ struct ca_certificate_spec {
     size_t n_names;
 };
 X509 *ca_make_certificate(const struct ca_certificate_spec *spec, struct sg_error *e);
+#define CERTIFICATE(e, ...) ca_make_certificate(&(struct ca_certificate_spec){__VA_ARGS__}, e)
 /* The key and the name of a sandbox's CA. */
 EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error *e);
 void ca_sandbox_name(const char *sandbox_id, char ret[64]);

@@ -1,7 +1,6 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <string.h>
 
 #include "lib/base/clock.h"
 #include "guard/ca.h"
@@ -167,28 +166,15 @@ static int mint(struct ca *ca, struct ca_leaf *l, struct sg_error *e)
 
     ca_sandbox_name(l->sandbox, common_name);
     if (key)
-        sandbox = ca_make_certificate(&(struct ca_certificate_spec){.common_name = common_name,
-                                                                    .key = key,
-                                                                    .issuer = ca->cert,
-                                                                    .issuer_key = ca->key,
-                                                                    .from_s = -DAY,
-                                                                    .to_s = 7 * DAY,
-                                                                    .names = names,
-                                                                    .n_names = 1},
-                                      e);
+        sandbox = CERTIFICATE(e, .common_name = common_name, .key = key, .issuer = ca->cert,
+                              .issuer_key = ca->key, .from_s = -DAY, .to_s = 7 * DAY,
+                              .names = names, .n_names = 1);
     /* A common name has at most 64 bytes. */
     if (sandbox)
-        l->cert = ca_make_certificate(
-            &(struct ca_certificate_spec){.common_name = strlen(l->name) <= 64 ? l->name : NULL,
-                                          .key = ca->leaf_key,
-                                          .issuer = sandbox,
-                                          .issuer_key = key,
-                                          .from_s = -HOUR,
-                                          .to_s = DAY,
-                                          .path = -1,
-                                          .names = names,
-                                          .n_names = 1},
-            e);
+        l->cert =
+            CERTIFICATE(e, .common_name = strlen(l->name) <= 64 ? l->name : NULL,
+                        .key = ca->leaf_key, .issuer = sandbox, .issuer_key = key, .from_s = -HOUR,
+                        .to_s = DAY, .path = -1, .names = names, .n_names = 1);
     EVP_PKEY_free(key);
     l->chain = l->cert ? sk_X509_new_null() : NULL;
     if (!l->chain || sk_X509_push(l->chain, sandbox) <= 0) {

@@ -1,7 +1,8 @@
 #include "guard/cidr.h"
 
 #include <endian.h>
-#include <string.h>
+
+#include "lib/text/parse.h"
 
 struct bits {
     uint64_t w[2]; /* the first bit of an address is w[0]'s highest */
@@ -55,25 +56,12 @@ void cidr_from_addr(const struct net_addr *a, unsigned len, struct cidr *ret)
         ret->ip[len / 8] = a->ip[len / 8] & (uint8_t)(0xff00 >> len % 8);
 }
 
-/* Parses a number from 0 to max, without sign, blanks or leading zeros; -1: it is none. */
-static int parse_length(const char *s, int max)
-{
-    size_t digits = strspn(s, "0123456789");
-    int n = 0;
-
-    if (digits == 0 || digits > 3 || s[digits] || (s[0] == '0' && digits > 1))
-        return -1;
-    for (; *s; s++)
-        n = n * 10 + (*s - '0');
-    return n <= max ? n : -1;
-}
-
 int cidr_parse(const char *text, struct cidr *ret)
 {
     char address[NET_ADDR_TEXT_MAX + 1];
     size_t n = strcspn(text, "/");
     struct net_addr a;
-    int len = 128;
+    uint64_t len = 128;
 
     if (n >= sizeof(address))
         return -EINVAL;
@@ -84,8 +72,9 @@ int cidr_parse(const char *text, struct cidr *ret)
     if (text[n]) {
         bool dotted = !strchr(address, ':');
 
-        len = parse_length(text + n + 1, dotted ? 32 : 128);
-        if (len < 0)
+        /* One way to write a length: no leading zero. */
+        if ((text[n + 1] == '0' && text[n + 2]) ||
+            parse_u64("length", text + n + 1, 0, dotted ? 32 : 128, &len, NULL) < 0)
             return -EINVAL;
         len += dotted ? 96 : 0;
     }
@@ -104,10 +93,7 @@ bool cidr_has(const struct cidr *c, const struct net_addr *a)
 
 struct cidr_tree *cidr_tree_new(void)
 {
-    struct cidr_tree *t = xcalloc(1, sizeof(*t));
-
-    t->n = 1;
-    return t;
+    return NEW(struct cidr_tree, .n = 1);
 }
 
 void cidr_tree_free(struct cidr_tree *t)

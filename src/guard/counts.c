@@ -1,8 +1,5 @@
 #include "guard/counts.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static struct count *count_of(struct guard *g, const char *name)
 {
     for (size_t i = 0; i < g->n_sanitised; i++)

@@ -1,11 +1,9 @@
 #include "guard/dial.h"
 
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "guard/flow.h"
 #include "lib/uv/handle.h"
 #include "guard/policy.h"
@@ -51,7 +49,7 @@ static int open_socket(const struct net_addr *a, int type)
     return steal_fd(&fd);
 }
 
-static void dial_free(struct dial *d)
+void dial_cancel(struct dial *d)
 {
     watch_drop(&d->watch);
     alarm_drop(&d->timer);
@@ -66,7 +64,7 @@ static void finish(struct dial *d, int fd)
     void *arg = d->arg;
     const char *why = fd < 0 && d->r == -EACCES ? d->why : NULL;
 
-    dial_free(d);
+    dial_cancel(d);
     done(arg, fd, &address, why);
 }
 
@@ -136,26 +134,16 @@ static bool try_next(struct dial *d)
 struct dial *dial_new(struct guard *g, const struct net_addr *addrs, size_t n, dial_done done,
                       void *arg)
 {
-    struct dial *d = xcalloc(1, sizeof(*d));
+    struct dial *d =
+        NEW(struct dial, .guard = g, .n = n < RESOLVER_ADDRS ? n : RESOLVER_ADDRS, .fd = -1,
+            .deadline_ns = clock_ns() + DIAL_NS, .r = -ENODATA, .done = done, .arg = arg);
 
-    *d = (struct dial){.guard = g,
-                       .n = n < RESOLVER_ADDRS ? n : RESOLVER_ADDRS,
-                       .fd = -1,
-                       .timer = alarm_new(g->loop, d),
-                       .deadline_ns = clock_ns() + DIAL_NS,
-                       .r = -ENODATA,
-                       .done = done,
-                       .arg = arg};
+    d->timer = alarm_new(g->loop, d);
     memcpy(d->addrs, addrs, d->n * sizeof(*addrs));
     if (d->n > 0 && try_next(d))
         return d;
     finish(d, d->r);
     return NULL;
-}
-
-void dial_cancel(struct dial *d)
-{
-    dial_free(d);
 }
 
 int dial_udp(struct guard *g, const struct net_addr *address, const char **ret_why)

@@ -1,7 +1,5 @@
 #include "guard/dns.h"
 
-#include <string.h>
-
 #include "lib/base/clock.h"
 #include "guard/dns_budget.h"
 #include "guard/dns_names.h"
@@ -97,19 +95,13 @@ static void answer_name(struct dns_pending *d, const char *name)
 static void record(struct sandbox *s, const struct dns_question *q, bool allowed, const char *rule,
                    const char *about, const char *detail)
 {
-    struct decision d = {.kind = "dns",
-                         .protocol = "dns",
-                         .allowed = allowed,
-                         .rule = rule,
-                         .name = q->name[0] ? q->name : NULL,
-                         .detail = detail};
-
     if (allowed)
         s->guard->dns_allowed++;
     else
         s->guard->dns_blocked++;
     if (dns_budget_tells(&s->dns, rule, about, clock_ns()))
-        record_decision(s, &d);
+        RECORD(s, .kind = "dns", .protocol = "dns", .allowed = allowed, .rule = rule,
+               .name = q->name[0] ? q->name : NULL, .detail = detail);
 }
 
 static void refuse(struct dns_pending *d, const char *rule)
@@ -132,7 +124,7 @@ static bool may_ask(const struct sandbox *s, const char *name, const char **ret_
     const char *denied = deny_set_name(s->guard->deny, name);
     struct judgement j;
 
-    policy_judge_question(s->policy, name, &j);
+    policy_judge_name(s->policy, name, NULL, &j);
     *ret_rule = denied ? denied : j.rule;
     return !denied && j.verdict == VERDICT_ALLOW;
 }
@@ -186,8 +178,9 @@ static bool needs_name(const struct policy *p, const char *name, const struct re
     return false;
 }
 
-static void on_addresses(struct dns_pending *d, const struct resolved *res)
+static void on_addresses(void *arg, const struct resolved *res)
 {
+    struct dns_pending *d = arg;
     struct sandbox *s = d->sandbox;
     const struct dns_question *q = &d->question;
     const char *rule;
@@ -204,7 +197,7 @@ static void on_addresses(struct dns_pending *d, const struct resolved *res)
         answer(d, DNS_NXDOMAIN, NULL, 0);
     } else if (res->r < 0 && res->r != -ENODATA && res->r != -EACCES) {
         answer(d, DNS_SERVFAIL, NULL, 0);
-    } else if (policy_fake_ip(s->policy) && needs_name(s->policy, q->name, res)) {
+    } else if (s->policy->fake_ip && needs_name(s->policy, q->name, res)) {
         struct net_addr fake;
 
         fake_address(s, q->name, &fake);
@@ -214,11 +207,6 @@ static void on_addresses(struct dns_pending *d, const struct resolved *res)
             learned_note(s, q->name, &res->addrs[i]);
         answer_addresses(d, res->addrs, res->n, res->ttl);
     }
-}
-
-static void on_lookup(void *arg, const struct resolved *res)
-{
-    on_addresses(arg, res);
 }
 
 /* Takes the resolver's answer: addresses of one family, or records of any other type. */
@@ -258,8 +246,8 @@ static struct dns_pending *find_out(struct dns_pending *d)
     bool address = q->type == DNS_A || q->type == DNS_AAAA;
     struct resolver_query *query;
 
-    if (address && policy_fake_ip(s->policy))
-        query = resolver_lookup(r, q->name, on_lookup, d);
+    if (address && s->policy->fake_ip)
+        query = resolver_lookup(r, q->name, on_addresses, d);
     else
         query = resolver_ask(r, q->name, q->type, on_answer, d);
     if (!query)
@@ -300,17 +288,14 @@ static struct dns_pending *judge(struct dns_pending *d)
 struct dns_pending *dns_serve(struct sandbox *s, const uint8_t *p, size_t len, bool tcp,
                               dns_reply reply, void *arg)
 {
-    struct dns_pending *d = xcalloc(1, sizeof(*d));
-    int r = dns_question_read(p, len, &d->question);
+    struct dns_question q;
+    int r = dns_question_read(p, len, &q);
 
-    if (r == -EBADMSG) {
-        free(d);
+    if (r == -EBADMSG)
         return NULL;
-    }
-    d->sandbox = sandbox_ref(s);
+    struct dns_pending *d = NEW(struct dns_pending, .sandbox = sandbox_ref(s), .question = q,
+                                .reply = reply, .arg = arg);
     s->dns.pending++;
-    d->reply = reply;
-    d->arg = arg;
     d->max = d->question.udp_max < DNS_UDP_MAX ? d->question.udp_max : DNS_UDP_MAX;
     if (tcp)
         d->max = DNS_MESSAGE_MAX;

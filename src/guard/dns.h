@@ -31,7 +31,6 @@ struct dns_pending *dns_serve(struct sandbox *s, const uint8_t *p, size_t len, b
 void dns_cancel(struct dns_pending *d);
 
 /* fake.c. At most 4,096 names per sandbox; the least recently used one goes. */
-struct fakes;
 /* The address that stands for a name; makes one if there is none. */
 void fake_address(struct sandbox *s, const char *name, struct net_addr *ret);
 /* The name that an address stands for in this sandbox; NULL: none. */

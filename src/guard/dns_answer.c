@@ -1,6 +1,5 @@
 /* Reads an upstream's answer. Records that are not about the question are parsed as well, so that
  * the message is known to be whole, and then left out. */
-#include <string.h>
 
 #include "lib/base/hash.h"
 #include "guard/dns_message.h"

@@ -2,8 +2,6 @@
  * the answers of upstreams. */
 #include "guard/dns_message.h"
 
-#include <string.h>
-
 #include "guard/dns_names.h"
 
 #define POINTER   0xc00cu /* compression pointer to the question's name */

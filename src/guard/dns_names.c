@@ -1,8 +1,8 @@
 #include "guard/dns_names.h"
 
 #include <assert.h>
-#include <string.h>
-#include <strings.h>
+
+#include "lib/text/parse.h"
 
 #define LABEL_MAX 63
 
@@ -120,13 +120,6 @@ static int reverse_v4(const char *labels, size_t len, struct net_addr *ret)
     return net_addr_parse(text, ret);
 }
 
-static int nibble(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int reverse_v6(const char *labels, size_t len, struct net_addr *ret)
 {
     uint8_t ip[16] = {0};
@@ -134,7 +127,7 @@ static int reverse_v6(const char *labels, size_t len, struct net_addr *ret)
     if (len != 63)
         return -EINVAL;
     for (size_t i = 0; i < 32; i++) {
-        int v = nibble(labels[2 * i]);
+        int v = parse_hex(labels[2 * i]);
 
         if (v < 0 || (i < 31 && labels[2 * i + 1] != '.'))
             return -EINVAL;

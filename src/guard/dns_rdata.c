@@ -1,7 +1,5 @@
 #include "guard/dns_rdata.h"
 
-#include <string.h>
-
 #include "guard/dns_message.h"
 
 /* Keys of HTTPS and SVCB (RFC 9460). */
@@ -99,49 +97,22 @@ static int copy_service(const uint8_t *p, size_t at, size_t n, struct strbuf *ou
     return 0;
 }
 
-static int copy_address(const uint8_t *data, size_t n, size_t want, struct strbuf *out)
-{
-    if (n != want)
-        return -EBADMSG;
-    strbuf_add(out, data, n);
-    return 0;
-}
-
 int dns_rdata_copy(const uint8_t *p, size_t len, size_t at, size_t n, uint16_t type,
                    struct strbuf *out)
 {
+    /* Data of fixed length, with names in it. */
+    static const struct {
+        uint8_t type, fixed, names, rest;
+    } forms[] = {{DNS_A, 4, 0, 0},   {DNS_AAAA, 16, 0, 0}, {DNS_NS, 0, 1, 0},  {DNS_CNAME, 0, 1, 0},
+                 {DNS_PTR, 0, 1, 0}, {DNS_MX, 2, 1, 0},    {DNS_SRV, 6, 1, 0}, {DNS_SOA, 0, 2, 20}};
     int r = -EBADMSG;
 
-    switch (type) {
-    case DNS_A:
-        r = copy_address(p + at, n, 4, out);
-        break;
-    case DNS_AAAA:
-        r = copy_address(p + at, n, 16, out);
-        break;
-    case DNS_NS:
-    case DNS_CNAME:
-    case DNS_PTR:
-        r = copy_named(p, len, at, n, 0, 1, 0, out);
-        break;
-    case DNS_MX:
-        r = copy_named(p, len, at, n, 2, 1, 0, out);
-        break;
-    case DNS_SRV:
-        r = copy_named(p, len, at, n, 6, 1, 0, out);
-        break;
-    case DNS_SOA:
-        r = copy_named(p, len, at, n, 0, 2, 20, out);
-        break;
-    case DNS_TXT:
+    for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+        if (forms[i].type == type)
+            r = copy_named(p, len, at, n, forms[i].fixed, forms[i].names, forms[i].rest, out);
+    if (type == DNS_TXT)
         r = copy_text(p + at, n, out);
-        break;
-    case DNS_HTTPS:
-    case DNS_SVCB:
+    else if (type == DNS_HTTPS || type == DNS_SVCB)
         r = copy_service(p, at, n, out);
-        break;
-    default:
-        break;
-    }
     return r < 0 || out->truncated ? -EBADMSG : 0;
 }

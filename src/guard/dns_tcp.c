@@ -1,9 +1,7 @@
 #include "guard/dns_tcp.h"
 
-#include <string.h>
 #include <sys/socket.h>
 
-#include "lib/base/fd.h"
 #include "guard/dns.h"
 #include "lib/uv/handle.h"
 
@@ -20,7 +18,6 @@ struct dns_tcp {
     size_t in_len;
     struct strbuf out;
     struct dns_pending *pending;
-    bool asking;
     void (*done)(void *arg, const char *error);
     void *arg;
 };
@@ -49,7 +46,7 @@ static void finish(struct dns_tcp *d, const char *error)
 
 static void watch(struct dns_tcp *d)
 {
-    watch_for(d->watch, d->out.len > 0 ? UV_WRITABLE : d->asking ? 0 : UV_READABLE, on_event);
+    watch_for(d->watch, d->out.len > 0 ? UV_WRITABLE : d->pending ? 0 : UV_READABLE, on_event);
 }
 
 static void on_reply(void *arg, const uint8_t *p, size_t len)
@@ -58,7 +55,6 @@ static void on_reply(void *arg, const uint8_t *p, size_t len)
     uint8_t head[2] = {(uint8_t)(len >> 8), (uint8_t)len};
 
     d->pending = NULL;
-    d->asking = false;
     strbuf_add(&d->out, head, sizeof(head));
     strbuf_add(&d->out, p, len);
     watch(d);
@@ -69,20 +65,14 @@ static bool take_question(struct dns_tcp *d)
 {
     size_t len = d->in_len < 2 ? 0 : (size_t)d->in[0] << 8 | d->in[1];
     uint8_t question[QUESTION_MAX];
-    struct dns_pending *pending;
 
     if (d->in_len < 2 || d->in_len < 2 + len)
         return false;
     memcpy(question, d->in + 2, len);
     d->in_len -= 2 + len;
     memmove(d->in, d->in + 2 + len, d->in_len);
-    d->asking = true;
-    /* A message that is no question gets no reply. */
-    pending = dns_serve(d->sandbox, question, len, true, on_reply, d);
-    if (pending)
-        d->pending = pending;
-    else
-        d->asking = false;
+    /* NULL: the reply was there at once, or the message is no question and gets none. */
+    d->pending = dns_serve(d->sandbox, question, len, true, on_reply, d);
     return true;
 }
 
@@ -124,7 +114,7 @@ static void on_event(uv_poll_t *w, int status UNUSED, int events UNUSED)
             return;
         }
     }
-    while (!d->asking && d->out.len == 0 && take_question(d))
+    while (!d->pending && d->out.len == 0 && take_question(d))
         ;
     watch(d);
 }
@@ -132,14 +122,10 @@ static void on_event(uv_poll_t *w, int status UNUSED, int events UNUSED)
 struct dns_tcp *dns_tcp_new(struct sandbox *s, int fd, void (*done)(void *arg, const char *error),
                             void *arg)
 {
-    struct dns_tcp *d = xcalloc(1, sizeof(*d));
+    struct dns_tcp *d = NEW(struct dns_tcp, .sandbox = s, .fd = fd, .done = done, .arg = arg);
 
-    *d = (struct dns_tcp){.sandbox = s,
-                          .fd = fd,
-                          .watch = watch_new(s->guard->loop, fd, d),
-                          .timer = alarm_new(s->guard->loop, d),
-                          .done = done,
-                          .arg = arg};
+    d->watch = watch_new(s->guard->loop, fd, d);
+    d->timer = alarm_new(s->guard->loop, d);
     strbuf_init(&d->out, DNS_MESSAGE_MAX + 2);
     alarm_set(d->timer, SILENCE_NS, on_silence);
     watch(d);

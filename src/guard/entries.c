@@ -1,7 +1,5 @@
 #include "guard/entries.h"
 
-#include <stdio.h>
-
 struct entry_text {
     struct list link;
     char text[];

@@ -1,7 +1,6 @@
 /* Fake addresses, which stand for names. The address follows from the name, so a name mostly gets
  * the same one again after it was forgotten or the guard was restarted: an address that a program
  * has kept should not come to stand for another name. */
-#include <string.h>
 
 #include "guard/dns.h"
 

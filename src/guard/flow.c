@@ -2,17 +2,13 @@
 
 #include <linux/netfilter_ipv4.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "guard/dial.h"
 #include "guard/dns.h"
 #include "guard/dns_tcp.h"
 #include "guard/flow_impl.h"
-#include "lib/uv/handle.h"
 #include "guard/learned.h"
 #include "guard/refusal.h"
 
@@ -26,19 +22,11 @@
 
 static void put_on_record(struct flow *f)
 {
-    struct decision d = {.kind = "flow",
-                         .protocol = f->protocol ? f->protocol : "tcp",
-                         .allowed = f->allowed,
-                         .rule = f->rule,
-                         .name = f->name[0] ? f->name : learned_name(f->sandbox, &f->dst),
-                         .address = f->dialled.port ? &f->dialled : &f->dst,
-                         .detail = f->error,
-                         .up = f->up,
-                         .down = f->down,
-                         .ms = (clock_ns() - f->began_ns) / 1000000,
-                         .policy = f->policy};
-
-    record_decision(f->sandbox, &d);
+    RECORD(f->sandbox, .kind = "flow", .protocol = f->protocol ? f->protocol : "tcp",
+           .allowed = f->allowed, .rule = f->rule,
+           .name = f->name[0] ? f->name : learned_name(f->sandbox, &f->dst),
+           .address = f->dialled.port ? &f->dialled : &f->dst, .detail = f->error, .up = f->up,
+           .down = f->down, .ms = (clock_ns() - f->began_ns) / 1000000, .policy = f->policy);
 }
 
 void flow_end(struct flow *f)
@@ -191,7 +179,7 @@ static bool flow_new(struct sandbox *s, int fd)
     struct flow *f;
     int on = 1;
 
-    if (quota_take_flow(s) != QUOTA_OK) {
+    if (!quota_take_flow(s)) {
         close_hard(fd);
         close(fd);
         return false;
@@ -240,8 +228,7 @@ static bool stays(const struct flow *f, const struct policy *p, struct flow_verd
 {
     flow_judge(f, p, v);
     return v->allowed && v->by_name == f->by_name && v->inspect == f->inspected &&
-           (!f->inspected || p == f->policy) &&
-           same_proxy(policy_proxy(p), policy_proxy(f->policy));
+           (!f->inspected || p == f->policy) && same_proxy(p->proxy, f->policy->proxy);
 }
 
 static void adopt(struct flow *f, struct policy *p)

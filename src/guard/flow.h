@@ -25,8 +25,8 @@ void udp_reset_all(struct sandbox *s);
 void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd);
 
 /* quota.c */
-enum quota_what { QUOTA_OK, QUOTA_FLOWS, QUOTA_RATE, QUOTA_BYTES, QUOTA_GUARD };
-enum quota_what quota_take_flow(struct sandbox *s);
+/* False: a limit is reached, which is on record. */
+bool quota_take_flow(struct sandbox *s);
 void quota_give_flow(struct sandbox *s);
 /* False: the sandbox has used up its bytes. */
 bool quota_count(struct sandbox *s, uint64_t bytes);

@@ -1,9 +1,7 @@
 /* Takes an allowed connection to its server: resolves the name, dials, asks the proxy, and hands
  * the connection over to the relay or the inspection. */
-#include <string.h>
 #include <sys/socket.h>
 
-#include "lib/base/fd.h"
 #include "guard/dial.h"
 #include "guard/flow_impl.h"
 #include "lib/uv/handle.h"
@@ -27,12 +25,12 @@ static void on_inspect_count(void *arg, uint64_t up, uint64_t down)
         flow_reset(arg, "quota of bytes");
 }
 
-static void on_relayed(void *arg, const struct relay_done *d)
+static void on_relayed(void *arg, const char *error)
 {
     struct flow *f = arg;
 
     f->relay = NULL;
-    f->error = d->error;
+    f->error = error;
     flow_end(f);
 }
 
@@ -62,7 +60,6 @@ static void start_relay(struct flow *f, const void *back, size_t back_len)
 
 static void start_inspect(struct flow *f)
 {
-    f->protocol = f->peek.what == PEEK_TLS ? "tls" : "http";
     f->inspect = inspect_new(&(struct inspect_order){.sandbox = f->sandbox,
                                                      .policy = f->policy,
                                                      .name = f->name,
@@ -142,7 +139,7 @@ static void start_proxy(struct flow *f)
     const char *name = f->by_name ? f->name : "";
 
     strbuf_init(&f->out, PROXY_BYTES_MAX);
-    socks5_begin(&f->socks, policy_proxy(f->policy), name, &f->dst, &f->out);
+    socks5_begin(&f->socks, f->policy->proxy, name, &f->dst, &f->out);
     flush_to_proxy(f);
     f->timer = alarm_new(f->sandbox->guard->loop, f);
     alarm_set(f->timer, DIAL_NS, on_proxy_late);
@@ -180,7 +177,7 @@ static void on_dialled(void *arg, int fd, const struct net_addr *address, const 
         return;
     }
     f->server_fd = fd;
-    if (policy_proxy(f->policy)) {
+    if (f->policy->proxy) {
         start_proxy(f);
         return;
     }
@@ -204,7 +201,7 @@ static void on_resolved(void *arg, const struct resolved *res)
 {
     struct flow *f = arg;
     struct net_addr addrs[RESOLVER_ADDRS];
-    const struct policy_proxy *proxy = policy_proxy(f->policy);
+    const struct policy_proxy *proxy = f->policy->proxy;
     const char *rule = NULL;
     size_t n = 0;
 
@@ -260,7 +257,7 @@ void flow_come_back(struct flow *f)
 /* If the policy has a proxy, it is dialled in place of name and address, and judged like them. */
 void flow_go(struct flow *f, bool by_name, const char *rule)
 {
-    const struct policy_proxy *proxy = policy_proxy(f->policy);
+    const struct policy_proxy *proxy = f->policy->proxy;
     struct net_addr to = f->dst;
 
     f->rule = rule;

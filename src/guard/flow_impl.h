@@ -23,9 +23,6 @@
 
 enum flow_state { FLOW_PEEKING, FLOW_GOING, FLOW_WAITING, FLOW_OPEN, FLOW_DNS };
 
-struct dial;
-struct dns_tcp;
-
 struct flow {
     struct sandbox *sandbox;
     struct policy *policy; /* the policy that judged the flow */

@@ -1,6 +1,4 @@
 /* Reads the first bytes of a connection, and asks the policy about the name in them. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "guard/dial.h"

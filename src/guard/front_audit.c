@@ -1,7 +1,5 @@
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "lib/audit/audit.h"
@@ -43,8 +41,8 @@ struct job {
     struct front_asker from;
     int dir; /* the record's directory */
     struct audit_filter filter;
-    char tenant[ID_LEN + 1], sandbox[ID_LEN + 1];
-    char kind[WORD_MAX + 1], verdict[WORD_MAX + 1], name[POLICY_NAME_MAX + 3];
+    char tenant[ID_LEN + 1];
+    json_t *question; /* the filter's texts */
     /* While the job runs, only its thread uses these. */
     struct strbuf out;
     uint32_t found, limit;
@@ -54,17 +52,9 @@ struct job {
     struct sg_error e;
 };
 
-static const char *keep(const char *text, char *buf, size_t cap)
+static bool read_filter(struct job *job)
 {
-    if (!text)
-        return NULL;
-    snprintf(buf, cap, "%s", text);
-    return buf;
-}
-
-static bool read_filter(const json_t *o, struct job *job)
-{
-    struct fields in = {.object = o, .prefix = "", .strict = true};
+    struct fields in = {.object = job->question, .prefix = "", .strict = true};
 
     fields_known(&in, "sandbox", "kind", "verdict", "name", "from", "to", "before", "limit");
     const char *sandbox = field_text(&in, "sandbox", ID_LEN, NULL);
@@ -75,16 +65,16 @@ static bool read_filter(const json_t *o, struct job *job)
     uint64_t to = field_count(&in, "to", 0, INT64_MAX, 0);
     uint64_t before = field_count(&in, "before", 0, INT64_MAX, 0);
     uint64_t limit = field_count(&in, "limit", 1, AUDIT_PAGE_MAX, AUDIT_PAGE_MAX);
-    if (in.r < 0 || !json_is_object(o) || (sandbox && !id_valid(sandbox)) || !is_word(kind) ||
-        !is_word(verdict))
+    if (in.r < 0 || !json_is_object(job->question) || (sandbox && !id_valid(sandbox)) ||
+        !is_word(kind) || !is_word(verdict))
         return false;
     job->limit = (uint32_t)limit;
     job->filter = (struct audit_filter){
         .tenant = job->tenant,
-        .sandbox = keep(sandbox, job->sandbox, sizeof(job->sandbox)),
-        .kind = keep(kind, job->kind, sizeof(job->kind)),
-        .verdict = keep(verdict, job->verdict, sizeof(job->verdict)),
-        .name = keep(name, job->name, sizeof(job->name)),
+        .sandbox = sandbox,
+        .kind = kind,
+        .verdict = verdict,
+        .name = name,
         .from_ms = (int64_t)from,
         .to_ms = (int64_t)to,
         .before = before,
@@ -143,6 +133,7 @@ static void job_free(struct job *job)
 {
     jobs -= list_linked(&job->in_all);
     list_remove(&job->in_all);
+    json_decref(job->question);
     strbuf_done(&job->out);
     close_p(&job->dir);
     close_p(&job->fd);
@@ -202,17 +193,14 @@ static void add_job(struct job *job)
 void front_ask_audit(const struct front_asker *from, const char *tenant, const char *text,
                      size_t len)
 {
-    json_t *o = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-    struct job *job = xcalloc(1, sizeof(*job));
+    struct job *job = NEW(struct job, .from = *from, .fd = -1, .dir = -1,
+                          .question = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL));
     bool good = id_valid(tenant), many = false;
 
-    job->from = *from;
-    job->fd = job->dir = -1;
     job->work.data = job;
     if (good)
         memcpy(job->tenant, tenant, sizeof(job->tenant));
-    good = good && read_filter(o, job);
-    json_decref(o);
+    good = good && read_filter(job);
     if (good)
         many = jobs >= JOBS_MAX || jobs_of(tenant) >= TENANT_MAX;
     /* Flush first, so that the answer has everything that happened before the question. */

@@ -1,7 +1,6 @@
 #include "guard/front_link.h"
 
 #include <jansson.h>
-#include <string.h>
 
 #include "lib/text/json.h"
 #include "lib/uv/ipc_uv.h"
@@ -202,8 +201,7 @@ static const struct ipc_kind link_kind = {
 void front_link_set(struct guard *g, int fd)
 {
     if (!g->front) {
-        g->front = xcalloc(1, sizeof(*g->front));
-        g->front->guard = g;
+        g->front = NEW(struct front_link, .guard = g);
         ipc_uv_init(&g->front->ipc, g->loop, &link_kind);
     }
     if (fd >= 0)

@@ -51,24 +51,6 @@
 #include "guard/addr.h"
 #include "lib/settings/settings.h"
 
-struct audit_log;
-struct ca;
-struct count;
-struct deny_set;
-struct fakes;
-struct flow;
-struct front_link;
-struct guard_news;
-struct hosts;
-struct learned;
-struct policy;
-struct question;
-struct resolver;
-struct sanitiser;
-struct udp_flow;
-struct vault_key;
-struct warden_link;
-
 struct guard {
     uv_loop_t *loop;
     struct settings settings;
@@ -173,3 +155,5 @@ struct decision {
     const struct policy *policy; /* the policy that judged it; NULL: the one in force */
 };
 void record_decision(struct sandbox *s, const struct decision *d);
+/* RECORD(s, .kind = "quota", .rule = rule) */
+#define RECORD(s, ...) record_decision(s, &(struct decision){__VA_ARGS__})

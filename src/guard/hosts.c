@@ -4,12 +4,9 @@
  * step. */
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include "lib/base/fd.h"
 #include "guard/cidr.h"
 
 #define ANSWER_MAX (64u * 1024)

@@ -1,7 +1,5 @@
 #include "guard/http_body.h"
 
-#include <string.h>
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 void body_reader_init(struct body_reader *r, enum http_framing framing, uint64_t length)

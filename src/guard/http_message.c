@@ -1,7 +1,5 @@
 #include "guard/http_message.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "guard/policy.h"
@@ -18,15 +16,15 @@ static bool begins(struct http_text t, const char *s)
     return t.len >= n && memcmp(t.p, s, n) == 0;
 }
 
-static struct http_text skip(struct http_text t, size_t n)
+struct http_text http_text_skip(struct http_text t, size_t n)
 {
     return (struct http_text){t.p + n, t.len - n};
 }
 
-static struct http_text trim(struct http_text t)
+struct http_text http_text_trim(struct http_text t)
 {
     while (t.len > 0 && (t.p[0] == ' ' || t.p[0] == '\t'))
-        t = skip(t, 1);
+        t = http_text_skip(t, 1);
     while (t.len > 0 && (t.p[t.len - 1] == ' ' || t.p[t.len - 1] == '\t'))
         t.len--;
     return t;
@@ -40,25 +38,20 @@ static struct http_text cut(struct http_text *rest, char c)
     struct http_text t = *rest;
 
     if (!end) {
-        *rest = skip(t, t.len);
+        *rest = http_text_skip(t, t.len);
         return t;
     }
     t.len = (size_t)(end - t.p);
-    *rest = skip(*rest, t.len + 1);
+    *rest = http_text_skip(*rest, t.len + 1);
     return t;
 }
 
-static bool is_token(const char *p, size_t len)
+static bool is_token(struct http_text t)
 {
-    static const char marks[] = "!#$%&'*+-.^_`|~";
-
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)p[i], lower = c | 0x20;
-        if (!(c >= '0' && c <= '9') && !(lower >= 'a' && lower <= 'z') &&
-            (c == '\0' || !strchr(marks, c)))
+    for (size_t i = 0; i < t.len; i++)
+        if (!http_is_token(t.p[i]))
             return false;
-    }
-    return len > 0;
+    return t.len > 0;
 }
 
 bool http_is_value(const char *p, size_t len)
@@ -122,11 +115,11 @@ static const char *read_fields(struct http_message *m, struct http_text rest)
         if (!memchr(value.p, ':', value.len))
             return "a header without a colon";
         name = cut(&value, ':');
-        if (!is_token(name.p, name.len))
+        if (!is_token(name))
             return "the name of a header is not valid";
         if (m->n_fields == HTTP_MESSAGE_FIELDS)
             return "too many headers";
-        m->fields[m->n_fields++] = (struct http_field){name, trim(value)};
+        m->fields[m->n_fields++] = (struct http_field){name, http_text_trim(value)};
     }
 }
 
@@ -156,7 +149,7 @@ static bool lists(const struct http_message *m, const char *name, struct http_te
         if (!http_text_is(m->fields[i].name, name))
             continue;
         while (rest.len > 0) {
-            struct http_text t = trim(cut(&rest, ','));
+            struct http_text t = http_text_trim(cut(&rest, ','));
             if (t.len == word.len && strncasecmp(t.p, word.p, t.len) == 0)
                 return true;
         }
@@ -239,7 +232,7 @@ static int read_request_line(struct http_text line, struct http_message *m, cons
     m->method = cut(&line, ' ');
     m->target = cut(&line, ' ');
     *ret_why = "the first line is not an HTTP request";
-    if (!is_token(m->method.p, m->method.len) || !is_target(m->target) || line.len == 0)
+    if (!is_token(m->method) || !is_target(m->target) || line.len == 0)
         return 400;
     *ret_why = "only HTTP/1.1 is supported";
     return read_version(line, m) ? 0 : 505;
@@ -309,11 +302,11 @@ int http_check_host(struct http_message *m, const char *name, uint16_t port, boo
     *ret_why = "the target is neither a path nor one of this connection";
     if (m->target.len <= strlen(scheme) || strncasecmp(m->target.p, scheme, strlen(scheme)) != 0)
         return 400;
-    authority = skip(m->target, strlen(scheme));
+    authority = http_text_skip(m->target, strlen(scheme));
     size_t n = 0;
     while (n < authority.len && authority.p[n] != '/' && authority.p[n] != '?')
         n++;
-    m->target = skip(authority, n);
+    m->target = http_text_skip(authority, n);
     authority.len = n;
     return is_authority(authority, name, port, &has_port) ? 0 : 421;
 }

@@ -22,6 +22,13 @@ struct http_text {
     size_t len;
 };
 bool http_text_is(struct http_text t, const char *s); /* ignores case */
+struct http_text http_text_skip(struct http_text t, size_t n);
+struct http_text http_text_trim(struct http_text t); /* without blanks around it */
+/* Whether c can be in a method or in the name of a header field. */
+static inline bool http_is_token(char c)
+{
+    return c > 0x20 && c < 0x7f && !strchr("()<>@,;:\\\"/[]?={}", c);
+}
 
 struct http_field {
     struct http_text name, value; /* value: without blanks around it */

@@ -1,13 +1,12 @@
 #include "guard/inspect.h"
 
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "guard/ca.h"
 #include "lib/uv/handle.h"
 #include "guard/inspect_impl.h"
+#include "lib/http/http.h"
 
 /* Steps in one slice of work, each of one piece or record at most. Tenants take turns
  * (lib/http/work.h), and flows that are not inspected never wait for inspected ones. */
@@ -17,13 +16,8 @@
 
 void inspect_record(struct inspect *i, bool allowed, const char *rule, const char *detail)
 {
-    record_decision(i->sandbox, &(struct decision){.kind = "request",
-                                                   .protocol = "http",
-                                                   .allowed = allowed,
-                                                   .rule = rule,
-                                                   .name = i->name,
-                                                   .detail = detail,
-                                                   .ms = uv_now(i->guard->loop) - i->request_ms});
+    RECORD(i->sandbox, .kind = "request", .protocol = "http", .allowed = allowed, .rule = rule,
+           .name = i->name, .detail = detail, .ms = uv_now(i->guard->loop) - i->request_ms);
 }
 
 void inspect_finish(struct inspect *i)
@@ -46,32 +40,6 @@ void inspect_abort(struct inspect *i, const char *why)
     i->state = INSPECT_LINGER;
 }
 
-static const char *reason_of(int status)
-{
-    switch (status) {
-    case 400:
-        return "Bad Request";
-    case 405:
-        return "Method Not Allowed";
-    case 415:
-        return "Unsupported Media Type";
-    case 417:
-        return "Expectation Failed";
-    case 421:
-        return "Misdirected Request";
-    case 431:
-        return "Request Header Fields Too Large";
-    case 502:
-        return "Bad Gateway";
-    case 504:
-        return "Gateway Timeout";
-    case 505:
-        return "HTTP Version Not Supported";
-    default:
-        return "Refused";
-    }
-}
-
 void inspect_refuse(struct inspect *i, int status, const char *text)
 {
     bool ours = status < 500; /* the guard has decided; else the server is at fault */
@@ -84,7 +52,7 @@ void inspect_refuse(struct inspect *i, int status, const char *text)
     strbuf_addf(&i->client.out,
                 "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
                 "Connection: close\r\n\r\n",
-                status, reason_of(status), strlen("sandglass: \n") + strlen(text));
+                status, http_status_text(status), strlen("sandglass: \n") + strlen(text));
     if (!i->to_head)
         strbuf_addf(&i->client.out, "sandglass: %s\n", text);
     watch_drop(&i->server_watch);

@@ -52,7 +52,6 @@ void inspect_reset(struct inspect *i);
 
 /* ca.c. The guard has a CA whose key is in its directory. Each sandbox has a CA whose key follows
  * from the guard's secret and the sandbox's id, so that a restarted guard derives the same key. */
-struct ca;
 int ca_new(struct guard *g, int dirfd, struct ca **ret, struct sg_error *e);
 void ca_free(struct ca *ca);
 /* Makes the CA certificate that the sandbox is given to trust: self-signed, PEM, with name

@@ -1,5 +1,3 @@
-#include <stdio.h>
-#include <string.h>
 
 #include "guard/inspect_impl.h"
 

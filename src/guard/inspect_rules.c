@@ -1,7 +1,5 @@
 #include "guard/inspect_rules.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "lib/text/base64.h"
@@ -13,14 +11,13 @@
 /* Whether a secret may be put into a request of this connection. */
 static bool secret_may_go(const struct rules *r)
 {
-    const struct policy_secret *all;
-    size_t n = policy_secrets(r->policy, &all);
+    const struct policy *p = r->policy;
 
     for (size_t i = 0; r->rule && i < r->rule->n_headers; i++)
         if (strstr(r->rule->headers[i].value, MARK))
             return true;
-    for (size_t i = 0; i < n; i++)
-        if (policy_secret_goes_to(&all[i], r->name))
+    for (size_t i = 0; i < p->n_secrets; i++)
+        if (policy_secret_goes_to(&p->secrets[i], r->name))
             return true;
     return false;
 }
@@ -30,17 +27,14 @@ void rules_init(struct rules *r, struct sandbox *s, struct policy *p, const char
     *r = (struct rules){.sandbox = s, .policy = p, .name = name, .rule = policy_rule(p, name)};
     snprintf(r->label, sizeof(r->label), "rules %s", r->rule ? r->rule->domain : name);
     if (secret_may_go(r))
-        r->scrub = policy_scrub(p);
+        r->scrub = p->scrub;
 }
 
 static void on_record(struct rules *r, const struct policy_secret *s, bool allowed,
                       const char *rule)
 {
-    record_decision(r->sandbox, &(struct decision){.kind = "secret",
-                                                   .allowed = allowed,
-                                                   .rule = rule,
-                                                   .name = r->name,
-                                                   .detail = s->name});
+    RECORD(r->sandbox, .kind = "secret", .allowed = allowed, .rule = rule, .name = r->name,
+           .detail = s->name);
 }
 
 /* ---- a secret -------------------------------------------------------------------------------- */
@@ -48,8 +42,7 @@ static void on_record(struct rules *r, const struct policy_secret *s, bool allow
 static int put_secret(struct rules *r, const struct policy_secret *s, struct strbuf *out,
                       char why[RULES_WHY])
 {
-    const struct policy_secret *all;
-    size_t i;
+    size_t i = (size_t)(s - r->policy->secrets);
 
     if (s->value.len > SCRUB_VALUE_MAX || !http_is_value((char *)s->value.bytes, s->value.len)) {
         snprintf(why, RULES_WHY, "the secret %s cannot be in a header: it %s", s->name,
@@ -57,8 +50,6 @@ static int put_secret(struct rules *r, const struct policy_secret *s, struct str
                                                 : "has line breaks or other controls");
         return BAD_RULE;
     }
-    policy_secrets(r->policy, &all);
-    i = (size_t)(s - all);
     if (!(r->told[i / 64] >> i % 64 & 1))
         on_record(r, s, true, r->label);
     r->told[i / 64] |= 1ull << i % 64;
@@ -172,16 +163,16 @@ static const char *find(struct http_text t, const char *what)
 static const struct policy_secret *first_placeholder(const struct rules *r, struct http_text name,
                                                      struct http_text t, const char **ret_at)
 {
-    const struct policy_secret *all, *found = NULL;
-    size_t n = policy_secrets(r->policy, &all);
+    const struct policy_secret *found = NULL;
 
-    for (size_t i = 0; i < n; i++) {
-        const char *at = find(t, all[i].placeholder);
+    for (size_t i = 0; i < r->policy->n_secrets; i++) {
+        const struct policy_secret *s = &r->policy->secrets[i];
+        const char *at = find(t, s->placeholder);
 
-        if (!at || (found && at > *ret_at) || !policy_secret_goes_to(&all[i], r->name) ||
-            !in_header(&all[i], name))
+        if (!at || (found && at > *ret_at) || !policy_secret_goes_to(s, r->name) ||
+            !in_header(s, name))
             continue;
-        found = &all[i];
+        found = s;
         *ret_at = at;
     }
     return found;
@@ -258,18 +249,16 @@ static int write_field(struct rules *r, const struct http_field *f, struct strbu
  * are, since they are worth nothing. */
 static void note_strays(struct rules *r, const struct http_message *m)
 {
-    const struct policy_secret *all;
-    size_t n = policy_secrets(r->policy, &all);
-
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < r->policy->n_secrets; i++) {
+        const struct policy_secret *s = &r->policy->secrets[i];
         bool seen = false;
 
-        if (!all[i].placeholder[0] || policy_secret_goes_to(&all[i], r->name))
+        if (!s->placeholder[0] || policy_secret_goes_to(s, r->name))
             continue;
         for (size_t k = 0; k < m->n_fields && !seen; k++)
-            seen = find(m->fields[k].value, all[i].placeholder);
-        if (seen || find(m->target, all[i].placeholder))
-            on_record(r, &all[i], false, "a placeholder in a request to another host");
+            seen = find(m->fields[k].value, s->placeholder);
+        if (seen || find(m->target, s->placeholder))
+            on_record(r, s, false, "a placeholder in a request to another host");
     }
 }
 

@@ -1,8 +1,5 @@
 #include "guard/inspect_sanitise.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "guard/counts.h"
 
 #define PIECE (16u * 1024)
@@ -15,7 +12,7 @@ int cleaner_begin(struct cleaner *c, struct guard *g, const struct policy *p,
     enum body_coding coding = body_coding(m);
     struct sg_error e;
 
-    *c = (struct cleaner){.mode = policy_sanitise(p)};
+    *c = (struct cleaner){.mode = p->sanitise};
     if (c->mode == SANITISE_OFF || m->framing == FRAMING_NONE)
         return 0;
     if (!g->sanitiser && sanitiser_new(g->patterns, &g->sanitiser, &e) < 0) {
@@ -157,9 +154,6 @@ void cleaner_record(const struct cleaner *c, struct sandbox *s, const char *name
     if (c->gap)
         strbuf_addf(&text, "%s%s", text.len > 0 ? "; " : "", c->gap);
     if (text.len > 0)
-        record_decision(s, &(struct decision){.kind = "sanitise",
-                                              .allowed = true,
-                                              .rule = rule,
-                                              .name = name,
-                                              .detail = text.buf});
+        RECORD(s, .kind = "sanitise", .allowed = true, .rule = rule, .name = name,
+               .detail = text.buf);
 }

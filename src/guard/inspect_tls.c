@@ -2,8 +2,6 @@
 
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "lib/http/bio.h"
@@ -118,14 +116,10 @@ static void break_tls(struct side *s)
     const char *reason = ERR_reason_error_string(code);
     long verify = SSL_get_verify_result(s->ssl);
 
-    if (verify != X509_V_OK) {
-        s->broken = s->eof = true;
+    break_side(s, reason ? reason : s->ready ? "the connection was lost" : "no TLS handshake");
+    if (verify != X509_V_OK)
         snprintf(s->why, sizeof(s->why), "its certificate is not valid: %s",
                  X509_verify_cert_error_string(verify));
-        drop_out(s);
-    } else {
-        break_side(s, reason ? reason : s->ready ? "the connection was lost" : "no TLS handshake");
-    }
     ERR_clear_error();
 }
 

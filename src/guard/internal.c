@@ -1,6 +1,4 @@
 /* Internal addresses that the operator opens: exceptions from those that are never dialled. */
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/text/parse.h"
 #include "guard/cidr.h"

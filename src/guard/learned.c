@@ -1,7 +1,5 @@
 #include "guard/learned.h"
 
-#include <string.h>
-
 #define SLOTS 256 /* a newer address takes the place of an older one */
 
 struct learned {

@@ -5,8 +5,6 @@
 
 #include "guard/guard.h"
 
-struct learned;
-
 void learned_note(struct sandbox *s, const char *name, const struct net_addr *a);
 /* NULL: no name is remembered. */
 const char *learned_name(const struct sandbox *s, const struct net_addr *a);

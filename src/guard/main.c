@@ -3,8 +3,6 @@
  * program writes the record. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -86,8 +84,7 @@ static void sync_record(struct guard *g)
 
     if (!s)
         return;
-    w = xcalloc(1, sizeof(*w));
-    w->data = s;
+    w = NEW(uv_work_t, .data = s);
     if (uv_queue_work(g->loop, w, sync_work, after_sync) < 0)
         after_sync(w, UV_EAGAIN);
 }
@@ -107,14 +104,9 @@ static void on_hosts(uv_poll_t *w, int status UNUSED, int events UNUSED)
     hosts_update(g->hosts);
 }
 
-static void close_record(struct guard *g)
+static void close_record(void)
 {
-    audit_close(steal_ptr(&g->audit));
-}
-
-static void on_exit_close(void)
-{
-    close_record(&guard);
+    audit_close(steal_ptr(&guard.audit));
 }
 
 /* Loads the filter. The only sockets that the guard makes after this go to the internet. */
@@ -174,7 +166,7 @@ static int serve(void)
     g->dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (start(g, &e) < 0)
         give_up(&e);
-    atexit(on_exit_close);
+    atexit(close_record);
     flush = alarm_new(g->loop, g);
     uv_timer_start(flush, on_flush, FLUSH_MS, FLUSH_MS);
     hosts = watch_new(g->loop, hosts_fd(g->hosts), g);

@@ -1,28 +1,20 @@
 #include "guard/names.h"
 
-#include <string.h>
-
 #include "lib/base/map.h"
 
 #define LABEL_MAX 63
 
 /* ---- the form of names ----------------------------------------------------------------------- */
 
-static bool is_hex(const char *s, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (!(s[i] >= '0' && s[i] <= '9') && !(s[i] >= 'a' && s[i] <= 'f'))
-            return false;
-    return true;
-}
-
 /* Whether some resolver would take a name with this last label for an address: 127.1, 0x7f.1,
  * 2130706433. No top-level domain is a number, so the last label tells. */
 static bool is_number(const char *label)
 {
     if (label[0] == '0' && label[1] == 'x')
-        return is_hex(label + 2, strlen(label + 2));
-    return label[strspn(label, "0123456789")] == '\0';
+        label += 2 + strspn(label + 2, "0123456789abcdef");
+    else
+        label += strspn(label, "0123456789");
+    return *label == '\0';
 }
 
 int name_normalise(const char *name, size_t len, char *ret)

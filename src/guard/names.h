@@ -5,7 +5,13 @@
  * of all its endings. */
 #pragma once
 
-#include "guard/policy.h"
+#include "lib/base/base.h"
+
+#define POLICY_NAME_MAX 253
+
+/* Lower case, one trailing dot removed, letters, digits, '-' and '_', labels of 1 to 63, at most
+ * POLICY_NAME_MAX; no address. ret has POLICY_NAME_MAX + 1 bytes. -EINVAL. */
+int name_normalise(const char *name, size_t len, char *ret);
 
 /* Normalises a name, or `*.` and a name, to the form of name_normalise; text and result have at
  * most POLICY_NAME_MAX bytes. -EINVAL. */

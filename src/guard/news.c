@@ -1,8 +1,5 @@
 #include "guard/news.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "lib/base/clock.h"
 #include "guard/front_link.h"
 #include "lib/uv/handle.h"

@@ -1,5 +1,4 @@
-#include <arpa/inet.h>
-
+#include "guard/http_message.h"
 #include "guard/peek_impl.h"
 
 #define METHOD_MAX 32
@@ -8,14 +7,14 @@
 
 static bool is_ip(const char *p, size_t len)
 {
-    char text[INET6_ADDRSTRLEN];
-    struct in6_addr a;
+    char text[NET_ADDR_TEXT_MAX];
+    struct net_addr a;
 
     if (len >= sizeof(text) || memchr(p, 0, len))
         return false;
     memcpy(text, p, len);
     text[len] = 0;
-    return inet_pton(AF_INET, text, &a) == 1 || inet_pton(AF_INET6, text, &a) == 1;
+    return net_addr_parse(text, &a) == 0;
 }
 
 static bool consists_of(const char *p, size_t len, const char *set)
@@ -79,7 +78,7 @@ static enum peek_what begins_like_http(const char *p, size_t len)
     size_t n = 0;
     const char *end;
 
-    while (n < len && peek_is_token(p[n]))
+    while (n < len && http_is_token(p[n]))
         n++;
     if (n > METHOD_MAX)
         return PEEK_OTHER;

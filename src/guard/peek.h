@@ -21,7 +21,6 @@ struct peek {
     bool ech;     /* TLS: has an encrypted ClientHello, so the name need not be the real one */
     bool address; /* the host that was named is an address: name is "" */
     bool connect; /* HTTP: CONNECT */
-    bool upgrade; /* HTTP: asks for another protocol */
     bool h2c;     /* HTTP/2 without TLS: its preface */
 };
 

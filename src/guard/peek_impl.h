@@ -9,9 +9,3 @@
  * whatever an old resolver might read as an address counts as one and not as a name (10.9.9.9,
  * 0x7f.1, 2130706433). -EINVAL: it is no host. */
 int peek_host(const char *p, size_t len, struct peek *ret);
-
-/* Whether c can be in a method or in the name of a header field. */
-static inline bool peek_is_token(char c)
-{
-    return c > 0x20 && c < 0x7f && !strchr("()<>@,;:\\\"/[]?={}", c);
-}

@@ -2,8 +2,6 @@
 
 #include <assert.h>
 #include <openssl/sha.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "lib/text/json_check.h"
 #include "wire/guard.h"
@@ -87,9 +85,7 @@ static int parse(const char *text, size_t len, const struct vault_key *key, bool
     /* The library's message quotes the text, and there may be a credential in it. */
     if (!o)
         return field_wrong(&in, "not valid JSON (line %d, column %d)", why.line, why.column);
-    p = xcalloc(1, sizeof(*p));
-    p->refs = 1;
-    p->plain = plain;
+    p = NEW(struct policy, .refs = 1, .plain = plain);
     entries_init(&p->allow);
     entries_init(&p->deny);
     set_hash(p, text, len);
@@ -131,26 +127,6 @@ void policy_unref(struct policy *p)
     entries_done(&p->allow);
     entries_done(&p->deny);
     free(p);
-}
-
-const char *policy_hash(const struct policy *p)
-{
-    return p->hash;
-}
-
-bool policy_fake_ip(const struct policy *p)
-{
-    return p->fake_ip;
-}
-
-enum sanitise_mode policy_sanitise(const struct policy *p)
-{
-    return p->sanitise;
-}
-
-const struct policy_quota *policy_quota(const struct policy *p)
-{
-    return &p->quota;
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
@@ -215,11 +191,6 @@ void policy_judge_name(const struct policy *p, const char *name, const struct ne
     }
     rule = entries_name(&p->deny, name);
     *ret = rule ? (struct judgement){VERDICT_DENY, rule} : address;
-}
-
-void policy_judge_question(const struct policy *p, const char *name, struct judgement *ret)
-{
-    policy_judge_name(p, name, NULL, ret);
 }
 
 /* ---- the operator's list --------------------------------------------------------------------- */

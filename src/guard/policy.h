@@ -11,55 +11,13 @@
  * and it goes to the address that the guard itself has resolved. */
 #pragma once
 
-#include "guard/addr.h"
+#include "guard/entries.h"
 #include "lib/sanitise/sanitise.h"
 #include "lib/vault/vault.h"
 
 #define POLICY_ENTRIES_MAX 20000
-#define POLICY_NAME_MAX    253
 #define POLICY_HASH_LEN    16
 #define POLICY_SECRETS_MAX 256
-
-struct policy;
-struct vault_key;
-
-/* key may be NULL: then a document with sealed texts is refused. */
-int policy_parse(const char *text, size_t len, const struct vault_key *key, struct policy **ret,
-                 struct sg_error *e);
-/* The same for a guard of one caller (wire/guard.h), whose documents may have secrets that are not
- * sealed. */
-int policy_parse_plain(const char *text, size_t len, const struct vault_key *key,
-                       struct policy **ret, struct sg_error *e);
-struct policy *policy_ref(struct policy *p);
-void policy_unref(struct policy *p); /* NULL is allowed */
-
-/* First half of the document's SHA-256, hexadecimal. */
-const char *policy_hash(const struct policy *p);
-
-enum verdict { VERDICT_DENY, VERDICT_ALLOW, VERDICT_NAME /* the name decides */ };
-struct judgement {
-    enum verdict verdict;
-    const char *rule; /* "allow 93.184.216.0/24", "default deny"...; lives as long as the policy */
-};
-/* Judges by address. VERDICT_NAME if a name could change the result, or if the connection must be
- * looked at because of rules; `fallback` is then the verdict for a connection without a name. */
-void policy_judge_address(const struct policy *p, const struct net_addr *a, struct judgement *ret,
-                          struct judgement *fallback);
-/* Judges by a name in the form of name_normalise. `a` is where the sandbox was going, or NULL: a
- * connection that is allowed by address needs no name. Never VERDICT_NAME. Before dialling an
- * address that a name was resolved to, ask again with that address: a network that is denied stays
- * so behind a name, unless the name itself is allowed. */
-void policy_judge_name(const struct policy *p, const char *name, const struct net_addr *a,
-                       struct judgement *ret);
-/* Whether DNS may be asked about a name. A question tells something to whoever serves the zone, so
- * where the default is deny only names that are allowed may be asked about. */
-void policy_judge_question(const struct policy *p, const char *name, struct judgement *ret);
-
-/* Lower case, one trailing dot removed, letters, digits, '-' and '_', labels of 1 to 63, at most
- * POLICY_NAME_MAX; no address. ret has POLICY_NAME_MAX + 1 bytes. -EINVAL. */
-int name_normalise(const char *name, size_t len, char *ret);
-
-/* ---- what the guard does to requests --------------------------------------------------------- */
 
 struct policy_secret {
     char name[65];
@@ -79,34 +37,74 @@ struct policy_rule {
     struct policy_header *headers;
     size_t n_headers;
 };
-/* Whether connections to a name are inspected: the name has a rule, or a placeholder is replaced
- * there. */
-bool policy_inspects(const struct policy *p, const char *name);
-/* The most specific rule for a name; NULL: none. */
-const struct policy_rule *policy_rule(const struct policy *p, const char *name);
-size_t policy_secrets(const struct policy *p, const struct policy_secret **ret);
-/* Looks for all secrets of the policy. NULL: the policy has none. */
-struct scrub;
-const struct scrub *policy_scrub(const struct policy *p);
-const struct policy_secret *policy_secret(const struct policy *p, const char *name, size_t len);
-bool policy_secret_goes_to(const struct policy_secret *s, const char *host);
-enum sanitise_mode policy_sanitise(const struct policy *p);
-
-bool policy_fake_ip(const struct policy *p);
-
 struct policy_proxy {
     char host[POLICY_NAME_MAX + 1]; /* a name or an address */
     uint16_t port;
     char username[256]; /* "": none */
     struct secret password;
 };
-const struct policy_proxy *policy_proxy(const struct policy *p); /* NULL: none */
-
 struct policy_quota {
     uint32_t flows, flow_rate; /* 0: no limit */
     uint64_t bytes;
 };
-const struct policy_quota *policy_quota(const struct policy *p);
+
+/* Never changed after it was read. Of the rules and secrets, use policy_rule and the like. */
+struct policy {
+    unsigned refs;
+    char hash[2 * POLICY_HASH_LEN + 1]; /* first half of the document's SHA-256 */
+    bool default_deny, fake_ip;
+    bool plain; /* secrets in the document need not be sealed */
+    struct entries allow, deny;
+    enum sanitise_mode sanitise;
+    struct policy_quota quota;
+
+    struct policy_rule *rules;
+    size_t n_rules;
+    struct names *rule_names; /* finds the rule for a name */
+    struct policy_secret *secrets;
+    size_t n_secrets;
+    struct scrub *scrub;        /* finds all secrets; NULL: there are none */
+    struct names *secret_hosts; /* finds the secret whose placeholder is replaced at a name */
+    struct policy_proxy *proxy; /* NULL: none */
+};
+
+/* key may be NULL: then a document with sealed texts is refused. */
+int policy_parse(const char *text, size_t len, const struct vault_key *key, struct policy **ret,
+                 struct sg_error *e);
+/* The same for a guard of one caller (wire/guard.h), whose documents may have secrets that are not
+ * sealed. */
+int policy_parse_plain(const char *text, size_t len, const struct vault_key *key,
+                       struct policy **ret, struct sg_error *e);
+struct policy *policy_ref(struct policy *p);
+void policy_unref(struct policy *p); /* NULL is allowed */
+
+enum verdict { VERDICT_DENY, VERDICT_ALLOW, VERDICT_NAME /* the name decides */ };
+struct judgement {
+    enum verdict verdict;
+    const char *rule; /* "allow 93.184.216.0/24", "default deny"...; lives as long as the policy */
+};
+/* Judges by address. VERDICT_NAME if a name could change the result, or if the connection must be
+ * looked at because of rules; `fallback` is then the verdict for a connection without a name. */
+void policy_judge_address(const struct policy *p, const struct net_addr *a, struct judgement *ret,
+                          struct judgement *fallback);
+/* Judges by a name in the form of name_normalise. `a` is where the sandbox was going, or NULL: a
+ * connection that is allowed by address needs no name. Without it, this tells whether DNS may be
+ * asked about the name: a question tells something to whoever serves the zone, so where the default
+ * is deny only names that are allowed may be asked about. Never VERDICT_NAME. Before dialling an
+ * address that a name was resolved to, ask again with that address: a network that is denied stays
+ * so behind a name, unless the name itself is allowed. */
+void policy_judge_name(const struct policy *p, const char *name, const struct net_addr *a,
+                       struct judgement *ret);
+
+/* ---- what the guard does to requests --------------------------------------------------------- */
+
+/* Whether connections to a name are inspected: the name has a rule, or a placeholder is replaced
+ * there. */
+bool policy_inspects(const struct policy *p, const char *name);
+/* The most specific rule for a name; NULL: none. */
+const struct policy_rule *policy_rule(const struct policy *p, const char *name);
+const struct policy_secret *policy_secret(const struct policy *p, const char *name, size_t len);
+bool policy_secret_goes_to(const struct policy_secret *s, const char *host);
 
 /* ---- what the operator lets nobody reach ----------------------------------------------------- */
 

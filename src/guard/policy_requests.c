@@ -1,9 +1,11 @@
 /* Reads the part of a policy that is about requests: rules, secrets, the proxy. */
+#include "guard/http_message.h"
 #include "guard/policy_impl.h"
 #include "guard/scrub.h"
 
-#include <stdio.h>
 #include <strings.h>
+
+#include "lib/text/parse.h"
 
 #define RULES_MAX          256
 #define RULE_HEADERS_MAX   64
@@ -30,14 +32,6 @@ static void read_header_name(struct fields *in, const json_t *v, char ret[65])
         field_wrong(in, "a header's name has bytes that HTTP does not allow in it");
 }
 
-static bool is_header_value(const char *s)
-{
-    for (; *s; s++)
-        if (((unsigned char)*s < 0x20 && *s != '\t') || *s == 0x7f)
-            return false;
-    return true;
-}
-
 /* Reads ["name", "value"]. A value can be a credential, so no error shows one. */
 static void read_header(struct fields *in, const json_t *pair, struct policy_header *ret)
 {
@@ -46,7 +40,7 @@ static void read_header(struct fields *in, const json_t *pair, struct policy_hea
     if (json_array_size(pair) != 2)
         field_wrong(in, "a header of a rule must be [name, value]");
     read_header_name(in, json_array_get(pair, 0), ret->name);
-    if (!value || strlen(value) > HEADER_VALUE_MAX || !is_header_value(value))
+    if (!value || strlen(value) > HEADER_VALUE_MAX || !http_is_value(value, strlen(value)))
         field_wrong(in,
                     "the value of header '%s' must be a string of at most %d bytes without control "
                     "characters",
@@ -156,7 +150,7 @@ static void read_secret(const struct policy *p, struct fields *document, const j
         field_wrong(&in, "a secret's name must be 1 to 64 letters, digits, '_', '-' and '.'");
     snprintf(ret->name, sizeof(ret->name), "%s", name);
     const char *placeholder = field_text(&in, "placeholder", sizeof(ret->placeholder) - 1, "");
-    if (!is_header_value(placeholder))
+    if (!http_is_value(placeholder, strlen(placeholder)))
         field_wrong(&in, "the placeholder of secret '%s' has control characters in it", name);
     const char *sealed = field_text(&in, "sealed", VAULT_SEALED_MAX, NULL);
     const char *value = p->plain ? field_text(&in, "value", VAULT_SECRET_MAX, NULL) : NULL;
@@ -215,17 +209,12 @@ static int read_endpoint(struct fields *in, const char *text, struct policy_prox
     bool bracket = n > 2 && text[0] == '[' && text[n - 1] == ']';
     char host[POLICY_NAME_MAX + 1];
     struct net_addr a;
-    unsigned port = 0;
+    uint64_t port;
 
     if (n == 0 || n - (bracket ? 2 : 0) >= sizeof(host))
         return field_wrong(in, "the proxy's address must be host:port");
     snprintf(host, sizeof(host), "%.*s", (int)(n - (bracket ? 2 : 0)), text + bracket);
-    for (const char *d = colon + 1; *d; d++) {
-        if (*d < '0' || *d > '9' || port > 65535)
-            return field_wrong(in, "the proxy's port must be a number from 1 to 65535");
-        port = port * 10 + (unsigned)(*d - '0');
-    }
-    if (port == 0 || port > 65535)
+    if (parse_u64("port", colon + 1, 1, 65535, &port, NULL) < 0)
         return field_wrong(in, "the proxy's port must be a number from 1 to 65535");
     ret->port = (uint16_t)port;
     if (net_addr_parse(host, &a) == 0 && bracket == (strchr(host, ':') != NULL))
@@ -311,17 +300,6 @@ const struct policy_rule *policy_rule(const struct policy *p, const char *name)
     return names_find(p->rule_names, name);
 }
 
-const struct scrub *policy_scrub(const struct policy *p)
-{
-    return p->scrub;
-}
-
-size_t policy_secrets(const struct policy *p, const struct policy_secret **ret)
-{
-    *ret = p->secrets;
-    return p->n_secrets;
-}
-
 const struct policy_secret *policy_secret(const struct policy *p, const char *name, size_t len)
 {
     for (size_t i = 0; i < p->n_secrets; i++)
@@ -336,9 +314,4 @@ bool policy_secret_goes_to(const struct policy_secret *s, const char *host)
         if (name_matches(s->hosts[i], host))
             return true;
     return false;
-}
-
-const struct policy_proxy *policy_proxy(const struct policy *p)
-{
-    return p->proxy;
 }

@@ -1,5 +1,4 @@
 /* How much of the network a sandbox may use: connections at a time, new ones in a second, bytes. */
-#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/share.h"
@@ -12,8 +11,8 @@
 #define SANDBOXES_SHARE 8 /* one pair of descriptors in so many is kept for sandboxes */
 
 /* Puts a limit on record, each once a minute: a flood of connections must not become a flood of
- * records. */
-static void tell(struct sandbox *s, bool *told, const char *rule)
+ * records. Returns false. */
+static bool tell(struct sandbox *s, bool *told, const char *rule)
 {
     uint64_t now = clock_ns();
 
@@ -22,10 +21,10 @@ static void tell(struct sandbox *s, bool *told, const char *rule)
         s->quota.told_flows = s->quota.told_rate = s->quota.told_bytes = false;
         s->quota.told_guard = false;
     }
-    if (*told)
-        return;
+    if (!*told)
+        RECORD(s, .kind = "quota", .rule = rule);
     *told = true;
-    record_decision(s, &(struct decision){.kind = "quota", .rule = rule});
+    return false;
 }
 
 /* Takes a token from a bucket that holds one second's worth. The bucket is kept as the time at
@@ -68,38 +67,28 @@ static bool guard_is_full(const struct guard *g)
            g->n_flows >= g->max_pairs - g->max_pairs / SANDBOXES_SHARE;
 }
 
-enum quota_what quota_take_flow(struct sandbox *s)
+bool quota_take_flow(struct sandbox *s)
 {
-    const struct policy_quota *limit = policy_quota(s->policy);
+    const struct policy_quota *limit = &s->policy->quota;
     struct account *account = account_of(s);
     const struct guard *g = s->guard;
     struct quota *q = &s->quota;
 
-    if (limit->flows && q->flows >= limit->flows) {
-        tell(s, &q->told_flows, "connections at a time");
-        return QUOTA_FLOWS;
-    }
-    if (limit->flow_rate && !take_token(q, limit->flow_rate)) {
-        tell(s, &q->told_rate, "new connections in a second");
-        return QUOTA_RATE;
-    }
-    if (limit->bytes && q->bytes >= limit->bytes) {
-        tell(s, &q->told_bytes, "bytes");
-        return QUOTA_BYTES;
-    }
-    if (guard_is_full(s->guard)) {
-        tell(s, &q->told_guard, "connections of all sandboxes at a time");
-        return QUOTA_GUARD;
-    }
-    if (account && !share_has_room(account->flows, g->n_flows + g->n_sandboxes, g->max_pairs)) {
-        tell(s, &q->told_guard, "connections of the tenant's sandboxes at a time");
-        return QUOTA_GUARD;
-    }
+    if (limit->flows && q->flows >= limit->flows)
+        return tell(s, &q->told_flows, "connections at a time");
+    if (limit->flow_rate && !take_token(q, limit->flow_rate))
+        return tell(s, &q->told_rate, "new connections in a second");
+    if (limit->bytes && q->bytes >= limit->bytes)
+        return tell(s, &q->told_bytes, "bytes");
+    if (guard_is_full(s->guard))
+        return tell(s, &q->told_guard, "connections of all sandboxes at a time");
+    if (account && !share_has_room(account->flows, g->n_flows + g->n_sandboxes, g->max_pairs))
+        return tell(s, &q->told_guard, "connections of the tenant's sandboxes at a time");
     q->flows++;
     s->guard->n_flows++;
     if (account)
         account->flows++;
-    return QUOTA_OK;
+    return true;
 }
 
 void quota_give_flow(struct sandbox *s)
@@ -112,11 +101,10 @@ void quota_give_flow(struct sandbox *s)
 
 bool quota_count(struct sandbox *s, uint64_t bytes)
 {
-    const struct policy_quota *limit = policy_quota(s->policy);
+    const struct policy_quota *limit = &s->policy->quota;
 
     s->quota.bytes += bytes;
     if (!limit->bytes || s->quota.bytes <= limit->bytes)
         return true;
-    tell(s, &s->quota.told_bytes, "bytes");
-    return false;
+    return tell(s, &s->quota.told_bytes, "bytes");
 }

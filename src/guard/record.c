@@ -17,7 +17,7 @@ void record_decision(struct sandbox *s, const struct decision *d)
         .verdict = d->allowed ? "allow" : "deny",
         .rule = d->rule,
         .detail = d->detail,
-        .policy = policy ? policy_hash(policy) : NULL,
+        .policy = policy ? policy->hash : NULL,
         .up = d->up,
         .down = d->down,
         .ms = d->ms,

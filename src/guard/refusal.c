@@ -1,7 +1,5 @@
 #include "guard/refusal.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 /* Sends a fatal TLS alert, in a record of its own. */

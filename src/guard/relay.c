@@ -1,11 +1,8 @@
 #include "guard/relay.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "guard/flow.h"
 #include "lib/uv/handle.h"
 #include "guard/pipes.h"
@@ -184,7 +181,6 @@ static void way_done(struct way *w)
 static void end(struct relay *r, bool reset)
 {
     struct linger hard = {.l_onoff = 1};
-    struct relay_done d = {.error = r->error};
 
     if (reset) {
         setsockopt(r->o.sandbox_fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
@@ -197,7 +193,7 @@ static void end(struct relay *r, bool reset)
     way_done(&r->down);
     close(r->o.sandbox_fd);
     close(r->o.server_fd);
-    r->o.done(r->o.arg, &d);
+    r->o.done(r->o.arg, r->error);
     free(r);
 }
 
@@ -233,15 +229,13 @@ static void on_idle(uv_timer_t *t)
 
 struct relay *relay_new(const struct relay_order *o)
 {
-    struct relay *r = xcalloc(1, sizeof(*r));
+    struct relay *r = NEW(struct relay, .o = *o, .used_ms = uv_now(o->guard->loop));
 
-    *r = (struct relay){.o = *o,
-                        .up = {.from = o->sandbox_fd, .to = o->server_fd, .up = true},
-                        .down = {.from = o->server_fd, .to = o->sandbox_fd},
-                        .sandbox = watch_new(o->guard->loop, o->sandbox_fd, r),
-                        .server = watch_new(o->guard->loop, o->server_fd, r),
-                        .timer = alarm_new(o->guard->loop, r),
-                        .used_ms = uv_now(o->guard->loop)};
+    r->up = (struct way){.from = o->sandbox_fd, .to = o->server_fd, .up = true};
+    r->down = (struct way){.from = o->server_fd, .to = o->sandbox_fd};
+    r->sandbox = watch_new(o->guard->loop, o->sandbox_fd, r);
+    r->server = watch_new(o->guard->loop, o->server_fd, r);
+    r->timer = alarm_new(o->guard->loop, r);
     if (o->first_len > 0) {
         keep(&r->up, o->first, o->first_len);
         count(r, &r->up, o->first_len);

@@ -9,9 +9,6 @@
 #include "guard/guard.h"
 
 struct relay;
-struct relay_done {
-    const char *error; /* why it ended; NULL: the two sides ended it */
-};
 struct relay_order {
     struct guard *guard;
     int sandbox_fd, server_fd; /* taken over; non-blocking */
@@ -21,8 +18,9 @@ struct relay_order {
     size_t first_back_len;
     /* Called with bytes that were passed on; false: pass no more. */
     bool (*count)(void *arg, uint64_t up, uint64_t down);
-    /* Called once, after the descriptors are closed; not before relay_new returns. */
-    void (*done)(void *arg, const struct relay_done *d);
+    /* Called once, after the descriptors are closed; not before relay_new returns. error: why it
+     * ended; NULL: the two sides ended it. */
+    void (*done)(void *arg, const char *error);
     void *arg;
 };
 struct relay *relay_new(const struct relay_order *o);

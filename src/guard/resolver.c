@@ -1,7 +1,5 @@
 #include "guard/resolver.h"
 
-#include <string.h>
-
 #include "lib/base/clock.h"
 #include "lib/uv/handle.h"
 #include "guard/resolver_impl.h"
@@ -23,12 +21,9 @@ struct resolver_query {
 
 int resolver_new(struct guard *g, const char *servers, struct resolver **ret, struct sg_error *e)
 {
-    struct resolver *r = xcalloc(1, sizeof(*r));
-    int result;
+    struct resolver *r = NEW(struct resolver, .guard = g, .cache = resolver_cache_new());
+    int result = resolver_servers_read(r, servers, e);
 
-    r->guard = g;
-    r->cache = resolver_cache_new();
-    result = resolver_servers_read(r, servers, e);
     if (result < 0)
         resolver_free(r);
     else
@@ -98,17 +93,12 @@ void resolver_addresses(const struct guard *g, const struct dns_answer *a, struc
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-static void query_free(struct resolver_query *q)
+void resolver_cancel(struct resolver_query *q)
 {
     for (size_t i = 0; i < ARRAY_SIZE(q->waiters); i++)
         flight_leave(&q->waiters[i]);
     alarm_drop(&q->grace);
     free(q);
-}
-
-void resolver_cancel(struct resolver_query *q)
-{
-    query_free(q);
 }
 
 static void lookup_end(struct resolver_query *q)
@@ -127,7 +117,7 @@ static void lookup_end(struct resolver_query *q)
         res.r = q->failed ? q->failed : -ENODATA;
     if (res.ttl == 0)
         res.ttl = RESOLVER_TTL_MIN;
-    query_free(q);
+    resolver_cancel(q);
     done(arg, &res);
 }
 
@@ -171,38 +161,35 @@ static void on_raw(struct waiter *w, int r, const struct dns_answer *a)
     resolver_raw_done done = q->raw_done;
     void *arg = q->arg;
 
-    query_free(q);
+    resolver_cancel(q);
     done(arg, r, a);
 }
 
-/* Gets an answer from the cache or from a flight. done may be called before this returns. */
-static void find_out(struct resolver *r, const char *name, uint16_t type, struct waiter *w)
+/* Gets an answer from the cache or from a flight. False: done was called already. */
+static bool find_out(struct resolver *r, const char *name, uint16_t type, struct waiter *w)
 {
     struct dns_answer a;
     int result;
 
-    if (resolver_cache_get(r->cache, name, type, clock_ns(), &result, &a)) {
-        w->done(w, result, result < 0 ? NULL : &a);
-        return;
+    if (!resolver_cache_get(r->cache, name, type, clock_ns(), &result, &a)) {
+        result = flight_wait(r, name, type, w);
+        if (result == 0)
+            return true;
     }
-    result = flight_wait(r, name, type, w);
-    if (result < 0)
-        w->done(w, result, NULL);
+    w->done(w, result, result < 0 ? NULL : &a);
+    return false;
 }
 
 struct resolver_query *resolver_lookup(struct resolver *r, const char *name, resolver_done done,
                                        void *arg)
 {
-    struct resolver_query *q = xcalloc(1, sizeof(*q));
+    struct resolver_query *q =
+        NEW(struct resolver_query, .guard = r->guard, .done = done, .arg = arg, .starting = true);
     bool v4, v6;
 
-    q->guard = r->guard;
-    q->done = done;
-    q->arg = arg;
-    q->starting = true;
+    families(r->guard, &v4, &v6);
     for (size_t i = 0; i < ARRAY_SIZE(q->waiters); i++)
         q->waiters[i] = (struct waiter){.query = q, .done = on_part};
-    families(r->guard, &v4, &v6);
     q->waiting = v4 + v6;
     if (v4)
         find_out(r, name, DNS_A, &q->waiters[0]);
@@ -215,20 +202,9 @@ struct resolver_query *resolver_lookup(struct resolver *r, const char *name, res
 struct resolver_query *resolver_ask(struct resolver *r, const char *name, uint16_t type,
                                     resolver_raw_done done, void *arg)
 {
-    struct resolver_query *q = xcalloc(1, sizeof(*q));
-    struct dns_answer a;
-    int result;
+    struct resolver_query *q =
+        NEW(struct resolver_query, .guard = r->guard, .raw_done = done, .arg = arg);
 
-    q->guard = r->guard;
-    q->raw_done = done;
-    q->arg = arg;
     q->waiters[0] = (struct waiter){.query = q, .done = on_raw};
-    if (!resolver_cache_get(r->cache, name, type, clock_ns(), &result, &a)) {
-        result = flight_wait(r, name, type, &q->waiters[0]);
-        if (result == 0)
-            return q;
-    }
-    free(q);
-    done(arg, result, result < 0 ? NULL : &a);
-    return NULL;
+    return find_out(r, name, type, &q->waiters[0]) ? q : NULL;
 }

@@ -17,7 +17,6 @@
 #define RESOLVER_ADDRS 16
 #define RESOLVER_NS    5000000000ull
 
-struct resolver;
 /* servers: "auto" reads /etc/resolv.conf; else addresses with commas between, each perhaps with a
  * port. First called before the system call filter is loaded, as it reads a file; may be called
  * again after a change of settings. */

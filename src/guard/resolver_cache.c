@@ -1,7 +1,5 @@
 #include "guard/resolver_cache.h"
 
-#include <string.h>
-
 #include "lib/base/map.h"
 
 struct entry {

@@ -1,7 +1,5 @@
-#include <string.h>
 
 #include "lib/base/clock.h"
-#include "guard/dns_names.h"
 #include "lib/uv/handle.h"
 #include "guard/resolver_impl.h"
 
@@ -156,10 +154,7 @@ static struct flight *flight_new(struct resolver *r, const char *name, uint16_t 
         return NULL;
     if (r->n_flights >= RESOLVER_FLIGHTS)
         give_up_oldest(r);
-    f = xcalloc(1, sizeof(*f));
-    f->resolver = r;
-    f->type = type;
-    f->deadline_ns = clock_ns() + RESOLVER_NS;
+    f = NEW(struct flight, .resolver = r, .type = type, .deadline_ns = clock_ns() + RESOLVER_NS);
     f->timer = alarm_new(r->guard->loop, f);
     snprintf(f->name, sizeof(f->name), "%s", name);
     map_add(&r->flights, &f->by_question, hash);

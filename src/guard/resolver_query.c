@@ -1,6 +1,5 @@
 #include "guard/resolver_query.h"
 
-#include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 

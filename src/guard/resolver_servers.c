@@ -1,7 +1,6 @@
 /* Reads which servers to ask. They are the operator's and may be anywhere: the list of addresses
  * that are never dialled for sandboxes does not apply to them. */
 #include <fcntl.h>
-#include <string.h>
 
 #include "lib/base/fd.h"
 #include "lib/text/parse.h"

@@ -1,6 +1,4 @@
 /* The sandboxes that the guard knows: their listeners and their policies. */
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/base/fd.h"
 #include "guard/dns.h"
@@ -53,7 +51,7 @@ static int read_policy(struct guard *g, int document, struct policy **ret, struc
 
 static void record_policy(struct sandbox *s, const char *what)
 {
-    record_decision(s, &(struct decision){.kind = "policy", .allowed = true, .rule = what});
+    RECORD(s, .kind = "policy", .allowed = true, .rule = what);
 }
 
 static void on_rested(uv_timer_t *t);

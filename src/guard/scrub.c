@@ -1,7 +1,6 @@
 #include "guard/scrub.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "lib/base/list.h"
 #include "lib/text/base64.h"

@@ -1,19 +1,9 @@
 #include "guard/scrub_decode.h"
 
-#include <string.h>
+#include "lib/text/parse.h"
 
-#define ENTITY_MAX 10 /* "&#x000041;" */
-
-static int hex(unsigned char c)
-{
-    unsigned char lower = c | 0x20;
-
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-/* Reads hexadecimal digits behind `before` bytes. Returns how many bytes the escape has in all; 1:
+#define ENTITY_MAX \
+    10 /* Reads hexadecimal digits behind `before` bytes. Returns how many bytes the escape has in all; 1:
  * it is no such escape; SCRUB_NEEDS_MORE. */
 static ssize_t read_hex(const unsigned char *t, size_t len, size_t before, size_t digits,
                         unsigned char *ret)
@@ -23,9 +13,9 @@ static ssize_t read_hex(const unsigned char *t, size_t len, size_t before, size_
     for (size_t i = before; i < before + digits; i++) {
         if (i >= len)
             return SCRUB_NEEDS_MORE;
-        if (hex(t[i]) < 0)
+        if (parse_hex(t[i]) < 0)
             return 1;
-        v = v << 4 | (unsigned)hex(t[i]);
+        v = v << 4 | (unsigned)parse_hex(t[i]);
     }
     if (v > 0xff)
         return 1;
@@ -56,7 +46,7 @@ static bool read_number(const unsigned char *t, size_t len, unsigned base, unsig
     unsigned v = 0;
 
     for (size_t i = 0; i < len; i++) {
-        int digit = hex(t[i]);
+        int digit = parse_hex(t[i]);
 
         if (digit < 0 || (unsigned)digit >= base)
             return false;

@@ -1,10 +1,8 @@
 /* The guard's settings, and the parts that are made from them. If a part cannot be made after a
  * change, everything stays as it was. */
-#include <string.h>
 
 #include "lib/audit/audit.h"
 #include "lib/base/fd.h"
-#include "guard/dns.h"
 #include "guard/flow.h"
 #include "guard/policy.h"
 #include "guard/resolver.h"

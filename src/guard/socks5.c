@@ -1,7 +1,6 @@
 #include "guard/socks5.h"
 
 #include <assert.h>
-#include <string.h>
 
 #define SOCKS_VERSION 5
 #define AUTH_VERSION  1

@@ -7,11 +7,9 @@
  *
  * Questions to port 53 are answered from the listener itself, which has that port. */
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "guard/dial.h"
 #include "guard/dns.h"
 #include "guard/flow.h"
@@ -94,19 +92,11 @@ static void unlist(struct udp_flow *u)
 static void udp_end(struct udp_flow *u)
 {
     struct sandbox *s = u->sandbox;
-    struct decision d = {.kind = "flow",
-                         .protocol = "udp",
-                         .allowed = u->allowed,
-                         .rule = u->rule,
-                         .name = u->name[0] ? u->name : learned_name(s, &u->dst),
-                         .address = u->dialled.port ? &u->dialled : &u->dst,
-                         .detail = u->error,
-                         .up = u->up,
-                         .down = u->down,
-                         .ms = (clock_ns() - u->began_ns) / 1000000,
-                         .policy = u->policy};
 
-    record_decision(s, &d);
+    RECORD(s, .kind = "flow", .protocol = "udp", .allowed = u->allowed, .rule = u->rule,
+           .name = u->name[0] ? u->name : learned_name(s, &u->dst),
+           .address = u->dialled.port ? &u->dialled : &u->dst, .detail = u->error, .up = u->up,
+           .down = u->down, .ms = (clock_ns() - u->began_ns) / 1000000, .policy = u->policy);
     unlist(u);
     if (u->query)
         resolver_cancel(u->query);
@@ -311,7 +301,7 @@ static void judge(const struct udp_flow *u, const struct policy *p, struct judge
         why = deny_set_name(g->deny, u->name);
     if (!why && to)
         why = guard_refuses(g, to);
-    if (!why && policy_proxy(p))
+    if (!why && p->proxy)
         why = "UDP cannot go through the egress proxy";
     if (why)
         *ret = (struct judgement){VERDICT_DENY, why};
@@ -358,7 +348,7 @@ static void take(struct sandbox *s, const struct sockaddr_storage *local,
         wait_with(u, bytes, len);
         return;
     }
-    if (net_addr_from((const struct sockaddr *)local, &dst) < 0 || quota_take_flow(s) != QUOTA_OK)
+    if (net_addr_from((const struct sockaddr *)local, &dst) < 0 || !quota_take_flow(s))
         return;
     u = NEW(struct udp_flow, .sandbox = sandbox_ref(s), .policy = policy_ref(s->policy), .dst = dst,
             .local = *local, .peer = *peer, .inside = -1, .outside = -1, .began_ns = clock_ns(),

@@ -1,8 +1,6 @@
 #include "guard/warden_link.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "guard/flow.h"
 #include "guard/front_link.h"
@@ -129,8 +127,7 @@ void warden_link_start(struct guard *g, int fd)
 {
     struct guard_message ready = {.what = GUARD_READY};
 
-    g->link = xcalloc(1, sizeof(*g->link));
-    g->link->guard = g;
+    g->link = NEW(struct warden_link, .guard = g);
     ipc_uv_init(&g->link->ipc, g->loop, &link_kind);
     ipc_link_open(&g->link->ipc.link, fd);
     link_send(g->link, &ready);

@@ -111,11 +111,11 @@ TEST(names)
     EXPECT(by_name(p, "x.b.test") == VERDICT_ALLOW);
     EXPECT(by_name(p, "b.test") == VERDICT_DENY);
     EXPECT(by_address(p, "93.184.216.34") == VERDICT_DENY);
-    EXPECT(policy_fake_ip(p));
+    EXPECT(p->fake_ip);
     policy_unref(p);
     front.settings.egress_fake_ip = FAKE_NO;
     p = policy_for("{\"allowOut\":[\"a.test\"],\"denyOut\":[\"0.0.0.0/0\"]}", -1, false);
-    EXPECT(!policy_fake_ip(p));
+    EXPECT(!p->fake_ip);
     policy_unref(p);
     settings_init(&front.settings);
 }
@@ -162,8 +162,8 @@ TEST(proxy)
                                   "\"username\":\"me\",\"password\":\"word\"}}",
                                   -1, false);
 
-    EXPECT(policy_proxy(p) && policy_proxy(p)->port == 1080);
-    EXPECT(policy_proxy(p)->password.len == 4);
+    EXPECT(p->proxy && p->proxy->port == 1080);
+    EXPECT(p->proxy->password.len == 4);
     policy_unref(p);
 }
 

@@ -55,7 +55,7 @@ static const char *by_name(const struct policy *p, const char *name, const char 
     policy_judge_name(p, name, address ? &a : NULL, &j);
     snprintf(text, sizeof(text), "%s: %s", verdicts[j.verdict], j.rule);
     if (!address) {
-        policy_judge_question(p, name, &q);
+        policy_judge_name(p, name, NULL, &q);
         EXPECT(q.verdict == j.verdict && strcmp(q.rule, j.rule) == 0);
     }
     return text;
@@ -250,19 +250,19 @@ TEST(what_the_command_line_prints_is_read)
     strbuf_init(&s, 64 * 1024);
     egress_document_print(&d, &s);
     p = policy(s.buf);
-    EXPECT(policy_fake_ip(p) && policy_sanitise(p) == SANITISE_OFF && !policy_proxy(p));
-    EXPECT(policy_quota(p)->flows == 128 && policy_quota(p)->flow_rate == 100);
-    EXPECT(policy_quota(p)->bytes == 1ull << 40);
+    EXPECT(p->fake_ip && p->sanitise == SANITISE_OFF && !p->proxy);
+    EXPECT(p->quota.flows == 128 && p->quota.flow_rate == 100);
+    EXPECT(p->quota.bytes == 1ull << 40);
     EXPECT_STR(by_name(p, "a.test", NULL), "allow: allow a.test");
     SHA256((unsigned char *)s.buf, s.len, sum);
     for (size_t i = 0; i < POLICY_HASH_LEN; i++)
         snprintf(hash + 2 * i, 3, "%02x", sum[i]);
-    EXPECT_STR(policy_hash(p), hash);
+    EXPECT_STR(p->hash, hash);
 
     /* It lives as long as somebody holds it. */
     same = policy_ref(p);
     policy_unref(p);
-    EXPECT_STR(policy_hash(same), hash);
+    EXPECT_STR(same->hash, hash);
     policy_unref(same);
     policy_unref(NULL);
 }
@@ -270,11 +270,10 @@ TEST(what_the_command_line_prints_is_read)
 TEST(what_is_not_said)
 {
     struct policy *p = policy("{\"default\":\"deny\",\"something\":[{\"new\":1}]}");
-    const struct policy_secret *secrets;
 
-    EXPECT(!policy_fake_ip(p) && policy_sanitise(p) == SANITISE_ENFORCE && !policy_proxy(p));
-    EXPECT(policy_quota(p)->flows == 0 && policy_quota(p)->bytes == 0);
-    EXPECT(policy_secrets(p, &secrets) == 0 && !policy_secret(p, "k", 1));
+    EXPECT(!p->fake_ip && p->sanitise == SANITISE_ENFORCE && !p->proxy);
+    EXPECT(p->quota.flows == 0 && p->quota.bytes == 0);
+    EXPECT(p->n_secrets == 0 && !policy_secret(p, "k", 1));
     EXPECT(!policy_inspects(p, "a.test") && !policy_rule(p, "a.test"));
     policy_unref(p);
 }
@@ -332,7 +331,7 @@ TEST(secrets)
 {
     struct vault_key *k = vault_key_new();
     AUTO(strbuf_done) struct strbuf s = {0};
-    const struct policy_secret *all, *one;
+    const struct policy_secret *one;
     struct policy *p = NULL;
     struct sg_error e = {0};
 
@@ -344,9 +343,9 @@ TEST(secrets)
         vault_key_free(k);
         return;
     }
-    EXPECT(policy_secrets(p, &all) == 2);
+    EXPECT(p->n_secrets == 2);
     one = policy_secret(p, "kxx", 1);
-    EXPECT(one == &all[0] && !policy_secret(p, "kx", 2) && !policy_secret(p, "", 0));
+    EXPECT(one == &p->secrets[0] && !policy_secret(p, "kx", 2) && !policy_secret(p, "", 0));
     EXPECT(one->value.len == 12 && memcmp(one->value.bytes, "the real one", 12) == 0);
     EXPECT_STR(one->placeholder, "sgph_1");
     EXPECT(one->n_headers == 2 && strcmp(one->headers[0], "authorization") == 0);
@@ -355,12 +354,12 @@ TEST(secrets)
     EXPECT(!policy_secret_goes_to(one, "api.test.evil.test"));
     EXPECT(policy_inspects(p, "api.test") && policy_inspects(p, "x.b.test"));
     EXPECT(!policy_inspects(p, "c.test")); /* nothing is replaced there */
-    EXPECT_STR(all[1].placeholder, "");
+    EXPECT_STR(p->secrets[1].placeholder, "");
     EXPECT_STR(by_address(p, "1.2.3.4"), "name, else allow: default allow");
 
-    EXPECT_STR(policy_proxy(p)->host, "proxy.test");
-    EXPECT_STR(policy_proxy(p)->username, "me");
-    EXPECT(policy_proxy(p)->port == 1080 && policy_proxy(p)->password.len == 10);
+    EXPECT_STR(p->proxy->host, "proxy.test");
+    EXPECT_STR(p->proxy->username, "me");
+    EXPECT(p->proxy->port == 1080 && p->proxy->password.len == 10);
     policy_unref(p);
     vault_key_free(k);
 }
@@ -395,7 +394,6 @@ TEST(plain_secrets)
     struct egress_document d = {
         .tenant = "t", .sandbox_id = "s", .default_deny = true, .secrets = &secret, .n_secrets = 1};
     AUTO(strbuf_done) struct strbuf s = {0};
-    const struct policy_secret *all;
     struct policy *p = NULL;
     struct sg_error e = {0};
 
@@ -406,9 +404,9 @@ TEST(plain_secrets)
     EXPECT(policy_parse_plain(s.buf, s.len, NULL, &p, &e) == 0 && p);
     if (!p)
         return;
-    EXPECT(policy_secrets(p, &all) == 1 && policy_inspects(p, "api.test"));
-    EXPECT_STR((const char *)all[0].value.bytes, "the \"real\" one");
-    EXPECT_STR(all[0].placeholder, "sgph_1");
+    EXPECT(p->n_secrets == 1 && policy_inspects(p, "api.test"));
+    EXPECT_STR((const char *)p->secrets[0].value.bytes, "the \"real\" one");
+    EXPECT_STR(p->secrets[0].placeholder, "sgph_1");
     policy_unref(p);
 }
 
@@ -456,9 +454,9 @@ TEST(proxies)
             printf("# '%s': %d %s\n", cases[i].address, r, e.message);
         }
         if (p && cases[i].host) {
-            EXPECT_STR(policy_proxy(p)->host, cases[i].host);
-            EXPECT(policy_proxy(p)->port == cases[i].port);
-            EXPECT(policy_proxy(p)->username[0] == '\0' && !policy_proxy(p)->password.bytes);
+            EXPECT_STR(p->proxy->host, cases[i].host);
+            EXPECT(p->proxy->port == cases[i].port);
+            EXPECT(p->proxy->username[0] == '\0' && !p->proxy->password.bytes);
         }
         policy_unref(p);
     }

@@ -33,12 +33,12 @@ static bool on_count(void *arg, uint64_t up, uint64_t down)
     return !t->limit || t->up + t->down <= t->limit;
 }
 
-static void on_done(void *arg, const struct relay_done *d)
+static void on_done(void *arg, const char *error)
 {
     struct bed *t = arg;
 
     t->done = true;
-    t->error = d->error;
+    t->error = error;
 }
 
 static void bed_start(struct bed *t, uint64_t limit, const char *first, const char *first_back)

@@ -3,11 +3,9 @@
  * open only while a piece is read, so that reading all chains at once does not need a descriptor
  * for each. */
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/audit/audit_impl.h"
-#include "lib/base/fd.h"
 
 #define WINDOW (64u * 1024)
 

@@ -1,6 +1,4 @@
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/audit/audit_impl.h"
@@ -104,16 +102,11 @@ static void close_file(struct audit_chain *c)
 static void record_repair(struct audit_chain *c, ssize_t cut)
 {
     char detail[64];
-    struct audit_record r = {.kind = "start",
-                             .tenant = c->tenant,
-                             .rule = "unfinished record removed",
-                             .detail = detail};
+    struct audit_record r = {.kind = "start", .tenant = c->tenant};
 
     snprintf(detail, sizeof(detail), "%zd bytes", cut);
-    if (cut <= 0) {
-        r.rule = "damaged record left as it is";
-        r.detail = NULL;
-    }
+    r.rule = cut > 0 ? "unfinished record removed" : "damaged record left as it is";
+    r.detail = cut > 0 ? detail : NULL;
     audit_pending_add(&c->pending, &r, clock_wall_ms());
 }
 
@@ -188,15 +181,12 @@ void audit_chain_free(struct audit_chain *c)
 int audit_chain_open(int top, const char *tenant, struct map *table, uint64_t *seq,
                      struct audit_chain **ret, struct sg_error *e)
 {
-    struct audit_chain *c = xcalloc(1, sizeof(*c));
+    struct audit_chain *c = NEW(struct audit_chain, .top = top, .fd = -1, .dir = -1,
+                                .head_ns = clock_ns(), .pending.table = table);
     int r;
 
-    c->top = top;
     snprintf(c->tenant, sizeof(c->tenant), "%s", tenant);
-    c->fd = c->dir = -1;
-    c->head_ns = clock_ns();
     audit_place_init(&c->place);
-    c->pending.table = table;
     r = open_directory(c, e);
     if (r == 0 && c->newest > 0)
         r = go_on(c, e);

@@ -1,12 +1,9 @@
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #include "lib/audit/audit_impl.h"
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 
 struct audit_log {
     int dir; /* locked, so that only one process writes */
@@ -91,11 +88,9 @@ static void log_free(struct audit_log *log)
 int audit_open(int dirfd, const struct audit_limits *limits, struct audit_log **ret,
                struct sg_error *e)
 {
-    struct audit_log *log = xcalloc(1, sizeof(*log));
+    struct audit_log *log = NEW(struct audit_log, .limits = *limits, .dir = -1);
     int r;
 
-    log->limits = *limits;
-    log->dir = -1;
     r = open_directory(dirfd, log, e);
     if (r == 0)
         r = audit_signer_open(log->dir, &log->signer, e);

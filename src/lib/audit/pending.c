@@ -7,8 +7,6 @@
  *   - Above that, equal records are counted and share a line.
  *   - If even different records are too many, only tenant, sandbox, kind and verdict are kept.
  *   - At last only the number of records of each verdict is kept. */
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/audit/audit_impl.h"
 

@@ -1,11 +1,8 @@
 /* Answers queries, from the newest line to the oldest, over all chains that could have a match. All
  * chains share one sequence of numbers, so the highest number is the newest. */
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "lib/audit/audit_impl.h"
-#include "lib/base/fd.h"
 
 /* The wall clock may have been set back, so the search goes on for so long before the query's
  * beginning. */

@@ -1,7 +1,5 @@
 #include <assert.h>
 #include <openssl/sha.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/audit/audit_impl.h"
 #include "lib/text/json.h"

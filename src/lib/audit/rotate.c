@@ -1,7 +1,5 @@
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/audit/audit_impl.h"

@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/audit/audit_impl.h"
@@ -14,14 +13,6 @@
 struct audit_signer {
     EVP_PKEY *key;
 };
-
-static struct audit_signer *signer_of(EVP_PKEY *key)
-{
-    struct audit_signer *s = xcalloc(1, sizeof(*s));
-
-    s->key = key;
-    return s;
-}
 
 void audit_signer_free(struct audit_signer *s)
 {
@@ -125,7 +116,7 @@ int audit_signer_open(int dirfd, struct audit_signer **ret, struct sg_error *e)
         EVP_PKEY_free(key);
         return r;
     }
-    *ret = signer_of(key);
+    *ret = NEW(struct audit_signer, .key = key);
     return 0;
 }
 
@@ -143,7 +134,7 @@ int audit_checker_open(int dirfd, const char *pem, struct audit_signer **ret, st
     key = parse_key(pem ? pem : own, false);
     if (!key)
         return err_invalid(e, "the public key is not an Ed25519 key in PEM form");
-    *ret = signer_of(key);
+    *ret = NEW(struct audit_signer, .key = key);
     return 0;
 }
 

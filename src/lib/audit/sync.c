@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "lib/audit/audit_impl.h"
-#include "lib/base/fd.h"
 
 struct audit_sync {
     int *fds;

@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/audit/audit_impl.h"
 #include "lib/base/map.h"
@@ -14,14 +12,15 @@
 
 #define CHUNK (256u * 1024)
 
-/* The last head of another chain that the top chain has noted. */
+/* The last head of another chain that the top chain has noted, or a head that the caller has. */
 struct note {
     struct map_node by_tenant;
     char tenant[ID_LEN + 1];
-    uint64_t at;  /* number of the record that notes it */
-    uint64_t seq; /* number of the head */
+    uint64_t at;  /* number of the record that notes it; 0: the caller does */
+    uint64_t seq; /* number of the head; 0: none */
     char hash[AUDIT_HASH_LEN + 1];
-    bool seen;
+    bool seen;  /* the chain is there */
+    bool found; /* and the head in it */
 };
 
 struct verify {
@@ -29,17 +28,14 @@ struct verify {
     struct audit_report *report;
     const char *tenant; /* whose chain; "": the top chain */
     struct map notes;
-    struct note *note; /* the note about this chain, or NULL */
-    bool note_found;
+    struct note *note;            /* the note about this chain, or NULL */
     uint64_t first_seq, last_seq; /* of this chain; 0: nothing was read yet */
     char hash[AUDIT_HASH_LEN + 1];
     uint64_t records; /* count that the next head must have */
     uint64_t unsigned_records;
     uint32_t file;
     bool file_begins;
-    uint64_t noted_seq; /* 0: none */
-    const char *noted_hash;
-    bool noted_found;
+    struct note noted; /* by the caller */
 };
 
 static int broken(struct verify *v, uint64_t seq, const char *fmt, ...) PRINTF(3, 4);
@@ -122,16 +118,6 @@ static int check_head(struct verify *v, const char *line, const struct audit_lin
     return 0;
 }
 
-static int check_noted(struct verify *v, const struct audit_line *l)
-{
-    if (v->noted_seq != l->seq)
-        return 0;
-    v->noted_found = true;
-    if (memcmp(v->noted_hash, l->hash, AUDIT_HASH_LEN) != 0)
-        return broken(v, l->seq, "record %" PRIu64 " is not the one that was noted", l->seq);
-    return 0;
-}
-
 /* ---- what the chain above says --------------------------------------------------------------- */
 
 /* "SEQ:HASH". */
@@ -155,15 +141,6 @@ static struct note *note_of(struct verify *v, const char *tenant)
                     strcmp(n->tenant, tenant) == 0);
 }
 
-static struct note *note_add(struct verify *v, const char *tenant)
-{
-    struct note *n = xcalloc(1, sizeof(*n));
-
-    memcpy(n->tenant, tenant, ID_LEN + 1);
-    map_add(&v->notes, &n->by_tenant, hash_text(0, tenant));
-    return n;
-}
-
 /* Takes a note from a line of the top chain; the newest note of a chain counts. 1: the line is a
  * note. */
 static int take_note(struct verify *v, const char *line, const struct audit_line *l)
@@ -183,23 +160,28 @@ static int take_note(struct verify *v, const char *line, const struct audit_line
         return 0;
     snprintf(tenant, sizeof(tenant), "%.*s", ID_LEN, name);
     n = note_of(v, tenant);
-    n = n ? n : note_add(v, tenant);
+    if (!n) {
+        n = xcalloc(1, sizeof(*n));
+        memcpy(n->tenant, tenant, sizeof(n->tenant));
+        map_add(&v->notes, &n->by_tenant, hash_text(0, tenant));
+    }
     n->at = l->seq;
     n->seq = seq;
     memcpy(n->hash, hash, AUDIT_HASH_LEN);
     return 1;
 }
 
-/* Checks that the head that was noted is in this chain. */
-static int check_note(struct verify *v, const struct audit_line *l)
+/* Checks a head that must be in this chain: the one that the top chain has noted, or the caller. */
+static int check_note(struct verify *v, struct note *n, const struct audit_line *l)
 {
-    if (!v->note || v->note->seq != l->seq)
+    if (!n || n->seq != l->seq)
         return 0;
-    v->note_found = true;
-    if (memcmp(v->note->hash, l->hash, AUDIT_HASH_LEN) != 0)
-        return broken(v, l->seq, "record %" PRIu64 " is not the one that %" PRIu64 " has noted",
-                      l->seq, v->note->at);
-    return 0;
+    n->found = true;
+    if (memcmp(n->hash, l->hash, AUDIT_HASH_LEN) == 0)
+        return 0;
+    return n->at ? broken(v, l->seq, "record %" PRIu64 " is not the one that %" PRIu64 " has noted",
+                          l->seq, n->at)
+                 : broken(v, l->seq, "record %" PRIu64 " is not the one that was noted", l->seq);
 }
 
 /* ---- a whole line ---------------------------------------------------------------------------- */
@@ -220,9 +202,9 @@ static int check_line(struct verify *v, const char *line, size_t len)
     if (r == 0 && l.signature)
         r = check_head(v, line, &l);
     if (r == 0)
-        r = check_noted(v, &l);
+        r = check_note(v, &v->noted, &l);
     if (r == 0)
-        r = check_note(v, &l);
+        r = check_note(v, v->note, &l);
     if (r == 0)
         r = take_note(v, line, &l);
     if (r < 0)
@@ -301,26 +283,30 @@ static int check_files(struct verify *v, int dirfd, struct sg_error *e)
 
 static int parse_noted(struct verify *v, const char *head, struct sg_error *e)
 {
-    if (parse_head(head, strlen(head), &v->noted_seq, &v->noted_hash))
-        return 0;
-    return err_invalid(
-        e, "'%.100s' is not a head: write SEQ:HASH, as 'sandglass audit verify' shows it", head);
+    const char *hash;
+
+    if (!parse_head(head, strlen(head), &v->noted.seq, &hash))
+        return err_invalid(
+            e, "'%.100s' is not a head: write SEQ:HASH, as 'sandglass audit verify' shows it",
+            head);
+    memcpy(v->noted.hash, hash, AUDIT_HASH_LEN);
+    return 0;
 }
 
 static int check_noted_is_there(struct verify *v, struct sg_error *e)
 {
     uint64_t first = v->report->first_seq;
 
-    if (v->noted_seq == 0 || v->noted_found)
+    if (v->noted.seq == 0 || v->noted.found)
         return 0;
-    if (v->noted_seq < first)
+    if (v->noted.seq < first)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
                        "head %" PRIu64 " is older than the oldest record kept, %" PRIu64,
-                       v->noted_seq, first);
+                       v->noted.seq, first);
     v->tenant = "";
     return broken(v, v->report->last_seq + 1,
                   "the record ends with %" PRIu64 ", but %" PRIu64 " existed: the end was cut off",
-                  v->report->last_seq, v->noted_seq);
+                  v->report->last_seq, v->noted.seq);
 }
 
 /* Adds the result of one chain to the report. */
@@ -342,7 +328,6 @@ static int check_one(struct verify *v, int dirfd, const char *tenant, struct sg_
 
     v->tenant = tenant;
     v->note = tenant[0] ? note_of(v, tenant) : NULL;
-    v->note_found = false;
     v->first_seq = v->last_seq = v->records = v->unsigned_records = 0;
     if (v->note)
         v->note->seen = true;
@@ -350,7 +335,7 @@ static int check_one(struct verify *v, int dirfd, const char *tenant, struct sg_
         return err_code(e, dir, "open the folder '%s' of the record", tenant);
     r = check_files(v, dir, e);
     add_up(v);
-    if (r == 0 && v->note && !v->note_found && v->note->seq >= v->first_seq)
+    if (r == 0 && v->note && !v->note->found && v->note->seq >= v->first_seq)
         r = broken(v, v->last_seq + 1,
                    "the record ends with %" PRIu64 ", but %" PRIu64 " existed: the end was cut off",
                    v->last_seq, v->note->seq);

@@ -24,13 +24,9 @@ static bool handlers_complete(const struct chan_handlers *h, enum chan_side side
 
 struct chan *chan_new(int fd, enum chan_side side, const struct chan_handlers *h, void *arg)
 {
-    struct chan *c = xcalloc(1, sizeof(*c));
+    struct chan *c = NEW(struct chan, .fd = fd, .side = side, .handlers = *h, .arg = arg);
 
     assert(handlers_complete(h, side));
-    c->fd = fd;
-    c->side = side;
-    c->handlers = *h;
-    c->arg = arg;
     OUT_INIT(&c->out);
     c->error = fd_set_nonblock(fd, true);
     return c;

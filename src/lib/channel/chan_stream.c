@@ -25,11 +25,8 @@ struct chan_stream *chan_stream_add(struct chan *c, uint32_t id)
 {
     assert(id > c->last_id && c->n_streams < CHAN_STREAMS_MAX);
     c->streams = xgrow(c->streams, c->n_streams, &c->cap_streams, sizeof(c->streams[0]));
-    struct chan_stream *s = xcalloc(1, sizeof(*s));
-    s->chan = c;
-    s->id = id;
-    s->send_credit = s->recv_credit = CHAN_WINDOW;
-    s->mark = 1;
+    struct chan_stream *s = NEW(struct chan_stream, .chan = c, .id = id, .mark = 1,
+                                .send_credit = CHAN_WINDOW, .recv_credit = CHAN_WINDOW);
     c->streams[c->n_streams++] = s;
     c->last_id = id;
     return s;
@@ -83,12 +80,6 @@ static struct iovec part(const void *p, size_t len)
     return (struct iovec){.iov_base = (void *)(uintptr_t)p, .iov_len = len};
 }
 
-static void encode_u32(uint8_t out[4], uint32_t v)
-{
-    for (unsigned i = 0; i < 4; i++)
-        out[i] = (uint8_t)(v >> (8 * i));
-}
-
 struct chan_stream *chan_open(struct chan *c, enum chan_op op, const void *req, size_t len,
                               void *owner)
 {
@@ -103,7 +94,7 @@ struct chan_stream *chan_open(struct chan *c, enum chan_op op, const void *req, 
 
     uint8_t total[4];
     size_t n = len <= FRAME_PAYLOAD_MAX - sizeof(total) ? len : FRAME_PAYLOAD_MAX - sizeof(total);
-    encode_u32(total, (uint32_t)len);
+    frame_put_u32(total, (uint32_t)len);
     struct iovec parts[] = {part(total, sizeof(total)), part(req, n)};
     if (n == len) {
         chan_put(c, s->id, FRAME_OPEN, s->op, parts, ARRAY_SIZE(parts));
@@ -166,8 +157,8 @@ void chan_put_end(struct chan *c, uint32_t id, int status, const char *message, 
 
     assert(c->side == CHAN_AGENT && message_len + len <= FRAME_PAYLOAD_MAX - 64);
     assert(status >= 0 && status <= CHAN_STATUS_MAX);
-    encode_u32(head, (uint32_t)status);
-    encode_u32(head + 4, (uint32_t)message_len);
+    frame_put_u32(head, (uint32_t)status);
+    frame_put_u32(head + 4, (uint32_t)message_len);
     struct iovec parts[] = {part(head, sizeof(head)), part(message, message_len + 1),
                             part(result, len)};
     chan_put(c, id, FRAME_END, 0, parts, ARRAY_SIZE(parts));
@@ -221,7 +212,7 @@ void chan_consumed(struct chan *c, struct chan_stream *s, size_t len)
         return;
 
     uint8_t grant[4];
-    encode_u32(grant, s->owed);
+    frame_put_u32(grant, s->owed);
     s->recv_credit += s->owed;
     s->owed = 0;
     struct iovec payload = part(grant, sizeof(grant));

@@ -22,7 +22,7 @@ static const struct {
     [FRAME_CREDIT] = {4, 4, 0, 0},
 };
 
-static void put_le32(uint8_t *p, uint32_t v)
+void frame_put_u32(uint8_t *p, uint32_t v)
 {
     for (unsigned i = 0; i < 4; i++)
         p[i] = (uint8_t)(v >> (8 * i));
@@ -44,8 +44,8 @@ static bool frame_valid(const struct frame *f)
 void frame_encode_header(uint8_t out[FRAME_HEADER], const struct frame *f)
 {
     assert(frame_valid(f));
-    put_le32(out, f->len);
-    put_le32(out + 4, f->stream);
+    frame_put_u32(out, f->len);
+    frame_put_u32(out + 4, f->stream);
     out[8] = f->type;
     out[9] = f->sub;
     out[10] = out[11] = 0;

@@ -73,6 +73,7 @@ struct frame {
     const uint8_t *payload; /* points into the caller's buffer */
 };
 
+void frame_put_u32(uint8_t *p, uint32_t v); /* little-endian */
 void frame_encode_header(uint8_t out[FRAME_HEADER], const struct frame *f);
 
 /* Looks at the front of buf. Returns the number of bytes the frame takes (header and payload), 0 if

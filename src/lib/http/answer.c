@@ -27,43 +27,13 @@ void http_add_header(struct http_req *req, const char *name, const char *value)
     for (size_t i = 0; i < ARRAY_SIZE(servers_own); i++)
         if (strcasecmp(name, servers_own[i]) == 0)
             return;
-    strbuf_addstr(&r->headers, name);
-    strbuf_addstr(&r->headers, ": ");
-    strbuf_addstr(&r->headers, value);
-    strbuf_addstr(&r->headers, "\r\n");
+    strbuf_addf(&r->headers, "%s: %s\r\n", name, value);
 }
 
-static void add_status_line(struct strbuf *out, struct http_server *s, int status)
+static void add_first_lines(struct strbuf *out, struct http_server *s, int status, const char *id)
 {
-    char code[] = "HTTP/1.1 000 ";
-
-    code[9] = (char)('0' + status / 100 % 10);
-    code[10] = (char)('0' + status / 10 % 10);
-    code[11] = (char)('0' + status % 10);
-    strbuf_addstr(out, code);
-    strbuf_addstr(out, http_status_text(status));
-    strbuf_addstr(out, "\r\nDate: ");
-    strbuf_addstr(out, server_date(s));
-    strbuf_addstr(out, "\r\n");
-}
-
-static void add_id(struct strbuf *out, const char *id)
-{
-    strbuf_addstr(out, "X-Request-Id: ");
-    strbuf_addstr(out, id);
-    strbuf_addstr(out, "\r\n");
-}
-
-static void add_length(struct strbuf *out, uint64_t length)
-{
-    char digits[24], *p = digits + sizeof(digits);
-
-    do
-        *--p = (char)('0' + length % 10);
-    while ((length /= 10) > 0);
-    strbuf_addstr(out, "Content-Length: ");
-    strbuf_add(out, p, (size_t)(digits + sizeof(digits) - p));
-    strbuf_addstr(out, "\r\n");
+    strbuf_addf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\nX-Request-Id: %s\r\n", status,
+                http_status_text(status), server_date(s), id);
 }
 
 /* Whether the connection may serve another request after this answer. That depends on what the
@@ -91,13 +61,9 @@ static void add_head(struct req *r, int status, const char *content_type, int64_
         r->conn->out_since = uv_now(r->conn->server->loop);
     r->pub.status = status;
     r->pub.answered_ns = clock_ns();
-    add_status_line(out, r->pub.server, status);
-    add_id(out, r->pub.id);
-    if (content_type && text_clean(content_type)) {
-        strbuf_addstr(out, "Content-Type: ");
-        strbuf_addstr(out, content_type);
-        strbuf_addstr(out, "\r\n");
-    }
+    add_first_lines(out, r->pub.server, status, r->pub.id);
+    if (content_type && text_clean(content_type))
+        strbuf_addf(out, "Content-Type: %s\r\n", content_type);
     strbuf_add(out, r->headers.buf, r->headers.len);
     strbuf_done(&r->headers);
     r->no_body = r->pub.method == HTTP_M_HEAD || !status_has_body(status);
@@ -107,7 +73,7 @@ static void add_head(struct req *r, int status, const char *content_type, int64_
     if (!status_has_body(status))
         length = 0;
     else if (length >= 0)
-        add_length(out, (uint64_t)length);
+        strbuf_addf(out, "Content-Length: %lld\r\n", (long long)length);
     else if (!r->http10)
         strbuf_addstr(out, "Transfer-Encoding: chunked\r\n");
     if (!r->keep_alive)
@@ -146,17 +112,10 @@ void http_reply(struct http_req *req, int status, const char *content_type, cons
 
 static void write_chunk(struct http_conn *c, const void *data, size_t len)
 {
-    char size[24], *p = size + sizeof(size);
-    size_t left = len;
-
-    *--p = '\n';
-    *--p = '\r';
-    do
-        *--p = "0123456789abcdef"[left & 15];
-    while ((left >>= 4) > 0);
-    struct iovec parts[] = {{p, (size_t)(size + sizeof(size) - p)},
-                            {(void *)(uintptr_t)data, len},
-                            {(void *)(uintptr_t) "\r\n", 2}};
+    char size[24];
+    int n = snprintf(size, sizeof(size), "%zx\r\n", len);
+    struct iovec parts[] = {
+        {size, (size_t)n}, {(void *)(uintptr_t)data, len}, {(void *)(uintptr_t) "\r\n", 2}};
     io_write(c, parts, ARRAY_SIZE(parts));
 }
 
@@ -238,21 +197,28 @@ void http_take_over(struct http_req *req)
     conn_wake(r->conn);
 }
 
+void answer_error_body(struct strbuf *out, const struct http_req *req, int status,
+                       const char *message)
+{
+    struct json j = {.out = out};
+
+    jw_object_begin(&j);
+    jw_i64(jw_key(&j, "code"), status);
+    jw_string(jw_key(&j, "message"), message);
+    jw_string(jw_key(&j, "requestId"), req->id);
+    jw_object_end(&j);
+}
+
 void answer_refusal(struct strbuf *out, const struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf body = strbuf_upto(ERROR_BODY_MAX);
-    struct json j = {.out = &body};
 
-    jw_object_begin(&j);
-    jw_u64(jw_key(&j, "code"), (uint64_t)req->status);
-    jw_string(jw_key(&j, "message"), req->fault_text);
-    jw_string(jw_key(&j, "requestId"), req->id);
-    jw_object_end(&j);
-    add_status_line(out, req->server, req->status);
-    add_id(out, req->id);
-    strbuf_addstr(out, "Content-Type: application/json\r\n");
-    add_length(out, body.len);
-    strbuf_addstr(out, "Connection: close\r\n\r\n");
+    answer_error_body(&body, req, req->status, req->fault_text);
+    add_first_lines(out, req->server, req->status, req->id);
+    strbuf_addf(out,
+                "Content-Type: application/json\r\nContent-Length: %zu\r\n"
+                "Connection: close\r\n\r\n",
+                body.len);
     if (req->method != HTTP_M_HEAD)
         strbuf_add(out, body.buf, body.len);
 }

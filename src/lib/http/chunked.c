@@ -1,5 +1,7 @@
 #include "lib/http/chunked.h"
 
+#include "lib/text/parse.h"
+
 /*   SIZE --';'--> EXTENSION --CR--> SIZE_LF --> DATA --> DATA_CR --> DATA_LF --> SIZE
  *     `------------CR-----------------^  `-- 0 --> LINE_START --CR--> END_LF --> DONE
  *                                                    |    ^
@@ -21,17 +23,6 @@ enum {
 
 #define DIGITS_MAX 16
 
-static int hex_value(unsigned char b)
-{
-    if (b >= '0' && b <= '9')
-        return b - '0';
-    if (b >= 'a' && b <= 'f')
-        return b - 'a' + 10;
-    if (b >= 'A' && b <= 'F')
-        return b - 'A' + 10;
-    return -1;
-}
-
 static bool is_control(unsigned char b)
 {
     return (b < 0x20 && b != '\t') || b == 0x7f;
@@ -39,7 +30,7 @@ static bool is_control(unsigned char b)
 
 static int size_byte(struct chunked *k, unsigned char b)
 {
-    int v = hex_value(b);
+    int v = parse_hex(b);
 
     if (v < 0) {
         if (k->digits == 0 || (b != '\r' && b != ';'))

@@ -292,15 +292,14 @@ static void use_rest(struct http_conn *c)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool wants_read(const struct http_conn *c)
-{
-    return c->state == CONN_REQUEST || c->state == CONN_PIPE ? body_flows(c->req)
-                                                             : c->state != CONN_CLOSED;
-}
-
 static bool reads_body(const struct http_conn *c)
 {
     return c->state == CONN_REQUEST || c->state == CONN_PIPE;
+}
+
+static bool wants_read(const struct http_conn *c)
+{
+    return reads_body(c) ? body_flows(c->req) : c->state != CONN_CLOSED;
 }
 
 /* Bytes that may have to be kept are read in small pieces only. */

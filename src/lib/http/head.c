@@ -177,26 +177,13 @@ static bool split_header(struct http_header *h, char *head)
     return true;
 }
 
-static enum http_method method_of(uint8_t method)
+static enum http_method method_of(const char *name)
 {
-    switch (method) {
-    case HTTP_GET:
-        return HTTP_M_GET;
-    case HTTP_HEAD:
-        return HTTP_M_HEAD;
-    case HTTP_POST:
-        return HTTP_M_POST;
-    case HTTP_PUT:
-        return HTTP_M_PUT;
-    case HTTP_PATCH:
-        return HTTP_M_PATCH;
-    case HTTP_DELETE:
-        return HTTP_M_DELETE;
-    case HTTP_OPTIONS:
-        return HTTP_M_OPTIONS;
-    default:
-        return HTTP_M_OTHER;
-    }
+    enum http_method m = HTTP_M_GET;
+
+    while (m < HTTP_M_OTHER && strcmp(http_method_name(m), name) != 0)
+        m++;
+    return m;
 }
 
 static int run_llhttp(struct req *r, char *head, size_t len, struct parse *p, const char **ret_why)
@@ -208,22 +195,22 @@ static int run_llhttp(struct req *r, char *head, size_t len, struct parse *p, co
     if (llhttp_execute(&parser, head, len) != HPE_PAUSED || p->n != p->max || !p->url)
         return refuse(400, parser.reason && *parser.reason ? parser.reason : "malformed request",
                       ret_why);
-    r->pub.method = method_of(parser.method);
     r->pub.method_name = llhttp_method_name((llhttp_method_t)parser.method);
+    r->pub.method = method_of(r->pub.method_name);
     r->http10 = parser.http_minor == 0;
     return 0;
 }
 
 /* ---- meaning --------------------------------------------------------------------------------- */
 
-static bool list_has(const char *list, const char *token)
+bool http_list_has(const char *list, const char *word, bool fold)
 {
-    size_t len = strlen(token);
+    size_t len = strlen(word);
 
     while (*list) {
         list += strspn(list, " \t,");
         size_t n = strcspn(list, " \t,");
-        if (n == len && strncasecmp(list, token, n) == 0)
+        if (n == len && (fold ? strncasecmp(list, word, n) : strncmp(list, word, n)) == 0)
             return true;
         list += n;
     }
@@ -299,9 +286,9 @@ static int read_header(struct req *r, const struct http_header *h, char *head, s
         return 0;
     }
     if (strcmp(name, "connection") == 0) {
-        seen->close |= list_has(h->value, "close");
-        seen->keep_alive |= list_has(h->value, "keep-alive");
-        seen->connection_upgrade |= list_has(h->value, "upgrade");
+        seen->close |= http_list_has(h->value, "close", true);
+        seen->keep_alive |= http_list_has(h->value, "keep-alive", true);
+        seen->connection_upgrade |= http_list_has(h->value, "upgrade", true);
     } else if (strcmp(name, "upgrade") == 0) {
         seen->upgrade = *h->value != '\0';
     } else if (strcmp(name, "expect") == 0) {

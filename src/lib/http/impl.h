@@ -213,6 +213,12 @@ struct req *req_new(const char *head, size_t len, const struct head_scan *scan, 
                     const char **ret_why);
 void req_free(struct req *r);
 
+/* head.c. Whether a list like "a, b" has the word; fold: in any case. */
+bool http_list_has(const char *list, const char *word, bool fold);
+
+/* router.c. "GET"; "" for a method that no route has. */
+const char *http_method_name(enum http_method m);
+
 /* query.c */
 /* Percent-decodes once, into the request's memory; `plus`: '+' is a space. NULL: the text holds a
  * NUL. */
@@ -247,6 +253,9 @@ void make_forget(struct make_job *j); /* NULL is allowed */
 /* answer.c */
 /* Appends an answer in the error shape, with the request's status and fault. */
 void answer_refusal(struct strbuf *out, const struct http_req *req);
+/* Appends the body of such an answer. */
+void answer_error_body(struct strbuf *out, const struct http_req *req, int status,
+                       const char *message);
 
 /* io.c */
 /* Bytes read, 0 at the end, -EAGAIN, or another -errno. */

@@ -2,6 +2,7 @@
 
 #include <strings.h>
 
+#include "lib/text/parse.h"
 #include "lib/text/strbuf.h"
 
 #define BOUNDARY_MAX 70
@@ -97,13 +98,11 @@ int multipart_new(const char *content_type, const struct multipart_handlers *h, 
         return err_invalid(e, "Content-Type is not multipart/form-data");
     if (!find_parameter(content_type, "boundary", &boundary) || !boundary_valid(&boundary))
         return err_invalid(e, "Content-Type multipart/form-data has no usable boundary");
-    struct multipart *m = xcalloc(1, sizeof(*m));
-    m->handlers = *h;
-    m->arg = arg;
+    /* As if CR LF had come: the first delimiter needs no line before it. */
+    struct multipart *m = NEW(struct multipart, .handlers = *h, .arg = arg, .matched = 2);
     memcpy(m->delimiter, "\r\n--", 4);
     memcpy(m->delimiter + 4, boundary.buf, boundary.len);
     m->delimiter_len = 4 + boundary.len;
-    m->matched = 2; /* as if CR LF had come: the first delimiter needs no line before it */
     strbuf_init(&m->headers, MULTIPART_HEADERS_MAX);
     *ret = m;
     return 0;
@@ -124,13 +123,6 @@ static int bad(struct sg_error *e, const char *what)
     return err_invalid(e, "malformed multipart body: %s", what);
 }
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'                     ? c - '0'
-           : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                    : -1;
-}
-
 /* Percent-decodes in place: everything, or only the three characters that browsers escape in a
  * quoted name. False: the text holds a NUL. */
 static bool unescape(struct strbuf *s, bool all)
@@ -141,7 +133,9 @@ static bool unescape(struct strbuf *s, bool all)
         return true;
     for (size_t i = 0; i < s->len; out++) {
         const char *p = s->buf + i;
-        int v = p[0] == '%' && hex(p[1]) >= 0 && hex(p[2]) >= 0 ? hex(p[1]) << 4 | hex(p[2]) : -1;
+        int v = p[0] == '%' && parse_hex(p[1]) >= 0 && parse_hex(p[2]) >= 0
+                    ? parse_hex(p[1]) << 4 | parse_hex(p[2])
+                    : -1;
         bool decode = v >= 0 && (all || v == '"' || v == '\r' || v == '\n');
 
         if (decode && v == 0)

@@ -65,8 +65,7 @@ bool peers_enter(struct map *peers, const struct in6_addr *ip, unsigned max)
         return true;
     p = find(peers, &key);
     if (!p) {
-        p = xcalloc(1, sizeof(*p));
-        p->ip = key;
+        p = NEW(struct peer_count, .ip = key);
         map_add(peers, &p->node, hash_bytes(0, &key, sizeof(key)));
     }
     if (p->n >= max)

@@ -1,19 +1,12 @@
 /* Query parameters. */
 #include "lib/http/impl.h"
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include "lib/text/parse.h"
 
 /* Decodes one byte at p, of `left` bytes, and returns how many it took. */
 static size_t decode_byte(const char *p, size_t left, bool plus, char *ret)
 {
-    if (*p == '%' && left >= 3 && hex_digit(p[1]) >= 0 && hex_digit(p[2]) >= 0) {
-        *ret = (char)(hex_digit(p[1]) << 4 | hex_digit(p[2]));
+    if (*p == '%' && left >= 3 && parse_hex(p[1]) >= 0 && parse_hex(p[2]) >= 0) {
+        *ret = (char)(parse_hex(p[1]) << 4 | parse_hex(p[2]));
         return 3;
     }
     *ret = *p == '+' && plus ? ' ' : *p;

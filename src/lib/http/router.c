@@ -78,7 +78,7 @@ static void set_params(struct http_req *req, const char *pattern, const struct s
     }
 }
 
-static const char *method_name(enum http_method m)
+const char *http_method_name(enum http_method m)
 {
     static const char *const names[] = {
         [HTTP_M_GET] = "GET", [HTTP_M_HEAD] = "HEAD",       [HTTP_M_POST] = "POST",
@@ -93,7 +93,7 @@ static void list_methods(unsigned methods, struct strbuf *allow)
     for (enum http_method m = HTTP_M_GET; m < HTTP_M_OTHER; m++) {
         if (methods & 1u << m) {
             strbuf_addstr(allow, allow->len > 0 ? ", " : "");
-            strbuf_addstr(allow, method_name(m));
+            strbuf_addstr(allow, http_method_name(m));
         }
     }
 }

@@ -155,12 +155,10 @@ static void refuse_conn(struct http_conn *c)
 
 void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr *addr)
 {
-    struct http_conn *c = xcalloc(1, sizeof(*c));
     enum fds_level level = fds_level();
+    struct http_conn *c =
+        NEW(struct http_conn, .server = s, .fd = fd, .scarce = level >= FDS_SCARCE);
 
-    c->server = s;
-    c->fd = fd;
-    c->scarce = level >= FDS_SCARCE;
     peer_read(c, addr);
     if (c->scarce)
         drop_idlest(s);
@@ -242,16 +240,14 @@ int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error 
 
     if (tls && !s->tls)
         return err_invalid(e, "a TLS listener needs a certificate and key");
-    struct listener *l = xcalloc(1, sizeof(*l));
+    struct listener *l = NEW(struct listener, .server = s, .tls = tls);
     if (r == 0)
         r = uv_poll_init(s->loop, &l->poll, fd);
     if (r < 0) {
         free(l);
         return err_set(e, SG_ERR_INTERNAL, r, "watch the listening socket: %s", uv_strerror(r));
     }
-    l->server = s;
     l->fd = steal_fd(&own);
-    l->tls = tls;
     s->n_handles++;
     list_push(&s->listeners, &l->in_server);
     uv_poll_start(&l->poll, UV_READABLE, on_listener);
@@ -273,18 +269,15 @@ void http_server_around(struct http_server *s, void (*around)(struct http_req *r
 struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *limits,
                                     void (*on_request)(struct http_req *req), void *arg)
 {
-    struct http_server *s = xcalloc(1, sizeof(*s));
+    struct http_server *s =
+        NEW(struct http_server, .loop = loop, .on_request = on_request, .arg = arg,
+            .limits = limits ? *limits : (struct http_limits)HTTP_LIMITS_DEFAULT,
+            .buf = xcalloc(1, HTTP_READ_SIZE), .n_handles = 2);
 
-    s->loop = loop;
-    s->limits = limits ? *limits : (struct http_limits)HTTP_LIMITS_DEFAULT;
-    s->on_request = on_request;
-    s->arg = arg;
-    s->buf = xcalloc(1, HTTP_READ_SIZE);
     s->works = works_new(loop, s->limits.turn_ns);
     uv_timer_init(loop, &s->tick);
     uv_idle_init(loop, &s->idle);
     s->tick.data = s->idle.data = s;
-    s->n_handles = 2;
     return s;
 }
 

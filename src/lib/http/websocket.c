@@ -1,14 +1,10 @@
 #include "lib/http/websocket.h"
 
 #include <openssl/sha.h>
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "lib/text/base64.h"
-#include "lib/text/json.h"
 #include "lib/http/impl.h"
-#include "lib/http/ws_codec.h"
 
 #define TICK_MS  1000
 #define GUID     "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -315,34 +311,18 @@ static uv_timer_t *timer_new(struct ws *w)
 
 /* ---- handshake ------------------------------------------------------------------------------- */
 
-/* Whether a list like "a, b" has the word. */
-static bool list_has(const char *list, const char *word, bool fold)
-{
-    size_t len = strlen(word);
-
-    while (*list) {
-        list += strspn(list, ", \t");
-        size_t n = strcspn(list, ", \t");
-
-        if (n == len && (fold ? strncasecmp(list, word, n) : strncmp(list, word, n)) == 0)
-            return true;
-        list += n;
-    }
-    return false;
-}
-
 bool ws_wanted(const struct http_req *req)
 {
     const char *upgrade = http_header_get(req, "upgrade");
 
-    return req->upgrade && upgrade && list_has(upgrade, "websocket", true);
+    return req->upgrade && upgrade && http_list_has(upgrade, "websocket", true);
 }
 
 bool ws_offers(const struct http_req *req, const char *subprotocol)
 {
     for (size_t i = 0; i < req->n_headers; i++)
         if (strcmp(req->headers[i].name, "sec-websocket-protocol") == 0 &&
-            list_has(req->headers[i].value, subprotocol, false))
+            http_list_has(req->headers[i].value, subprotocol, false))
             return true;
     return false;
 }
@@ -358,13 +338,8 @@ static bool key_valid(const char *key)
 static void refuse_request(struct http_req *req, int status, const char *message)
 {
     AUTO(strbuf_done) struct strbuf body = strbuf_upto(1024);
-    struct json j = {.out = &body};
 
-    jw_object_begin(&j);
-    jw_i64(jw_key(&j, "code"), status);
-    jw_string(jw_key(&j, "message"), message);
-    jw_string(jw_key(&j, "requestId"), req->id);
-    jw_object_end(&j);
+    answer_error_body(&body, req, status, message);
     if (status == 426) {
         http_add_header(req, "Upgrade", "websocket");
         http_add_header(req, "Sec-WebSocket-Version", "13");

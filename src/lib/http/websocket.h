@@ -18,26 +18,13 @@
 #pragma once
 
 #include "lib/http/http.h"
+#include "lib/http/ws_codec.h"
 
 #define WS_PING_MS  20000
 #define WS_PONG_MS  20000
 #define WS_CLOSE_MS 3000
 
 #define WS_REASON_MAX 123
-
-enum ws_code {
-    WS_NORMAL = 1000,
-    WS_GOING_AWAY = 1001,
-    WS_PROTOCOL = 1002,
-    WS_UNSUPPORTED = 1003,
-    WS_NO_CODE = 1005,
-    WS_LOST = 1006, /* never sent */
-    WS_NOT_UTF8 = 1007,
-    WS_POLICY = 1008,
-    WS_TOO_BIG = 1009,
-    WS_INTERNAL = 1011,
-    WS_TRY_AGAIN = 1013,
-};
 
 struct ws;
 

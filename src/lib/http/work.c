@@ -20,8 +20,7 @@ static struct work_party *find_party(struct works *q, uint64_t id)
     struct work_party *p = LIST_FIND(struct work_party, at, &q->parties, link, at->id == id);
 
     if (!p) {
-        p = xcalloc(1, sizeof(*p));
-        p->id = id;
+        p = NEW(struct work_party, .id = id);
         list_append(&q->parties, &p->link);
     }
     return p;
@@ -84,9 +83,8 @@ void work_post(struct works *q, struct work *w, uint64_t party)
 
 struct works *works_new(uv_loop_t *loop, uint64_t turn_ns)
 {
-    struct works *q = xcalloc(1, sizeof(*q));
+    struct works *q = NEW(struct works, .turn_ns = turn_ns);
 
-    q->turn_ns = turn_ns;
     uv_idle_init(loop, &q->idle);
     q->idle.data = q;
     return q;

@@ -1,15 +1,7 @@
 #include "lib/http/ws_codec.h"
 
-#include <string.h>
-
 #define KEEP_MAX  (64u * 1024) /* memory that stays for the next message */
 #define FIRST_CAP 4096
-
-#define CODE_PROTOCOL 1002
-#define CODE_NONE     1005
-#define CODE_NOT_UTF8 1007
-#define CODE_TOO_BIG  1009
-#define CODE_INTERNAL 1011
 
 static void begin_frame(struct ws_codec *c)
 {
@@ -108,7 +100,7 @@ static bool read_head(struct ws_codec *c, struct ws_seen *ret)
     const char *why = check_start(c);
 
     if (why || read_length(c, &c->left) < 0) {
-        broken(ret, CODE_PROTOCOL, why ? why : "a length is not in its shortest form");
+        broken(ret, WS_PROTOCOL, why ? why : "a length is not in its shortest form");
         return false;
     }
     c->opcode = c->head[0] & 0x0f;
@@ -120,7 +112,7 @@ static bool read_head(struct ws_codec *c, struct ws_seen *ret)
         return true;
     }
     if (c->left > c->message_max || c->len > c->message_max - (size_t)c->left) {
-        broken(ret, CODE_TOO_BIG, "the message is too long");
+        broken(ret, WS_TOO_BIG, "the message is too long");
         return false;
     }
     if (!c->in_message) {
@@ -148,7 +140,7 @@ static size_t feed_head(struct ws_codec *c, const char *p, size_t n, struct ws_s
         if (c->head_need == 2) {
             const char *why = check_start(c);
             if (why) {
-                broken(ret, CODE_PROTOCOL, why);
+                broken(ret, WS_PROTOCOL, why);
                 break;
             }
             c->head_need = head_size(c);
@@ -182,12 +174,12 @@ static bool grow(struct ws_codec *c, size_t more)
 static bool take_data(struct ws_codec *c, const char *p, size_t n, struct ws_seen *ret)
 {
     if (!grow(c, n)) {
-        broken(ret, CODE_INTERNAL, "out of memory");
+        broken(ret, WS_INTERNAL, "out of memory");
         return false;
     }
     ws_unmask(c->buf + c->len, p, n, c->mask, c->mask_at);
     if (c->text && !utf8_feed(&c->utf8, c->buf + c->len, n)) {
-        broken(ret, CODE_NOT_UTF8, "a text is not UTF-8");
+        broken(ret, WS_NOT_UTF8, "a text is not UTF-8");
         return false;
     }
     c->len += n;
@@ -197,7 +189,7 @@ static bool take_data(struct ws_codec *c, const char *p, size_t n, struct ws_see
 static void end_message(struct ws_codec *c, struct ws_seen *ret)
 {
     if (c->text && !utf8_whole(&c->utf8)) {
-        broken(ret, CODE_NOT_UTF8, "a text is not UTF-8");
+        broken(ret, WS_NOT_UTF8, "a text is not UTF-8");
         return;
     }
     *ret = (struct ws_seen){
@@ -216,14 +208,14 @@ static void end_close(const struct ws_codec *c, struct ws_seen *ret)
     const uint8_t *p = (const uint8_t *)c->control;
 
     if (c->control_len == 0) {
-        *ret = (struct ws_seen){.what = WS_CLOSE, .data = "", .code = CODE_NONE};
+        *ret = (struct ws_seen){.what = WS_CLOSE, .data = "", .code = WS_NO_CODE};
         return;
     }
     unsigned code = c->control_len >= 2 ? (unsigned)p[0] << 8 | p[1] : 0;
     if (!ws_code_valid(code))
-        broken(ret, CODE_PROTOCOL, "the code of the close frame is not valid");
+        broken(ret, WS_PROTOCOL, "the code of the close frame is not valid");
     else if (!utf8_valid(c->control + 2, c->control_len - 2))
-        broken(ret, CODE_NOT_UTF8, "the reason of the close frame is not UTF-8");
+        broken(ret, WS_NOT_UTF8, "the reason of the close frame is not UTF-8");
     else
         *ret = (struct ws_seen){
             .what = WS_CLOSE, .data = c->control + 2, .len = c->control_len - 2, .code = code};

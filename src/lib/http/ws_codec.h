@@ -12,6 +12,20 @@
 #define WS_HEAD_MAX    14 /* of a client's frame */
 #define WS_HEAD_OWN    10 /* of ours, which has no mask */
 
+enum ws_code {
+    WS_NORMAL = 1000,
+    WS_GOING_AWAY = 1001,
+    WS_PROTOCOL = 1002,
+    WS_UNSUPPORTED = 1003,
+    WS_NO_CODE = 1005,
+    WS_LOST = 1006, /* never sent */
+    WS_NOT_UTF8 = 1007,
+    WS_POLICY = 1008,
+    WS_TOO_BIG = 1009,
+    WS_INTERNAL = 1011,
+    WS_TRY_AGAIN = 1013,
+};
+
 enum ws_opcode {
     WS_OP_CONTINUE = 0,
     WS_OP_TEXT = 1,

@@ -1,7 +1,5 @@
 /* Writes the answers of calls. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/rpc/codec.h"
 #include "lib/rpc/impl.h"

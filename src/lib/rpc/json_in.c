@@ -2,9 +2,9 @@
  * unknown fields are ignored, 64-bit integers may be strings, and every integer may be written as a
  * number with a fraction of zero. */
 #include <math.h>
-#include <string.h>
 
 #include "lib/text/base64.h"
+#include "lib/text/json_check.h"
 #include "lib/rpc/codec.h"
 
 #define TEXT_DEPTH_MAX 32
@@ -14,30 +14,12 @@
  * value, at worst 50 times the size of the text. */
 static int check_shape(struct rpc_decoder *d, const char *p, size_t len)
 {
-    unsigned depth = 0, values = 0;
-    bool quoted = false;
+    struct json_weight w = json_weigh(p, len);
 
-    for (const char *end = p + len; p < end; p++) {
-        if (quoted) {
-            if (*p == '\\')
-                p++;
-            else
-                quoted = *p != '"';
-            continue;
-        }
-        if (*p == '"')
-            quoted = true;
-        else if (*p == ',')
-            values++;
-        else if (*p == '{' || *p == '[')
-            depth++, values++;
-        else if ((*p == '}' || *p == ']') && depth > 0)
-            depth--;
-        if (depth > TEXT_DEPTH_MAX)
-            return decoder_error(d, "is nested more than %d deep", TEXT_DEPTH_MAX);
-        if (values > RPC_VALUES_MAX)
-            return decoder_error(d, "has more than %d values", RPC_VALUES_MAX);
-    }
+    if (w.depth > TEXT_DEPTH_MAX)
+        return decoder_error(d, "is nested more than %d deep", TEXT_DEPTH_MAX);
+    if (w.values - (JSON_WEIGHT_NESTED - 1) * w.nested > RPC_VALUES_MAX)
+        return decoder_error(d, "has more than %d values", RPC_VALUES_MAX);
     return 0;
 }
 

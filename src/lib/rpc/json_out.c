@@ -1,6 +1,5 @@
 /* Canonical objects to proto3 JSON: 64-bit integers as strings, enums by name, bytes in base64. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "lib/json/values.h"
 #include "lib/text/json.h"

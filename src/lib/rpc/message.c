@@ -1,7 +1,6 @@
 #include "lib/rpc/message.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "lib/rpc/codec.h"
 

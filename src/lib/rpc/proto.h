@@ -1,6 +1,8 @@
 /* Numbers of the protobuf wire format. */
 #pragma once
 
+#include "lib/rpc/codec.h"
+
 enum wire_type {
     WIRE_VARINT = 0,
     WIRE_FIXED64 = 1,
@@ -13,3 +15,9 @@ enum wire_type {
 /* A map is a repeated message of these two fields. */
 #define MAP_KEY   1
 #define MAP_VALUE 2
+
+/* Whether values of the type are numbers on the wire. */
+static inline bool is_varint(enum rpc_type type)
+{
+    return type != RPC_STRING && type != RPC_BYTES && type != RPC_MESSAGE && type != RPC_MAP;
+}

@@ -1,9 +1,7 @@
 /* Binary protobuf to canonical objects. Unknown fields, and known ones in another wire type, are
  * skipped; groups are refused. Of several values the last counts, and messages are merged, as
  * protobuf demands. */
-#include <string.h>
 
-#include "lib/rpc/codec.h"
 #include "lib/rpc/proto.h"
 
 #define NUMBER_MAX ((1u << 29) - 1)
@@ -75,30 +73,17 @@ static int read_message(struct rpc_decoder *d, const struct rpc_message *m, stru
 
 static json_t *integer_of(enum rpc_type type, uint64_t v)
 {
-    switch (type) {
-    case RPC_BOOL:
-        return json_boolean(v != 0);
-    case RPC_UINT32:
-        return json_integer((json_int_t)(uint32_t)v);
-    case RPC_SINT32:
-        return json_integer((int32_t)((uint32_t)v >> 1 ^ (0 - ((uint32_t)v & 1))));
-    case RPC_INT32:
-    case RPC_ENUM:
-        return json_integer((int32_t)(uint32_t)v);
-    case RPC_INT64:
-        return json_integer((json_int_t)v);
-    case RPC_STRING:
-    case RPC_BYTES:
-    case RPC_MESSAGE:
-    case RPC_MAP:
-        break;
-    }
-    return NULL;
-}
+    uint32_t low = (uint32_t)v;
 
-static bool is_varint(enum rpc_type type)
-{
-    return type != RPC_STRING && type != RPC_BYTES && type != RPC_MESSAGE && type != RPC_MAP;
+    if (type == RPC_BOOL)
+        return json_boolean(v != 0);
+    if (type == RPC_INT64)
+        return json_integer((json_int_t)v);
+    if (type == RPC_UINT32)
+        return json_integer((json_int_t)low);
+    if (type == RPC_SINT32)
+        return json_integer((int32_t)(low >> 1 ^ (0 - (low & 1))));
+    return json_integer((int32_t)low); /* int32, enum */
 }
 
 static int read_string(struct rpc_decoder *d, struct reader r, json_t **ret)

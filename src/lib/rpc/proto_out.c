@@ -1,7 +1,5 @@
 /* Canonical objects to binary protobuf. */
-#include <string.h>
 
-#include "lib/rpc/codec.h"
 #include "lib/rpc/proto.h"
 
 static void put_varint(struct strbuf *out, uint64_t v)
@@ -60,32 +58,16 @@ static uint64_t varint_of(enum rpc_type type, json_t *value)
 
 void proto_put_value(const struct rpc_field *f, json_t *value, struct strbuf *out)
 {
-    switch (f->type) {
-    case RPC_STRING:
-    case RPC_BYTES:
-        put_bytes(out, f->number, json_string_value(value), json_string_length(value));
-        break;
-    case RPC_BOOL:
-    case RPC_INT32:
-    case RPC_UINT32:
-    case RPC_SINT32:
-    case RPC_INT64:
-    case RPC_ENUM:
+    if (is_varint(f->type)) {
         put_tag(out, f->number, WIRE_VARINT);
         put_varint(out, varint_of(f->type, value));
-        break;
-    case RPC_MESSAGE:
+    } else if (f->type == RPC_MESSAGE) {
         put_message(f, value, out);
-        break;
-    case RPC_MAP:
+    } else if (f->type == RPC_MAP) {
         put_map(f, value, out);
-        break;
+    } else {
+        put_bytes(out, f->number, json_string_value(value), json_string_length(value));
     }
-}
-
-static bool is_scalar(enum rpc_type type)
-{
-    return type != RPC_STRING && type != RPC_BYTES && type != RPC_MESSAGE;
 }
 
 static void put_repeated(const struct rpc_field *f, json_t *array, struct strbuf *out)
@@ -94,7 +76,7 @@ static void put_repeated(const struct rpc_field *f, json_t *array, struct strbuf
     size_t n = json_array_size(array);
 
     for (size_t i = 0; i < n; i++) {
-        if (is_scalar(f->type))
+        if (is_varint(f->type))
             put_varint(&packed, varint_of(f->type, json_array_get(array, i)));
         else
             proto_put_value(f, json_array_get(array, i), out);

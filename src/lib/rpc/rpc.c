@@ -1,8 +1,6 @@
 /* Takes requests from their heads to their handlers. */
 #include "lib/rpc/rpc.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "lib/rpc/impl.h"

@@ -1,6 +1,4 @@
 /* Points in time as RFC 3339 text, in the range that protobuf allows: the years 1 to 9999. */
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "lib/rpc/codec.h"

@@ -1,5 +1,4 @@
 /* Check digits and tables: whether a number of the right form can have been given to somebody. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 

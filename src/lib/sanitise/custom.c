@@ -8,7 +8,6 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <ctype.h>
 #include <pcre2.h>
-#include <string.h>
 #include <time.h>
 
 #include "lib/sanitise/impl.h"

@@ -154,6 +154,7 @@ struct finds {
     size_t n, cap;
 };
 void finds_add(struct finds *f, struct find one);
+void find_add(struct finds *f, size_t start, size_t end, enum sanitise_kind kind, enum tail tail);
 
 /* `to` is the end of the word that was found. */
 typedef void (*spot)(const struct view *v, size_t to, struct finds *out);

@@ -3,7 +3,6 @@
  * C++ or Rust (abc::def), slices of Python (x[100::2]), times and hardware addresses. ::1 and ::
  * belong to nobody and stay, as 127.0.0.1 and 0.0.0.0 do. */
 #include <arpa/inet.h>
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 
@@ -57,7 +56,6 @@ bool number_ipv6(const struct view *v, size_t from, size_t to, struct finds *out
         return false;
     if (view_at(v, end) == '%') /* its zone */
         end += 1 + view_span(v, end + 1, CC_ALNUM, 16);
-    finds_add(out, (struct find){
-                       .start = (uint32_t)start, .end = (uint32_t)end, .kind = KIND_IP_ADDRESS});
+    find_add(out, start, end, KIND_IP_ADDRESS, TAIL_NONE);
     return true;
 }

@@ -1,6 +1,5 @@
 /* Finds JSON Web Tokens: parts in base64url with dots between, of which the first is a JSON object
  * that names the algorithm of the signature. Other base64 that begins with {" is no token. */
-#include <string.h>
 
 #include "lib/text/base64.h"
 #include "lib/sanitise/impl.h"
@@ -34,8 +33,5 @@ void spot_jwt(const struct view *v, size_t to, struct finds *out)
     if (!names_algorithm(v, start, header / 4 * 4))
         return;
     end = start + view_span(v, start, CC_TOKEN | CC_DOT, AHEAD - 64);
-    finds_add(out, (struct find){.start = (uint32_t)start,
-                                 .end = (uint32_t)end,
-                                 .kind = KIND_JWT,
-                                 .tail = TAIL_DOTTED});
+    find_add(out, start, end, KIND_JWT, TAIL_DOTTED);
 }

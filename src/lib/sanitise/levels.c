@@ -1,6 +1,5 @@
 /* Decides which mode counts: that of the most special level, unless a level above forbids to switch
  * off. */
-#include <string.h>
 
 #include "lib/sanitise/sanitise.h"
 

@@ -1,5 +1,4 @@
 /* E-mail addresses, found by their @. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 
@@ -90,8 +89,7 @@ static void mail_around(const struct view *v, size_t at, size_t width, struct fi
     if (at - start == 3 && view_has(v, start, "git") && view_at(v, end) == ':' &&
         (cc_is(after, CC_TOKEN) || after == '~' || after == '/'))
         return;
-    finds_add(out,
-              (struct find){.start = (uint32_t)start, .end = (uint32_t)end, .kind = KIND_EMAIL});
+    find_add(out, start, end, KIND_EMAIL, TAIL_NONE);
 }
 
 void spot_mail(const struct view *v, size_t to, struct finds *out)

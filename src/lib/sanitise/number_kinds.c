@@ -1,5 +1,4 @@
 /* Judges numbers: cards, national numbers, accounts and addresses that begin with a digit. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 

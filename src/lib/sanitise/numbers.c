@@ -4,7 +4,6 @@
  * much as all the rest on tables of numbers (190 MB/s of CSV; 700 this way), because nothing in
  * them is rare. Code by hand looks at the length of a run and the character after it, and that
  * rules out nearly all runs. */
-#include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif

@@ -5,7 +5,6 @@
  * Patterns are words and not expressions, because vectorscan's older versions (5.4.9) lose matches
  * of expressions: of [a-z]@[a-z], one in sixty, depending on how the text lies in memory. Words are
  * found exactly and four times as fast, and compile at once. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 

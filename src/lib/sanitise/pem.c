@@ -5,7 +5,6 @@
  * A body is headers (`DEK-Info: ...`), then runs of base64, each at least RUN_MIN long except the
  * last ones before END. Anything else ends the key, so that a key that was cut off does not take
  * the text after it along. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 

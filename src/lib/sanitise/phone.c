@@ -1,6 +1,5 @@
 /* Finds phone numbers: international ones, and those of North America and Ireland as people write
  * them there. Digits alone are no phone number, unless the text says so: `phone: 4155550132`. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 

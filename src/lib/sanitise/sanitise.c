@@ -1,5 +1,4 @@
 #include <ctype.h>
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 
@@ -11,8 +10,7 @@ int sanitiser_new(const char *custom, struct sanitiser **ret, struct sg_error *e
     if (hs_valid_platform() != HS_SUCCESS)
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
                        "sanitiser: this processor lacks SSE4.2, which vectorscan needs");
-    s = xcalloc(1, sizeof(*s));
-    s->refs = 1;
+    s = NEW(struct sanitiser, .refs = 1);
     r = patterns_compile(&s->db, e);
     if (r >= 0 && hs_alloc_scratch(s->db, &s->scratch) != HS_SUCCESS)
         r = err_set(e, SG_ERR_INTERNAL, -ENOMEM, "sanitiser: no memory");

@@ -7,7 +7,6 @@
  * before it. It reaches back to the beginning of the line at most. If held text was let go early
  * (sanitise_flush), a find may begin in the context: then the rest of the find is replaced, which
  * is as much as can still be done. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 
@@ -43,6 +42,14 @@ void finds_add(struct finds *f, struct find one)
 {
     f->of = xgrow(f->of, f->n, &f->cap, sizeof(f->of[0]));
     f->of[f->n++] = one;
+}
+
+void find_add(struct finds *f, size_t start, size_t end, enum sanitise_kind kind, enum tail tail)
+{
+    finds_add(f, (struct find){.start = (uint32_t)start,
+                               .end = (uint32_t)end,
+                               .kind = (uint8_t)kind,
+                               .tail = (uint8_t)tail});
 }
 
 /* ---- what goes out --------------------------------------------------------------------------- */
@@ -301,12 +308,11 @@ static void run(struct sanitise_stream *st, const char *data, size_t len, struct
 
 struct sanitise_stream *sanitise_stream_new(struct sanitiser *s, enum sanitise_mode mode)
 {
-    struct sanitise_stream *st = xcalloc(1, sizeof(*st));
+    /* It does not count on the sanitiser if it is `own`, which is the first stream made. */
+    struct sanitise_stream *st =
+        NEW(struct sanitise_stream, .s = s, .counts_on_it = s->own != NULL, .mode = mode);
 
-    st->s = s;
-    st->counts_on_it = s->own != NULL; /* false for `own`, which is the first stream made */
     s->refs += st->counts_on_it;
-    st->mode = mode;
     strbuf_init(&st->window, WINDOW_MAX);
     strbuf_init(&st->line, 3 * LINE_MAX_);
     strbuf_init(&st->sink, 8 * WINDOW_MAX);

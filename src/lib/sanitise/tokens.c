@@ -1,5 +1,4 @@
 /* Finds keys: those that are known by their prefix, and those that the text calls keys. */
-#include <string.h>
 
 #include "lib/text/base64.h"
 #include "lib/sanitise/impl.h"
@@ -120,10 +119,7 @@ static void add_key(size_t start, size_t end, enum sanitise_kind kind, unsigned 
         tail = TAIL_DOTTED;
     else if (classes & (CC_B64 | CC_SLASH))
         tail = TAIL_BASE64;
-    finds_add(out, (struct find){.start = (uint32_t)start,
-                                 .end = (uint32_t)end,
-                                 .kind = (uint8_t)kind,
-                                 .tail = tail});
+    find_add(out, start, end, kind, tail);
 }
 
 void spot_token(const struct view *v, size_t to, const struct token_form *form, struct finds *out)
@@ -224,8 +220,7 @@ void spot_aws_id(const struct view *v, size_t to, struct finds *out)
         end++;
     if (end < to + 16 || !view_word_begins(v, start) || !view_word_ends(v, end))
         return;
-    finds_add(out,
-              (struct find){.start = (uint32_t)start, .end = (uint32_t)end, .kind = KIND_AWS_KEY});
+    find_add(out, start, end, KIND_AWS_KEY, TAIL_NONE);
     /* The secret often follows its id. */
     aws_secret_at(v, value_begins(v, end, 4), out);
 }

@@ -1,6 +1,5 @@
 /* Finds URLs with credentials. The URL of a database is replaced as a whole, with its host and
  * name; of any other URL only the password is. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
 
@@ -102,10 +101,8 @@ static void database_url(const struct view *v, size_t start, size_t to, struct f
     bool given = c.colon && c.at > c.colon + 1 && !is_placeholder(v, c.colon + 1, c.at);
     if (!given && !has_password_parameter(v, to))
         return;
-    finds_add(out, (struct find){.start = (uint32_t)(jdbc ? start - 5 : start),
-                                 .end = (uint32_t)(given ? c.at + 1 : to),
-                                 .kind = KIND_DATABASE_URL,
-                                 .tail = several ? TAIL_URLS : TAIL_URL});
+    find_add(out, jdbc ? start - 5 : start, given ? c.at + 1 : to, KIND_DATABASE_URL,
+             several ? TAIL_URLS : TAIL_URL);
 }
 
 void spot_url(const struct view *v, size_t to, struct finds *out)
@@ -124,7 +121,5 @@ void spot_url(const struct view *v, size_t to, struct finds *out)
     struct credentials c = credentials_in(v, to, false);
     if (!c.colon || c.at <= c.colon + 1 || is_placeholder(v, c.colon + 1, c.at))
         return;
-    finds_add(
-        out,
-        (struct find){.start = (uint32_t)c.colon + 1, .end = (uint32_t)c.at, .kind = KIND_API_KEY});
+    find_add(out, c.colon + 1, c.at, KIND_API_KEY, TAIL_NONE);
 }

@@ -6,9 +6,9 @@
  * A pair of backslashes that escapes nothing is one character. Reading goes from left to right and
  * never looks further than one escape, so a text may be cut before any character and reading begin
  * there again. */
-#include <string.h>
 
 #include "lib/sanitise/impl.h"
+#include "lib/text/parse.h"
 
 #define D  (CC_DIGIT | CC_HEX)
 #define UH (CC_UPPER | CC_HEX)
@@ -52,14 +52,6 @@ const uint16_t cc_of[256] = {
     [0x80 ... 0xff] = CC_MAIL | CC_URL,
 };
 
-static int hex_value(int c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The character that the escape after the backslashes at p stands for. Returns the escape's length;
  * 0 if it is none. */
 static size_t escaped(const unsigned char *p, size_t n, unsigned char *ret)
@@ -75,7 +67,7 @@ static size_t escaped(const unsigned char *p, size_t n, unsigned char *ret)
     if (n < 5 || *p != 'u')
         return 0;
     for (size_t i = 1; i < 5; i++) {
-        int h = hex_value(p[i]);
+        int h = parse_hex(p[i]);
         if (h < 0)
             return 0;
         code = code << 4 | (unsigned)h;
@@ -145,7 +137,7 @@ static bool is_cut(const unsigned char *p, size_t n)
         return true;
     if (p[slashes] != 'u')
         return false;
-    for (i = slashes + 1; i < n && i < slashes + 5 && hex_value(p[i]) >= 0; i++)
+    for (i = slashes + 1; i < n && i < slashes + 5 && parse_hex(p[i]) >= 0; i++)
         continue;
     if (i < slashes + 5)
         return i == n;

@@ -2,8 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
 
 void address_format(const struct address *a, char ret[ADDRESS_TEXT_MAX])
 {

@@ -1,8 +1,5 @@
 #include "lib/settings/prices.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define DECIMALS     12
 #define PRICE_MOST   1000000u /* highest price of one unit, in the currency */
 #define US_PER_S     1000000u

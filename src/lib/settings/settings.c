@@ -2,8 +2,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/text/parse.h"
 #include "lib/settings/address.h"

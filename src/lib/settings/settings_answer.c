@@ -1,8 +1,5 @@
 #include "lib/settings/settings_answer.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "lib/base/fd.h"
 #include "lib/base/filter.h"
 

@@ -1,8 +1,6 @@
 /* Checks settings against each other. */
 #include "lib/settings/settings.h"
 
-#include <string.h>
-
 #include "lib/settings/address.h"
 #include "lib/settings/prices.h"
 #include "lib/text/parse.h"

@@ -191,6 +191,7 @@ struct json_weight json_weigh(const char *text, size_t len)
             w.values++;
         } else if (c == '{' || c == '[') {
             w.values += JSON_WEIGHT_NESTED;
+            w.nested++;
             depth++;
             w.depth = depth > w.depth ? depth : w.depth;
         } else if ((c == '}' || c == ']') && depth > 0) {

@@ -13,6 +13,7 @@ bool json_check_object(const char *text, size_t len);
 struct json_weight {
     size_t depth;
     size_t values; /* an object or array is as heavy as JSON_WEIGHT_NESTED others */
+    size_t nested; /* objects and arrays */
 };
 #define JSON_WEIGHT_NESTED 4
 struct json_weight json_weigh(const char *text, size_t len);

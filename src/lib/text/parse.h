@@ -16,6 +16,16 @@ int parse_duration_ms(const char *what, const char *s, uint64_t *ret_ms, struct 
 /* "1", "0.5", "2.25" to thousandths, rounded down; at most 3 decimals matter. */
 int parse_milli(const char *what, const char *s, uint32_t *ret, struct sg_error *e);
 
+/* The value of a hexadecimal digit; -1: c is none. */
+static inline int parse_hex(int c)
+{
+    int lower = c | 0x20;
+
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
 /* "512 MiB", "1.5 GiB", "17 B"; "350 ms", "1.2 s", "5 min": for people. Return buf. */
 char *format_size(uint64_t bytes, char *buf, size_t cap);
 char *format_duration_us(uint64_t us, char *buf, size_t cap);
