@@ -74,21 +74,13 @@ static int check(void *self, char **rest UNUSED, struct sg_error *e)
     return 0;
 }
 
-static int fn(struct client *c, void *self)
+static int fn(struct client *c, void *self, struct sg_error *e)
 {
     struct agents_options *o = self;
-    int status = client_actions_fn(c, o);
+    int status = client_actions_fn(c, o, e);
 
     env_list_done(&o->env);
     return status;
-}
-
-void agents_path(struct strbuf *path, const char *id, const char *rest)
-{
-    strbuf_init(path, 1024);
-    strbuf_addstr(path, "/v1/agents/");
-    url_escape(path, id);
-    strbuf_addstr(path, rest);
 }
 
 const struct client_verb agents_verb = {

@@ -17,13 +17,9 @@ struct agents_options {
     struct env_files env_files;
 };
 
-/* Each returns the exit status. */
-int agents_ls_fn(struct client *c, void *options);
-int agents_show_fn(struct client *c, void *options);
-int agents_logs_fn(struct client *c, void *options);
-int agents_start_fn(struct client *c, void *options);
-int agents_extend_fn(struct client *c, void *options);
-int agents_stop_fn(struct client *c, void *options);
-
-/* Makes "/v1/agents/ID<rest>". */
-void agents_path(struct strbuf *path, const char *id, const char *rest);
+int agents_ls_fn(struct client *c, void *options, struct sg_error *e);
+int agents_show_fn(struct client *c, void *options, struct sg_error *e);
+int agents_logs_fn(struct client *c, void *options, struct sg_error *e);
+int agents_start_fn(struct client *c, void *options, struct sg_error *e);
+int agents_extend_fn(struct client *c, void *options, struct sg_error *e);
+int agents_stop_fn(struct client *c, void *options, struct sg_error *e);

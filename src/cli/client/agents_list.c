@@ -43,15 +43,15 @@ static const struct table_column columns[] = {
 };
 static const struct show_list shown = {columns, ARRAY_SIZE(columns), add_row, "agentId"};
 
-int agents_ls_fn(struct client *c, void *options)
+int agents_ls_fn(struct client *c, void *options, struct sg_error *e)
 {
     const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    struct sg_error e;
+    int r = api_get(c, &answer, e, "/v1/agents");
 
-    if (api_call(c, "GET", "/v1/agents", NULL, &answer, &e) < 0)
-        return client_fail(&e);
-    return show_list(&shown, json_object_get(answer, "agents"), o->base.json, o->base.quiet);
+    return r < 0 ? r
+                 : show_list(&shown, json_object_get(answer, "agents"), o->base.json, o->base.quiet,
+                             e);
 }
 
 /* ---- show ------------------------------------------------------------------------------------ */
@@ -103,20 +103,17 @@ static void print_agent(const json_t *row)
     fputs(out.buf, stdout);
 }
 
-int agents_show_fn(struct client *c, void *options)
+int agents_show_fn(struct client *c, void *options, struct sg_error *e)
 {
     const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *row = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0};
-    struct sg_error e;
+    int r = api_get(c, &row, e, "/v1/agents/%s", o->base.args[0]);
 
-    agents_path(&path, o->base.args[0], "");
-    if (api_call(c, "GET", path.buf, NULL, &row, &e) < 0)
-        return client_fail(&e);
-    if (o->base.json)
-        return show_json(row);
-    print_agent(row);
-    return 0;
+    if (r == 0 && o->base.json)
+        r = jr_print(row, e);
+    else if (r == 0)
+        print_agent(row);
+    return r;
 }
 
 /* ---- logs ------------------------------------------------------------------------------------ */
@@ -141,20 +138,16 @@ static void print_entry(const json_t *entry)
     puts(line.buf);
 }
 
-int agents_logs_fn(struct client *c, void *options)
+int agents_logs_fn(struct client *c, void *options, struct sg_error *e)
 {
     const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0};
-    struct sg_error e;
-
-    agents_path(&path, o->base.args[0], "/logs");
-    if (api_call(c, "GET", path.buf, NULL, &answer, &e) < 0)
-        return client_fail(&e);
+    int r = api_get(c, &answer, e, "/v1/agents/%s/logs", o->base.args[0]);
     const json_t *entries = json_object_get(answer, "entries");
-    if (o->base.json)
-        return show_json(entries);
+
+    if (r == 0 && o->base.json)
+        return jr_print(entries, e);
     for (size_t i = 0; i < json_array_size(entries); i++)
         print_entry(json_array_get(entries, i));
-    return 0;
+    return r;
 }

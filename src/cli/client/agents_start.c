@@ -150,55 +150,42 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-static int print_id(const json_t *answer, const struct agents_options *o)
+static int print_id(const json_t *answer, const struct agents_options *o, struct sg_error *e)
 {
     const char *id = jr_text(answer, "agentId");
 
     if (o->base.json)
-        return show_json(answer);
+        return jr_print(answer, e);
     if (url_is_plain_name(id))
         puts(id);
     return 0;
 }
 
-int agents_start_fn(struct client *c, void *options)
+int agents_start_fn(struct client *c, void *options, struct sg_error *e)
 {
     const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(jr_free_p) json_t *refusal = NULL;
     AUTO(strbuf_done) struct strbuf body = strbuf_upto(BODY_MAX);
-    struct sg_error e;
+    struct api_request q = {.method = "POST", .body = &body, .more_ms = START_MS};
 
-    if (make_body(o, &body, &e) < 0)
-        return ui_usage("agents", e.message);
-    struct api_request q = {
-        .method = "POST", .path = "/v1/agents", .body = &body, .more_ms = START_MS};
-    if (api_ask(c, &q, &answer, &refusal, &e) < 0)
-        return client_fail(&e);
-    return print_id(answer, o);
+    if (make_body(o, &body, e) < 0)
+        return ui_usage("agents", e->message);
+    int r = api_ask(c, &q, &answer, e, "/v1/agents");
+    return r < 0 ? r : print_id(answer, o, e);
 }
 
-int agents_extend_fn(struct client *c, void *options)
+int agents_extend_fn(struct client *c, void *options, struct sg_error *e)
 {
     const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(64);
-    struct sg_error e;
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(64);
 
-    agents_path(&path, o->base.args[0], "/timeout");
     strbuf_addf(&body, "{\"timeout\":%llu}", (unsigned long long)o->timeout_s);
-    if (api_call(c, "POST", path.buf, &body, &answer, &e) < 0)
-        return client_fail(&e);
-    return print_id(answer, o);
+    int r = api_call(c, "POST", &body, &answer, e, "/v1/agents/%s/timeout", o->base.args[0]);
+    return r < 0 ? r : print_id(answer, o, e);
 }
 
-static int path_of(struct strbuf *path, const char *id, struct sg_error *e UNUSED)
+int agents_stop_fn(struct client *c, void *options, struct sg_error *e)
 {
-    agents_path(path, id, "");
-    return 0;
-}
-
-int agents_stop_fn(struct client *c, void *options)
-{
-    return client_delete_each(c, options, NULL, path_of);
+    return client_delete_each(c, options, "/v1/agents/", NULL, NULL, e);
 }

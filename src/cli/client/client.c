@@ -123,8 +123,10 @@ static int run(const struct client_verb *verb, void *options)
     struct client c = {0};
     struct sg_error e;
 
-    if (verb->is_local && verb->is_local(options))
-        return verb->fn(NULL, options);
+    if (verb->is_local && verb->is_local(options)) {
+        int status = verb->fn(NULL, options, &e);
+        return status < 0 ? client_fail(&e) : status;
+    }
     if (settings_load(&c.settings, common->url, common->key_file, &e) < 0) {
         ui_error("%s", e.message);
         return verb->unready ? verb->unready(&e) : CLI_EXIT_USAGE;
@@ -132,7 +134,9 @@ static int run(const struct client_verb *verb, void *options)
     c.easy = curl_easy_init();
     if (!c.easy)
         abort();
-    int status = verb->fn(&c, options);
+    int status = verb->fn(&c, options, &e);
+    if (status < 0)
+        status = client_fail(&e);
     curl_easy_cleanup(c.easy);
     settings_done(&c.settings);
     return status;

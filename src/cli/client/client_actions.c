@@ -66,11 +66,11 @@ int client_actions_check(const struct client_actions *o, struct sg_error *e)
     return 0;
 }
 
-int client_actions_fn(struct client *c, void *options)
+int client_actions_fn(struct client *c, void *options, struct sg_error *e)
 {
     const struct client_actions *o = options;
 
-    return o->action->fn(c, options);
+    return o->action->fn(c, options, e);
 }
 
 bool client_given(const struct client_actions *o, const char *option)
@@ -83,32 +83,31 @@ bool client_given(const struct client_actions *o, const char *option)
     return false;
 }
 
-int client_delete_each(struct client *c, const struct client_actions *o, const char *noun,
-                       int (*make_path)(struct strbuf *path, const char *arg, struct sg_error *e))
+int client_delete_each(struct client *c, const struct client_actions *o, const char *below,
+                       const char *noun, int (*check)(const char *name, struct sg_error *e),
+                       struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *all = json_array();
-    struct sg_error e;
     int status = 0;
 
     for (size_t i = 0; i < o->n_args; i++) {
-        AUTO(strbuf_done) struct strbuf path = {0};
+        const char *name = o->args[i];
         json_t *row = NULL;
-        int r = make_path(&path, o->args[i], &e);
+        int r = check ? check(name, e) : 0;
 
         if (r == 0)
-            r = api_call(c, "DELETE", path.buf, NULL, noun ? &row : NULL, &e);
+            r = api_call(c, "DELETE", NULL, noun ? &row : NULL, e, "%s%s", below, name);
         if (r < 0) {
-            if (noun && !strstr(e.message, o->args[i]))
-                err_wrap(&e, r, "%s %s", noun, o->args[i]);
-            int failed = client_fail(&e);
+            if (noun && !strstr(e->message, name))
+                err_wrap(e, r, "%s %s", noun, name);
+            int failed = client_fail(e);
             status = status ? status : failed;
             continue;
         }
-        json_array_append_new(all, noun ? row : json_string(o->args[i]));
+        json_array_append_new(all, noun ? row : json_string(name));
         if (!o->quiet && !o->json)
-            puts(o->args[i]);
+            puts(name);
     }
-    if (o->json && jr_print(all, &e) < 0)
-        return client_fail(&e);
-    return status;
+    int r = o->json ? jr_print(all, e) : 0;
+    return r < 0 ? r : status;
 }

@@ -149,31 +149,28 @@ static int copy(struct copy *c, const struct place *from, const struct place *to
     return place_is_stream(from) ? stream_up(c, to->path, e) : up(c, from->path, to->path, e);
 }
 
-static int cp_fn(struct client *client, void *self)
+static int cp_fn(struct client *client, void *self, struct sg_error *e)
 {
     AUTO(place_done) struct place from = {0}, to = {0};
     AUTO(sandbox_close) struct sandbox sandbox = {0};
     AUTO(free_p) char *name = NULL;
     const struct cp_options *o = self;
     struct copy c = {.remote = {.sandbox = &sandbox, .user = o->user}};
-    struct sg_error e;
 
     c.remote.progress = &c.progress;
     place_parse(&from, o->args[0]);
     place_parse(&to, o->args[1]);
     name = place_last_name(place_is_stream(&from) ? to.path : from.path);
     interrupt_watch();
-    int r = sandbox_open(&sandbox, client, from.id ? from.id : to.id, o->user, &e);
+    int r = sandbox_open(&sandbox, client, from.id ? from.id : to.id, o->user, e);
     progress_init(&c.progress, name, 0, o->quiet);
     if (r == 0)
-        r = copy(&c, &from, &to, &e);
+        r = copy(&c, &from, &to, e);
     progress_clear(&c.progress);
-    if (r < 0)
-        return client_fail(&e);
-    if (c.left_out > 0 && !o->quiet)
+    if (r == 0 && c.left_out > 0 && !o->quiet)
         ui_note("%llu link%s or special file%s left out", (unsigned long long)c.left_out,
                 c.left_out == 1 ? "" : "s", c.left_out == 1 ? "" : "s");
-    return 0;
+    return r;
 }
 
 const struct client_verb cp_verb = {

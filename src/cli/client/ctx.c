@@ -1,7 +1,5 @@
 #include "cli/client/ctx.h"
 
-#include "cli/client/url.h"
-
 enum action { LS, GET, TOUCH, BRANCH, LOG, REWIND, MERGE, RM };
 #define OF(action) (1u << (action))
 
@@ -143,13 +141,3 @@ const struct client_verb ctx_verb = {
     .n_actions = ARRAY_SIZE(actions),
     .check_argument = check_argument,
 };
-
-int ctx_path(struct strbuf *path, const char *id, const char *rest, struct sg_error *e)
-{
-    if (!url_is_plain_name(id))
-        return err_invalid(e, "'%.64s' is not the id of a context: 'sandglass ctx ls' lists them",
-                           id);
-    strbuf_init(path, 1024);
-    strbuf_addf(path, "/v1/contexts/%s%s", id, rest);
-    return 0;
-}

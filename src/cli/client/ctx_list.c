@@ -27,6 +27,40 @@ int ctx_list(struct client *c, const char *conversation, const char *path, const
     return r;
 }
 
+int ctx_find(struct client *c, const char *conversation, const char *path, json_t **ret,
+             struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *list = NULL;
+    int r = ctx_list(c, conversation, path, NULL, &list, e);
+
+    if (r < 0)
+        return r;
+    if (json_array_size(list) == 0)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
+                       "path '%.64s' of conversation '%.64s' has no context", path, conversation);
+    *ret = json_incref(json_array_get(list, 0));
+    return 0;
+}
+
+int ctx_check_id(const char *id, struct sg_error *e)
+{
+    if (url_is_plain_name(id))
+        return 0;
+    return err_invalid(e, "'%.64s' is not the id of a context: 'sandglass ctx ls' lists them", id);
+}
+
+int ctx_id(struct client *c, const struct ctx_options *o, size_t n_args, json_t **row,
+           const char **ret, struct sg_error *e)
+{
+    const char *const *args = o->base.args;
+    int r = n_args == 2 ? ctx_find(c, args[0], args[1], row, e) : 0;
+
+    *ret = *row ? jr_text(*row, "id") : args[0];
+    return r < 0 ? r : ctx_check_id(*ret, e);
+}
+
+/* ---- ls -------------------------------------------------------------------------------------- */
+
 void ctx_add_status(struct table *t, const char *status)
 {
     enum table_colour colour = strcmp(status, "ready") == 0      ? TABLE_GREEN
@@ -57,17 +91,16 @@ static const struct table_column columns[] = {
 };
 static const struct show_list shown = {columns, ARRAY_SIZE(columns), add_row, "id"};
 
-int ctx_ls(struct client *c, void *options)
+int ctx_ls(struct client *c, void *options, struct sg_error *e)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *list = NULL;
-    struct sg_error e;
 
     /* --status and --quiet are about contexts and not about paths, so they get the list, not the
      * tree. */
     if (o->base.n_args > 0 && !o->status && !o->base.quiet)
-        return ctx_tree(c, o);
-    if (ctx_list(c, o->base.n_args > 0 ? o->base.args[0] : NULL, NULL, o->status, &list, &e) < 0)
-        return client_fail(&e);
-    return show_list(&shown, list, o->base.json, o->base.quiet);
+        return ctx_tree(c, o, e);
+    /* Without an argument args[0] is NULL: contexts of all conversations. */
+    int r = ctx_list(c, o->base.args[0], NULL, o->status, &list, e);
+    return r < 0 ? r : show_list(&shown, list, o->base.json, o->base.quiet, e);
 }

@@ -62,60 +62,40 @@ static void print_context(const json_t *row)
     fputs(out.buf, stdout);
 }
 
-static int show(const struct ctx_options *o, const json_t *row)
+static int show(const struct ctx_options *o, const json_t *row, struct sg_error *e)
 {
     if (o->base.json)
-        return show_json(row);
+        return jr_print(row, e);
     print_context(row);
     return 0;
 }
 
-int ctx_find(struct client *c, const char *conversation, const char *path, json_t **ret,
-             struct sg_error *e)
-{
-    AUTO(jr_free_p) json_t *list = NULL;
-    int r = ctx_list(c, conversation, path, NULL, &list, e);
-
-    if (r < 0)
-        return r;
-    if (json_array_size(list) == 0)
-        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
-                       "path '%.64s' of conversation '%.64s' has no context", path, conversation);
-    *ret = json_incref(json_array_get(list, 0));
-    return 0;
-}
-
-int ctx_get(struct client *c, void *options)
+int ctx_get(struct client *c, void *options, struct sg_error *e)
 {
     const struct ctx_options *o = options;
+    const char *const *args = o->base.args;
     AUTO(jr_free_p) json_t *row = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0};
-    struct sg_error e;
-    int r = o->base.n_args == 2 ? ctx_find(c, o->base.args[0], o->base.args[1], &row, &e)
-                                : ctx_path(&path, o->base.args[0], "", &e);
+    int r = o->base.n_args == 2 ? ctx_find(c, args[0], args[1], &row, e) : ctx_check_id(args[0], e);
 
     if (r == 0 && !row)
-        r = api_call(c, "GET", path.buf, NULL, &row, &e);
-    return r < 0 ? client_fail(&e) : show(o, row);
+        r = api_get(c, &row, e, "/v1/contexts/%s", args[0]);
+    return r < 0 ? r : show(o, row, e);
 }
 
-int ctx_touch(struct client *c, void *options)
+int ctx_touch(struct client *c, void *options, struct sg_error *e)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *found = NULL, *row = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(128);
-    struct sg_error e;
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(128);
     struct json j = {.out = &body};
-    int r = o->base.n_args == 2 ? ctx_find(c, o->base.args[0], o->base.args[1], &found, &e) : 0;
+    const char *id;
+    int r = ctx_id(c, o, o->base.n_args, &found, &id, e);
 
-    if (r == 0)
-        r = ctx_path(&path, found ? jr_text(found, "id") : o->base.args[0], "/touch", &e);
-    if (r < 0)
-        return client_fail(&e);
     jw_object_begin(&j);
     if (o->ttl_s)
         jw_u64(jw_key(&j, "ttlSeconds"), o->ttl_s);
     jw_object_end(&j);
-    r = api_call(c, "POST", path.buf, &body, &row, &e);
-    return r < 0 ? client_fail(&e) : show(o, row);
+    if (r == 0)
+        r = api_call(c, "POST", &body, &row, e, "/v1/contexts/%s/touch", id);
+    return r < 0 ? r : show(o, row, e);
 }

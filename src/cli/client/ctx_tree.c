@@ -66,17 +66,16 @@ static int print_tree(struct client *c, const char *conversation, const json_t *
     return r;
 }
 
-int ctx_tree(struct client *c, const struct ctx_options *o)
+int ctx_tree(struct client *c, const struct ctx_options *o, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(strbuf_done) struct strbuf path = strbuf_upto(API_PATH_MAX);
-    struct sg_error e;
 
     strbuf_addstr(&path, "/v1/paths");
     url_add_query(&path, "conversationId", o->base.args[0]);
-    int r = api_call(c, "GET", path.buf, NULL, &answer, &e);
+    int r = api_get(c, &answer, e, "%s", path.buf);
     const json_t *paths = json_object_get(answer, "paths");
     if (r == 0)
-        r = o->base.json ? jr_print(paths, &e) : print_tree(c, o->base.args[0], paths, &e);
-    return r < 0 ? client_fail(&e) : 0;
+        r = o->base.json ? jr_print(paths, e) : print_tree(c, o->base.args[0], paths, e);
+    return r;
 }

@@ -158,7 +158,7 @@ static int show_pages(struct client *c, const struct events_options *o, uint64_t
         make_path(o, given ? &next : NULL, &path);
         snprintf(number, sizeof(number), "%d", PAGE_EVENTS);
         url_add_query(&path, "limit", number);
-        int r = api_call(c, "GET", path.buf, NULL, &tree, e);
+        int r = api_get(c, &tree, e, "%s", path.buf);
         if (r < 0)
             return r;
         const json_t *events = json_object_get(tree, "events");
@@ -263,16 +263,13 @@ static int follow(struct following *f, struct sg_error *e)
     }
 }
 
-static int events_fn(struct client *c, void *self)
+static int events_fn(struct client *c, void *self, struct sg_error *e)
 {
     const struct events_options *o = self;
     struct following f = {.o = o, .client = c};
-    struct sg_error e;
-    int r = show_pages(c, o, &f.last, &e);
+    int r = show_pages(c, o, &f.last, e);
 
-    if (r == 0 && o->follow)
-        r = follow(&f, &e);
-    return r < 0 ? client_fail(&e) : 0;
+    return r == 0 && o->follow ? follow(&f, e) : r;
 }
 
 const struct client_verb events_verb = {

@@ -72,19 +72,18 @@ static int run(struct sandbox *sandbox, struct exec_options *o, struct exec_resu
     return exec_session_run(sandbox, &session, ret, e);
 }
 
-static int exec_fn(struct client *c, void *options)
+static int exec_fn(struct client *c, void *options, struct sg_error *e)
 {
     AUTO(sandbox_close) struct sandbox sandbox = {0};
     struct exec_options *o = options;
     struct exec_result result = {0};
-    struct sg_error e;
-    int r = sandbox_open(&sandbox, c, o->id, o->user, &e);
+    int r = sandbox_open(&sandbox, c, o->id, o->user, e);
 
     if (r == 0)
-        r = run(&sandbox, o, &result, &e);
+        r = run(&sandbox, o, &result, e);
     env_list_done(&o->env);
     if (r < 0)
-        return client_fail(&e);
+        return r;
     if (o->detach && result.exit_status == 0)
         printf("%u\n", result.pid);
     return result.exit_status;

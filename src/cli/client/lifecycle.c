@@ -45,45 +45,40 @@ static int name_sandbox(int r, const char *id, struct sg_error *e)
 /* arg: a bool that says whether a sandbox that does not exist counts as ended. */
 static int kill_one(struct client *c, const char *id, void *arg, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0};
     const bool *may_be_gone = arg;
+    int r = api_call(c, "DELETE", NULL, NULL, e, "/sandboxes/%s", id);
 
-    api_path(&path, id, "");
-    int r = api_call(c, "DELETE", path.buf, NULL, NULL, e);
     return r == -ENOENT && *may_be_gone ? 0 : name_sandbox(r, id, e);
 }
 
-static int kill_all(struct client *c, struct lifecycle_options *o)
+static int kill_all(struct client *c, struct lifecycle_options *o, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *list = NULL;
     struct sandboxes_filter all = {0};
-    struct sg_error e;
-
-    if (sandboxes_list(c, &all, &list, &e) < 0)
-        return client_fail(&e);
+    int r = sandboxes_list(c, &all, &list, e);
     size_t n = json_array_size(list);
-    if (n == 0)
-        return 0;
+
+    if (r < 0 || n == 0)
+        return r;
     if (!o->yes && !show_agreed("End %zu sandbox%s with all that is in %s?", n, n == 1 ? "" : "es",
                                 n == 1 ? "it" : "them"))
         return CLIENT_EXIT_REFUSED;
     int status = 0;
     for (size_t i = 0; i < n; i++) {
         o->ids.n = 0;
-        int failed =
-            sandboxes_add_id(&o->ids, jr_text(json_array_get(list, i), "sandboxID"), &e) < 0
-                ? client_fail(&e)
-                : sandboxes_each(c, &o->ids, o->quiet, kill_one, &o->all);
+        int failed = sandboxes_add_id(&o->ids, jr_text(json_array_get(list, i), "sandboxID"), e) < 0
+                         ? client_fail(e)
+                         : sandboxes_each(c, &o->ids, o->quiet, kill_one, &o->all);
         status = status ? status : failed;
     }
     return status;
 }
 
-static int kill_fn(struct client *c, void *self)
+static int kill_fn(struct client *c, void *self, struct sg_error *e)
 {
     struct lifecycle_options *o = self;
 
-    return o->all ? kill_all(c, o) : sandboxes_each(c, &o->ids, o->quiet, kill_one, &o->all);
+    return o->all ? kill_all(c, o, e) : sandboxes_each(c, &o->ids, o->quiet, kill_one, &o->all);
 }
 
 static const struct cli_option kill_options[] = {
@@ -109,14 +104,13 @@ const struct client_verb kill_verb = {
 
 static int pause_one(struct client *c, const char *id, void *arg UNUSED, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf body = {0};
 
-    api_path(&path, id, "/pause");
     payload_empty(&body);
-    return name_sandbox(api_call(c, "POST", path.buf, &body, NULL, e), id, e);
+    return name_sandbox(api_call(c, "POST", &body, NULL, e, "/sandboxes/%s/pause", id), id, e);
 }
 
-static int pause_fn(struct client *c, void *self)
+static int pause_fn(struct client *c, void *self, struct sg_error *e UNUSED)
 {
     struct lifecycle_options *o = self;
 
@@ -144,15 +138,17 @@ const struct client_verb pause_verb = {
 
 static int resume_one(struct client *c, const char *id, void *arg, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf body = {0};
     const uint64_t *timeout_s = arg;
 
-    api_path(&path, id, "/connect");
     payload_timeout(&body, *timeout_s);
-    return name_sandbox(api_call_newest(c, path.buf, &body, &body, NULL, e), id, e);
+    int r = api_call(c, "POST", &body, NULL, e, "/v2/sandboxes/%s/connect", id);
+    if (r == -ENOENT) /* an older server, or no such sandbox */
+        r = api_call(c, "POST", &body, NULL, e, "/sandboxes/%s/connect", id);
+    return name_sandbox(r, id, e);
 }
 
-static int resume_fn(struct client *c, void *self)
+static int resume_fn(struct client *c, void *self, struct sg_error *e UNUSED)
 {
     struct lifecycle_options *o = self;
 

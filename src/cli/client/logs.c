@@ -6,7 +6,6 @@
 #include "cli/client/journal.h"
 #include "cli/client/jr.h"
 #include "cli/client/server_log.h"
-#include "cli/client/url.h"
 #include "lib/command/when.h"
 
 #include <time.h>
@@ -169,16 +168,11 @@ static int show_page(struct client *c, const struct logs_options *o, struct posi
                      size_t *ret_new, bool *ret_more, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *tree = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0};
-    char number[32];
+    char start[32] = "";
 
-    api_path(&path, o->id, "/logs");
-    snprintf(number, sizeof(number), "%lld", (long long)p->last_ms);
     if (p->last_ms > 0)
-        url_add_query(&path, "start", number);
-    snprintf(number, sizeof(number), "%d", PAGE_ENTRIES);
-    url_add_query(&path, "limit", number);
-    int r = api_call(c, "GET", path.buf, NULL, &tree, e);
+        snprintf(start, sizeof(start), "start=%lld&", (long long)p->last_ms);
+    int r = api_get(c, &tree, e, "/sandboxes/%s/logs?%slimit=%d", o->id, start, PAGE_ENTRIES);
     if (r < 0)
         return r;
     const json_t *entries = json_object_get(tree, "logEntries");
@@ -223,10 +217,8 @@ static int follow(struct client *c, const struct logs_options *o, struct positio
                   struct sg_error *e)
 {
     struct timespec pause = {.tv_sec = POLL_MS / 1000, .tv_nsec = POLL_MS % 1000 * 1000000L};
-    AUTO(strbuf_done) struct strbuf path = {0};
     bool gone = false;
 
-    api_path(&path, o->id, "");
     for (;;) {
         size_t n_new;
         int r = show_all(c, o, p, &n_new, e);
@@ -235,7 +227,7 @@ static int follow(struct client *c, const struct logs_options *o, struct positio
         if (gone || r < 0)
             return r == -ENOENT ? 0 : r;
         if (n_new == 0) {
-            r = api_call(c, "GET", path.buf, NULL, NULL, e);
+            r = api_get(c, NULL, e, "/sandboxes/%s", o->id);
             gone = r == -ENOENT;
             if (r < 0 && !gone)
                 return r;
@@ -250,37 +242,30 @@ static bool is_local(const void *self)
     return ((const struct logs_options *)self)->server;
 }
 
-static int show_server(const struct logs_options *o)
+static int show_server(const struct logs_options *o, struct sg_error *e)
 {
-    struct sg_error e;
-    int r = server_log_show(&(struct server_log_query){.state = o->state,
-                                                       .layer = o->layer,
-                                                       .request = o->request,
-                                                       .sandbox = o->sandbox,
-                                                       .level = o->level,
-                                                       .since_ms = o->since_ms,
-                                                       .lines = o->lines,
-                                                       .follow = o->follow,
-                                                       .json = o->json},
-                            &e);
-
-    return r < 0 ? client_fail(&e) : 0;
+    return server_log_show(&(struct server_log_query){.state = o->state,
+                                                      .layer = o->layer,
+                                                      .request = o->request,
+                                                      .sandbox = o->sandbox,
+                                                      .level = o->level,
+                                                      .since_ms = o->since_ms,
+                                                      .lines = o->lines,
+                                                      .follow = o->follow,
+                                                      .json = o->json},
+                           e);
 }
 
-static int logs_fn(struct client *c, void *self)
+static int logs_fn(struct client *c, void *self, struct sg_error *e)
 {
     const struct logs_options *o = self;
     AUTO(position_done) struct position p = {.last_ms = o->since_ms};
-    struct sg_error e;
     size_t n_new;
-    int r;
 
     if (o->server)
-        return show_server(o);
-    r = show_all(c, o, &p, &n_new, &e);
-    if (r == 0 && o->follow)
-        r = follow(c, o, &p, &e);
-    return r < 0 ? client_fail(&e) : 0;
+        return show_server(o, e);
+    int r = show_all(c, o, &p, &n_new, e);
+    return r == 0 && o->follow ? follow(c, o, &p, e) : r;
 }
 
 const struct client_verb logs_verb = {

@@ -29,7 +29,7 @@ static const struct cli_option options[] = {
 };
 static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
-static int mcp_fn(struct client *c, void *self)
+static int mcp_fn(struct client *c, void *self, struct sg_error *e UNUSED)
 {
     const struct mcp_options *o = self;
     char own[] = "mcp-xxxxxxxxxxxxxxxxxxxx";

@@ -69,15 +69,13 @@ static const struct table_column columns[] = {
 };
 static const struct show_list shown = {columns, ARRAY_SIZE(columns), add_row, "sandboxID"};
 
-static int ps_fn(struct client *c, void *self)
+static int ps_fn(struct client *c, void *self, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *list = NULL;
     struct ps_options *o = self;
-    struct sg_error e;
+    int r = sandboxes_list(c, &o->filter, &list, e);
 
-    if (sandboxes_list(c, &o->filter, &list, &e) < 0)
-        return client_fail(&e);
-    return show_list(&shown, list, o->json, o->quiet);
+    return r < 0 ? r : show_list(&shown, list, o->json, o->quiet, e);
 }
 
 const struct client_verb ps_verb = {

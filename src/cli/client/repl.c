@@ -103,24 +103,25 @@ static int run_input(struct repl_session *s, const char *code, size_t len)
     return s->show.failed ? CLIENT_EXIT_REFUSED : 0;
 }
 
-static int repl_fn(struct client *c, void *options)
+static int repl_fn(struct client *c, void *options, struct sg_error *e)
 {
     struct repl_options *o = options;
     bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !o->json;
     AUTO(free_p) char *code = NULL;
     struct repl_session s;
-    struct sg_error e;
     size_t len = 0;
-    int status;
+    int r = 0, status;
 
     if (o->no_colour)
         setenv("NO_COLOR", "1", 1); /* for messages too */
     /* Reads the code before the sandbox is made, so that no sandbox waits for it. */
-    if (!terminal && text_fd_load("code", "standard input", STDIN_FILENO, REPL_CELL_MAX, CODE_HINT,
-                                  &code, &len, &e) < 0)
-        return client_fail(&e);
-    if (repl_session_open(&s, c, o, terminal, &e) < 0)
-        status = client_fail(&e);
+    if (!terminal)
+        r = text_fd_load("code", "standard input", STDIN_FILENO, REPL_CELL_MAX, CODE_HINT, &code,
+                         &len, e);
+    if (r < 0)
+        return r;
+    if (repl_session_open(&s, c, o, terminal, e) < 0)
+        status = client_fail(e);
     else
         status = terminal ? talk(&s, o) : run_input(&s, code, len);
     repl_session_close(&s);

@@ -141,16 +141,15 @@ int repl_back_log(struct repl_session *s, const char *argument UNUSED, struct sg
 int repl_back_fork(struct repl_session *s, const char *argument UNUSED, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(BODY_MAX), why = {0};
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(BODY_MAX), why = {0};
     const struct repl_context *context = &s->contexts[s->current];
     struct json j = {.out = &body};
 
-    api_path(&path, s->life.id, "/fork");
     jw_object_begin(&j);
     jw_u64(jw_key(&j, "timeout"), repl_life_timeout_s(&s->life));
     jw_object_end(&j);
-    struct api_request q = {.method = "POST", .path = path.buf, .body = &body};
-    int r = api_ask(s->life.client, &q, &answer, &refusal, e);
+    struct api_request q = {.method = "POST", .body = &body, .refusal = &refusal};
+    int r = api_ask(s->life.client, &q, &answer, e, "/sandboxes/%s/fork", s->life.id);
     if (r < 0) {
         strbuf_init(&why, sizeof(e->message));
         carry_add_obstacle(&why, refusal);

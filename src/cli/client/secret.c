@@ -52,13 +52,6 @@ static const struct cli_option options[] = {
 };
 static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX};
 
-void secret_path(struct strbuf *path, const char *name)
-{
-    strbuf_init(path, 1024);
-    strbuf_addstr(path, "/secrets/");
-    url_escape(path, name);
-}
-
 const struct client_verb secret_verb = {
     .name = "secret",
     .usage = "set [OPTION]... NAME\nls [OPTION]...\nshow [OPTION]... NAME\nrm [OPTION]... NAME...",

@@ -23,15 +23,12 @@ struct secret_options {
     const char *from_file;
 };
 
-/* Each returns the exit status. */
-int secret_set_fn(struct client *c, void *options);
-int secret_ls_fn(struct client *c, void *options);
-int secret_show_fn(struct client *c, void *options);
-int secret_rm_fn(struct client *c, void *options);
+int secret_set_fn(struct client *c, void *options, struct sg_error *e);
+int secret_ls_fn(struct client *c, void *options, struct sg_error *e);
+int secret_show_fn(struct client *c, void *options, struct sg_error *e);
+int secret_rm_fn(struct client *c, void *options, struct sg_error *e);
 
 /* Reads the value from the file, from standard input, or from a terminal, which does not show it.
  * One line end after the value does not belong to it. The caller must wipe *ret. */
 int secret_value_read(const char *from_file, const char *name, struct strbuf *ret,
                       struct sg_error *e);
-/* Makes "/secrets/NAME". */
-void secret_path(struct strbuf *path, const char *name);

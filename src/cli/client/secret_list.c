@@ -28,15 +28,13 @@ static const struct table_column columns[] = {
 };
 static const struct show_list shown = {columns, ARRAY_SIZE(columns), add_row, "name"};
 
-int secret_ls_fn(struct client *c, void *options)
+int secret_ls_fn(struct client *c, void *options, struct sg_error *e)
 {
     const struct secret_options *o = options;
     AUTO(jr_free_p) json_t *list = NULL;
-    struct sg_error e;
+    int r = api_list(c, "/secrets?limit=100", &list, e);
 
-    if (api_list(c, "/secrets?limit=100", &list, &e) < 0)
-        return client_fail(&e);
-    return show_list(&shown, list, o->base.json, o->base.quiet);
+    return r < 0 ? r : show_list(&shown, list, o->base.json, o->base.quiet, e);
 }
 
 /* ---- show ------------------------------------------------------------------------------------ */
@@ -68,31 +66,22 @@ static void print_secret(const json_t *row)
     fputs(out.buf, stdout);
 }
 
-int secret_show_fn(struct client *c, void *options)
+int secret_show_fn(struct client *c, void *options, struct sg_error *e)
 {
     const struct secret_options *o = options;
     AUTO(jr_free_p) json_t *row = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0};
-    struct sg_error e;
+    int r = api_get(c, &row, e, "/secrets/%s", o->base.args[0]);
 
-    secret_path(&path, o->base.args[0]);
-    if (api_call(c, "GET", path.buf, NULL, &row, &e) < 0)
-        return client_fail(&e);
-    if (o->base.json)
-        return show_json(row);
-    print_secret(row);
-    return 0;
+    if (r == 0 && o->base.json)
+        r = jr_print(row, e);
+    else if (r == 0)
+        print_secret(row);
+    return r;
 }
 
 /* ---- rm -------------------------------------------------------------------------------------- */
 
-static int path_of(struct strbuf *path, const char *name, struct sg_error *e UNUSED)
+int secret_rm_fn(struct client *c, void *options, struct sg_error *e)
 {
-    secret_path(path, name);
-    return 0;
-}
-
-int secret_rm_fn(struct client *c, void *options)
-{
-    return client_delete_each(c, options, NULL, path_of);
+    return client_delete_each(c, options, "/secrets/", NULL, NULL, e);
 }

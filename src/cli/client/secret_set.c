@@ -66,7 +66,7 @@ static int create(struct client *c, const struct secret_options *o, const struct
     AUTO(strbuf_wipe) struct strbuf body = {0};
 
     make_body(&body, o, o->base.args[0], value, metadata);
-    return api_call(c, "POST", "/secrets", &body, ret, e);
+    return api_call(c, "POST", &body, ret, e, "/secrets");
 }
 
 /* Gives a secret a new value. The server replaces its metadata as a whole or not at all, so we read
@@ -75,20 +75,18 @@ static int update(struct client *c, const struct secret_options *o, const struct
                   json_t **ret, struct sg_error *e)
 {
     AUTO(strbuf_wipe) struct strbuf body = {0};
-    AUTO(strbuf_done) struct strbuf path = {0};
     AUTO(jr_free_p) json_t *old = NULL;
     json_t *metadata = NULL;
 
-    secret_path(&path, o->base.args[0]);
     if (o->hosts.n > 0 || o->headers.n > 0) {
-        int r = api_call(c, "GET", path.buf, NULL, &old, e);
+        int r = api_get(c, &old, e, "/secrets/%s", o->base.args[0]);
 
         if (r < 0)
             return r;
         metadata = json_object_get(old, "metadata");
     }
     make_body(&body, o, NULL, value, metadata);
-    return api_call(c, "POST", path.buf, &body, ret, e);
+    return api_call(c, "POST", &body, ret, e, "/secrets/%s", o->base.args[0]);
 }
 
 static int set(struct client *c, const struct secret_options *o, json_t **ret, struct sg_error *e)
@@ -103,18 +101,17 @@ static int set(struct client *c, const struct secret_options *o, json_t **ret, s
     return r == -EEXIST ? update(c, o, &value, ret, e) : r;
 }
 
-int secret_set_fn(struct client *c, void *options)
+int secret_set_fn(struct client *c, void *options, struct sg_error *e)
 {
     const struct secret_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    struct sg_error e;
 
     prctl(PR_SET_DUMPABLE, 0); /* no core dump while the value is in our memory */
-    if (set(c, o, &answer, &e) < 0)
-        return client_fail(&e);
-    if (o->base.json)
-        return show_json(answer);
-    show_say(stdout, "%s: version %llu", jr_text(answer, "name"),
-             (unsigned long long)jr_count(answer, "currentVersion"));
-    return 0;
+    int r = set(c, o, &answer, e);
+    if (r == 0 && o->base.json)
+        r = jr_print(answer, e);
+    else if (r == 0)
+        show_say(stdout, "%s: version %llu", jr_text(answer, "name"),
+                 (unsigned long long)jr_count(answer, "currentVersion"));
+    return r;
 }

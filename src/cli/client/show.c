@@ -2,19 +2,11 @@
 
 #include "lib/base/clock.h"
 #include "lib/command/when.h"
-#include "cli/client/client.h"
 #include "cli/client/jr.h"
 #include "cli/client/url.h"
 
 #define LINE_ROOM  (64u * 1024)
 #define ANSWER_MAX 16
-
-int show_json(const json_t *tree)
-{
-    struct sg_error e;
-
-    return jr_print(tree, &e) < 0 ? client_fail(&e) : 0;
-}
 
 static void fill(const struct show_list *how, const json_t *list, struct table *t)
 {
@@ -32,12 +24,13 @@ void show_rows(const struct show_list *how, const json_t *list, FILE *to)
         table_print(&t, to);
 }
 
-int show_list(const struct show_list *how, const json_t *list, bool json, bool quiet)
+int show_list(const struct show_list *how, const json_t *list, bool json, bool quiet,
+              struct sg_error *e)
 {
     AUTO(table_done) struct table t = {0};
 
     if (json)
-        return show_json(list);
+        return jr_print(list, e);
     for (size_t i = 0; quiet && i < json_array_size(list); i++) {
         const char *id = jr_text(json_array_get(list, i), how->id);
 

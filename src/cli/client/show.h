@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "lib/base/err.h"
 #include "cli/client/table.h"
 
 /* A list, as `ls` shows it. */
@@ -14,9 +15,9 @@ struct show_list {
     const char *id; /* the member that --quiet prints, where it is a plain name */
 };
 
-/* Each returns the exit status. */
-int show_json(const json_t *tree);
-int show_list(const struct show_list *how, const json_t *list, bool json, bool quiet);
+/* Prints the list as its verb's --json and --quiet say. */
+int show_list(const struct show_list *how, const json_t *list, bool json, bool quiet,
+              struct sg_error *e);
 /* Prints the table, or nothing if the list has no rows. */
 void show_rows(const struct show_list *how, const json_t *list, FILE *to);
 

@@ -159,22 +159,20 @@ static int ask(struct client *c, const struct usage_options *o, json_t **ret, st
     return api_pages(c, path.buf, "conversations", ret, e);
 }
 
-static int usage_fn(struct client *c, void *self)
+static int usage_fn(struct client *c, void *self, struct sg_error *e)
 {
     const struct usage_options *o = self;
     AUTO(jr_free_p) json_t *answer = NULL;
-    struct sg_error e;
+    int r = ask(c, o, &answer, e);
 
-    if (ask(c, o, &answer, &e) < 0)
-        return client_fail(&e);
-    if (o->cost && !json_is_object(json_object_get(answer, "prices"))) {
-        err_set(&e, SG_ERR_NOT_FOUND, -ENOENT,
-                "this server has no prices: set them in its sandglass.conf, like prices = "
-                "cpu=0.05/h,memory=0.006/h,egress=0.09/G,currency=USD");
-        return client_fail(&e);
-    }
+    if (r < 0)
+        return r;
+    if (o->cost && !json_is_object(json_object_get(answer, "prices")))
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
+                       "this server has no prices: set them in its sandglass.conf, like prices = "
+                       "cpu=0.05/h,memory=0.006/h,egress=0.09/G,currency=USD");
     if (o->json)
-        return show_json(answer);
+        return jr_print(answer, e);
     print_usage(o, answer);
     return 0;
 }

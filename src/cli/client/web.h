@@ -12,6 +12,7 @@
 
 #define WEB_REPLY_MAX       (32u * 1024 * 1024)
 #define WEB_CALL_TIMEOUT_MS 60000
+#define WEB_TOKEN_MAX       1024
 
 struct web_request {
     const char *method, *url;
@@ -24,7 +25,7 @@ struct web_request {
 struct web_reply {
     long status;
     struct strbuf body;
-    char next_token[1024]; /* X-Next-Token, "" if the page was the last one */
+    char next_token[WEB_TOKEN_MAX]; /* X-Next-Token, "" if the page was the last one */
 };
 
 /* Adds "NAME: value" to a list; *list starts as NULL. Free it with web_headers_done. */
