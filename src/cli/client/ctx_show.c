@@ -1,62 +1,33 @@
 /* sandglass ctx get, touch: describes one context in words. */
-#include "lib/base/clock.h"
 #include "lib/text/json.h"
 #include "cli/client/api.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
 #include "cli/client/show.h"
 #include "cli/client/usage_text.h"
-#include "lib/command/when.h"
 
 #define LINE_MAX_ 4096
 
-static void add_time(struct strbuf *out, const char *name, const char *value)
-{
-    char text[160], local[64], relative[64];
-    int64_t then;
-
-    if (when_parse_ms(value, &then) < 0) {
-        show_line(out, name, "");
-        return;
-    }
-    snprintf(text, sizeof(text), "%s (%s)", when_local(then, local, sizeof(local)),
-             when_relative(then, clock_wall_ms(), relative, sizeof(relative)));
-    show_line(out, name, text);
-}
+static const struct show_field lines[] = {
+    {"id", "id", SHOW_TEXT, NULL},
+    {"conversation", "conversationId", SHOW_TEXT, NULL},
+    {"path", "pathId", SHOW_TEXT, NULL},
+    {"parent", "parentPathId", SHOW_TEXT, NULL},
+    {"status", "sandboxStatus", SHOW_TEXT, NULL},
+    {"sandbox", "sandboxId", SHOW_TEXT, NULL},
+    {"template", "templateId", SHOW_TEXT, NULL},
+    {"made", "createdAt", SHOW_TIME_AWAY, NULL},
+    {"used", "lastUsedAt", SHOW_TIME_AWAY, NULL},
+    {"ends", "expiresAt", SHOW_TIME_AWAY, "terminatedAt"},
+    {"ended", "terminatedAt", SHOW_TIME_AWAY | SHOW_OPTIONAL, NULL},
+    {"error", "errorMessage", SHOW_OPTIONAL, NULL},
+};
 
 static void print_context(const json_t *row)
 {
-    static const struct {
-        const char *name, *key;
-        bool time;
-    } lines[] = {
-        {"id", "id", false},
-        {"conversation", "conversationId", false},
-        {"path", "pathId", false},
-        {"parent", "parentPathId", false},
-        {"status", "sandboxStatus", false},
-        {"sandbox", "sandboxId", false},
-        {"template", "templateId", false},
-        {"made", "createdAt", true},
-        {"used", "lastUsedAt", true},
-        {"ends", "expiresAt", true},
-        {"ended", "terminatedAt", true},
-        {"error", "errorMessage", false},
-    };
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(64u * 1024), usage = strbuf_upto(LINE_MAX_);
-    bool ended = *jr_text(row, "terminatedAt") != '\0';
 
-    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-        const char *value = jr_text(row, lines[i].key);
-
-        if (strcmp(lines[i].key, ended ? "expiresAt" : "terminatedAt") == 0 ||
-            (strcmp(lines[i].key, "errorMessage") == 0 && !*value))
-            continue;
-        if (lines[i].time)
-            add_time(&out, lines[i].name, value);
-        else
-            show_line(&out, lines[i].name, value);
-    }
+    show_object(&out, lines, ARRAY_SIZE(lines), row);
     usage_sentence(&usage, json_object_get(row, "resourceUsage"));
     show_line(&out, "usage", usage.buf);
     fputs(out.buf, stdout);

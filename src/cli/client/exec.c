@@ -1,4 +1,6 @@
 /* sandglass exec: runs a command in a sandbox, its streams connected to ours. */
+#include "cli/client/exec.h"
+
 #include <signal.h>
 #include <sys/signalfd.h>
 
@@ -7,8 +9,53 @@
 #include "cli/shared/env_list.h"
 #include "lib/command/terminal.h"
 #include "lib/command/ui.h"
-#include "cli/client/exec_options.h"
 #include "cli/client/exec_session.h"
+
+#define TIMEOUT_MAX_MS (30ull * 24 * 3600 * 1000)
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+static int positional(void *self, const char *arg, struct sg_error *e)
+{
+    struct exec_options *o = self;
+
+    o->id = arg;
+    return client_check_id(arg, e);
+}
+
+static const struct cli_option options[] = {
+    {"interactive", 'i', NULL, "pass standard input on", CLI_FLAG(exec_options, interactive)},
+    {"tty", 't', NULL, "run on a pseudo-terminal", CLI_FLAG(exec_options, tty)},
+    {"user", 'u', "NAME", "user that runs the command (default: the sandbox's user)",
+     CLI_AT(client_user, exec_options, user)},
+    {"cwd", 'w', "DIR", "directory to start in (default: the user's home)",
+     CLI_FILLED(exec_options, cwd, "the name of the directory")},
+    {"env", 'e', "NAME[=VALUE]", "set a variable, or copy it from the environment",
+     CLI_AT(env_option, exec_options, env)},
+    {"timeout", 0, "TIME", "end the command after this time: 500ms, 30s, 5m (default: never)",
+     CLI_TIME(exec_options, timeout_ms, 1, TIMEOUT_MAX_MS, "1ms and 30d")},
+    {"detach", 'd', NULL, "leave the command running and print its process id",
+     CLI_FLAG(exec_options, detach)},
+    CLIENT_OPTIONS,
+};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
+
+static int check(void *self, char **rest, struct sg_error *e)
+{
+    struct exec_options *o = self;
+
+    if (!o->id)
+        return err_invalid(e, "no sandbox given: exec ID COMMAND; 'sandglass ps' lists them");
+    if (!rest || !*rest || !**rest)
+        return err_invalid(e, "no command given: name one, such as bash");
+    if (o->detach && (o->interactive || o->tty || o->timeout_ms))
+        return err_invalid(
+            e, "--detach leaves the program alone: it excludes --interactive, --tty and --timeout");
+    o->command = rest;
+    return 0;
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
 
 /* Turns signals into events of the session's loop, so that we can restore the terminal before we
  * end. */
@@ -72,10 +119,10 @@ static int run(struct sandbox *sandbox, struct exec_options *o, struct exec_resu
     return exec_session_run(sandbox, &session, ret, e);
 }
 
-static int exec_fn(struct client *c, void *options, struct sg_error *e)
+static int exec_fn(struct client *c, void *self, struct sg_error *e)
 {
     AUTO(sandbox_close) struct sandbox sandbox = {0};
-    struct exec_options *o = options;
+    struct exec_options *o = self;
     struct exec_result result = {0};
     int r = sandbox_open(&sandbox, c, o->id, o->user, e);
 
@@ -95,9 +142,9 @@ const struct client_verb exec_verb = {
     .about = "Runs a command in a sandbox. One argument with blanks in it is given to a shell. "
              "The exit status\nis the command's own; 124 after a timeout, 125 if the server "
              "cannot be reached, 1 if it refuses,\n128 + N if signal N ended the command.",
-    .syntax = &exec_syntax,
+    .syntax = &syntax,
     .options_size = sizeof(struct exec_options),
     .command = true,
-    .check = exec_options_check,
+    .check = check,
     .fn = exec_fn,
 };

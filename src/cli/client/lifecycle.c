@@ -1,5 +1,4 @@
 /* sandglass kill, pause and resume: one call for each sandbox. */
-#include "lib/command/exit_status.h"
 #include "lib/command/ui.h"
 #include "cli/client/api.h"
 #include "cli/client/payload.h"
