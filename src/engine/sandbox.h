@@ -19,7 +19,7 @@ struct sg_sandbox {
     char id[ID_LEN + 1];
     struct sg_engine *engine;
     struct instance *instance;
-    struct session *session;
+    struct chan *chan;
     struct sg_limits limits;
     char **env;    /* variables of every program in the sandbox, NULL-terminated, or NULL */
     bool one_shot; /* the sandbox ends with its first program */
