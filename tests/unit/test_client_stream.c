@@ -31,14 +31,14 @@ static int note(void *arg, bool end, const char *message, size_t len, struct sg_
 /* Gives the bytes in pieces of `piece`. */
 static int feed(struct seen *s, const char *bytes, size_t len, size_t piece, struct sg_error *e)
 {
-    struct connect_reader reader;
+    struct strbuf reader;
     int r = 0;
 
     strbuf_init(&s->text, 4096);
-    connect_reader_init(&reader);
+    strbuf_init(&reader, CONNECT_FRAME_MAX);
     for (size_t at = 0; r == 0 && at < len; at += piece)
         r = connect_feed(&reader, bytes + at, len - at < piece ? len - at : piece, note, s, e);
-    connect_reader_done(&reader);
+    strbuf_done(&reader);
     return r;
 }
 

@@ -99,10 +99,11 @@ static int request(struct client *c, const struct api_request *ask, const char *
     web_add_header(&headers, "Accept", "application/json");
     if (body)
         web_add_header(&headers, "Content-Type", "application/json");
-    struct web_request q = {
-        .method = ask->method, .url = url.buf, .headers = headers, .more_ms = ask->more_ms};
-    q.body = body ? body->buf : NULL;
-    q.body_len = body ? body->len : 0;
+    struct web_request q = {.method = ask->method,
+                            .url = url.buf,
+                            .headers = headers,
+                            .body = body,
+                            .more_ms = ask->more_ms};
     return call_and_follow(c, &q, ret, e);
 }
 

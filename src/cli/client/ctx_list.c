@@ -14,12 +14,9 @@ int ctx_list(struct client *c, const char *conversation, const char *path, const
     AUTO(strbuf_done) struct strbuf query = strbuf_upto(API_PATH_MAX);
 
     strbuf_addstr(&query, "/v1/contexts?limit=" PAGE);
-    if (conversation)
-        url_add_query(&query, "conversationId", conversation);
-    if (path)
-        url_add_query(&query, "pathId", path);
-    if (status)
-        url_add_query(&query, "status", status);
+    url_add_query(&query, "conversationId", conversation);
+    url_add_query(&query, "pathId", path);
+    url_add_query(&query, "status", status);
     int r = api_pages(c, query.buf, "contexts", &answer, e);
     json_t *contexts = json_object_get(answer, "contexts");
     if (r == 0)

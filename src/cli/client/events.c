@@ -131,12 +131,9 @@ static void make_path(const struct events_options *o, const uint64_t *after, str
     char number[32];
 
     strbuf_addstr(path, "/v1/events");
-    if (o->types)
-        url_add_query(path, "types", o->types);
-    if (o->sandbox)
-        url_add_query(path, "sandboxId", o->sandbox);
-    if (o->conversation)
-        url_add_query(path, "conversationId", o->conversation);
+    url_add_query(path, "types", o->types);
+    url_add_query(path, "sandboxId", o->sandbox);
+    url_add_query(path, "conversationId", o->conversation);
     if (after) {
         snprintf(number, sizeof(number), "%llu", (unsigned long long)*after);
         url_add_query(path, "after", number);

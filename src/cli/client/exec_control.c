@@ -46,11 +46,8 @@ static void begin(struct exec_control *c, enum exec_call call, const char *metho
     sandbox_api_url(c->sandbox, &c->url, method);
     c->headers = sandbox_headers(c->sandbox, "application/json");
     web_add_header(&c->headers, "Connect-Protocol-Version", "1");
-    struct web_request q = {.method = "POST",
-                            .url = c->url.buf,
-                            .headers = c->headers,
-                            .body = c->body.buf,
-                            .body_len = c->body.len};
+    struct web_request q = {
+        .method = "POST", .url = c->url.buf, .headers = c->headers, .body = &c->body};
     web_prepare_call(c->easy, &q, &c->reply);
     curl_multi_add_handle(c->multi, c->easy);
 }

@@ -28,7 +28,7 @@ struct session {
     struct strbuf url, request;
     struct curl_slist *headers;
 
-    struct connect_reader reader;
+    struct strbuf frame;      /* the beginning of a frame */
     struct web_reply refusal; /* an answer that refuses the stream */
     struct exec_output out[2];
     struct exec_control control;
@@ -98,7 +98,7 @@ static size_t take_bytes(char *data, size_t size, size_t n, void *arg)
         s->held = true;
         return CURL_WRITEFUNC_PAUSE;
     }
-    s->failure = connect_feed(&s->reader, data, size * n, take_message, s, &s->error);
+    s->failure = connect_feed(&s->frame, data, size * n, take_message, s, &s->error);
     return s->failure < 0 ? 0 : size * n;
 }
 
@@ -117,11 +117,8 @@ static void begin_stream(struct session *s)
     snprintf(ms, sizeof(ms), "%llu", (unsigned long long)s->o->timeout_ms);
     if (s->o->timeout_ms)
         web_add_header(&s->headers, "Connect-Timeout-Ms", ms);
-    struct web_request q = {.method = "POST",
-                            .url = s->url.buf,
-                            .headers = s->headers,
-                            .body = s->request.buf,
-                            .body_len = s->request.len};
+    struct web_request q = {
+        .method = "POST", .url = s->url.buf, .headers = s->headers, .body = &s->request};
     web_prepare(s->stream, &q);
     curl_easy_setopt(s->stream, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(s->stream, CURLOPT_WRITEDATA, s);
@@ -327,7 +324,7 @@ int exec_session_run(struct sandbox *sandbox, const struct exec_session_options 
     s.stream = curl_easy_init();
     if (!s.multi || !s.stream)
         abort();
-    connect_reader_init(&s.reader);
+    strbuf_init(&s.frame, CONNECT_FRAME_MAX);
     strbuf_init(&s.refusal.body, REFUSAL_MAX);
     exec_output_init(&s.out[0], STDOUT_FILENO);
     exec_output_init(&s.out[1], STDERR_FILENO);
@@ -348,7 +345,7 @@ int exec_session_run(struct sandbox *sandbox, const struct exec_session_options 
     curl_multi_cleanup(s.multi);
     web_headers_done(&s.headers);
     web_reply_done(&s.refusal);
-    connect_reader_done(&s.reader);
+    strbuf_done(&s.frame);
     for (size_t i = 0; i < ARRAY_SIZE(s.out); i++)
         exec_output_done(&s.out[i]);
     strbuf_done(&s.url);

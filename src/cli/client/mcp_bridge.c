@@ -222,11 +222,7 @@ static void tell_server(struct mcp_bridge *b, const char *method, const char *pa
     web_add_header(&headers, header, value);
     if (b->client->settings.api_key)
         web_add_header(&headers, "X-API-Key", b->client->settings.api_key);
-    struct web_request q = {.method = method,
-                            .url = url.buf,
-                            .headers = headers,
-                            .body = body ? body->buf : NULL,
-                            .body_len = body ? body->len : 0};
+    struct web_request q = {.method = method, .url = url.buf, .headers = headers, .body = body};
     web_prepare(easy, &q);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)GOODBYE_MS);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore);
@@ -264,8 +260,7 @@ int mcp_bridge_run(struct mcp_bridge *b)
         strbuf_addstr(&b->url, b->client->settings.api_url);
         strbuf_addstr(&b->url, "/mcp");
         url_add_query(&b->url, "conversationId", b->conversation);
-        if (b->path)
-            url_add_query(&b->url, "pathId", b->path);
+        url_add_query(&b->url, "pathId", b->path);
     }
     loop(b);
     LIST_EACH(struct mcp_post, p, &b->posts, link)

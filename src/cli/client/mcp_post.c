@@ -124,20 +124,11 @@ static void on_event(void *arg, const char *data, size_t len)
 
 static size_t take_header(char *data, size_t size, size_t n, void *arg)
 {
-    static const char name[] = "mcp-session-id:";
     struct mcp_post *p = arg;
-    size_t len = size * n, skip = sizeof(name) - 1;
 
-    if (!p->initialize || len <= skip || strncasecmp(data, name, skip) != 0)
-        return len;
-    while (skip < len && data[skip] == ' ')
-        skip++;
-    size_t end = len;
-    while (end > skip && strchr("\r\n ", data[end - 1]))
-        end--;
-    if (end - skip < MCP_SESSION_MAX)
-        snprintf(p->bridge->session, MCP_SESSION_MAX, "%.*s", (int)(end - skip), data + skip);
-    return len;
+    if (p->initialize)
+        web_take_header(data, size * n, "mcp-session-id:", p->bridge->session, MCP_SESSION_MAX);
+    return size * n;
 }
 
 static size_t take_bytes(char *data, size_t size, size_t n, void *arg)
@@ -251,11 +242,9 @@ void mcp_post_begin(struct mcp_bridge *b, json_t *message)
     mcp_events_init(&p->events);
     strbuf_init(&p->answer, MCP_EVENT_MAX);
     add_headers(p, b);
-    struct web_request q = {.method = "POST",
-                            .url = b->url.buf,
-                            .headers = p->headers,
-                            .body = p->body,
-                            .body_len = strlen(p->body)};
+    struct strbuf body = {.buf = p->body, .len = strlen(p->body)};
+    struct web_request q = {
+        .method = "POST", .url = b->url.buf, .headers = p->headers, .body = &body};
     web_prepare(p->easy, &q);
     curl_easy_setopt(p->easy, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(p->easy, CURLOPT_WRITEDATA, p);

@@ -166,8 +166,7 @@ static void files_url(const struct remote *r, struct strbuf *url, const char *pa
 {
     sandbox_api_url(r->sandbox, url, "files");
     url_add_query(url, "path", path);
-    if (r->user)
-        url_add_query(url, "username", r->user);
+    url_add_query(url, "username", r->user);
 }
 
 static int perform(struct transfer *t, const char *url, struct sg_error *e)

@@ -46,11 +46,8 @@ void repl_call_post(struct repl_call *c, struct strbuf *url, struct strbuf *body
     c->body = *body;
     c->headers = steal_ptr(headers);
     *url = *body = (struct strbuf){0};
-    struct web_request q = {.method = "POST",
-                            .url = c->url.buf,
-                            .headers = c->headers,
-                            .body = c->body.buf,
-                            .body_len = c->body.len};
+    struct web_request q = {
+        .method = "POST", .url = c->url.buf, .headers = c->headers, .body = &c->body};
     web_prepare_call(c->easy, &q, &c->reply);
     repl_watch_add(c->watch, c->easy, &c->transfer);
 }

@@ -2,11 +2,30 @@
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
 #include "cli/client/repl_kernel.h"
-#include "cli/client/repl_refusal.h"
 #include "cli/client/url.h"
 #include "cli/client/web.h"
 
 #define PATH_MAX_ 512
+#define TEXT_MAX  320
+
+int repl_refusal(const struct sandbox *sandbox, const struct web_reply *reply, struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *tree = NULL;
+    bool json = jr_parse(reply->body.buf, reply->body.len, &tree, NULL) == 0;
+    int r = api_refusal(reply, e);
+
+    if (reply->status == 502)
+        return sandbox_gone(sandbox, reply, "has ended", e);
+    if (json && *jr_text(tree, "message"))
+        return r;
+    if (json && json_is_string(json_object_get(tree, "detail")))
+        return err_set(e, e->kind, r, "%.320s", jr_text(tree, "detail"));
+    if (json && json_is_string(tree))
+        return err_set(e, e->kind, r, "%.320s", json_string_value(tree));
+    if (!json && reply->body.len > 0)
+        return err_set(e, e->kind, r, "%.*s", TEXT_MAX, reply->body.buf);
+    return r;
+}
 
 static int call(struct sandbox *sandbox, const char *method, const char *path,
                 const struct strbuf *body, json_t **ret, struct sg_error *e)
@@ -15,12 +34,9 @@ static int call(struct sandbox *sandbox, const char *method, const char *path,
     struct curl_slist *headers = sandbox_headers(sandbox, body ? "application/json" : NULL);
     AUTO(web_reply_done) struct web_reply reply = {0};
     AUTO(strbuf_done) struct strbuf url = {0};
-    struct web_request q = {.method = method, .headers = headers};
 
     sandbox_api_url(sandbox, &url, path);
-    q.url = url.buf;
-    q.body = body ? body->buf : NULL;
-    q.body_len = body ? body->len : 0;
+    struct web_request q = {.method = method, .url = url.buf, .headers = headers, .body = body};
     int r = web_call(sandbox->client->easy, &q, &reply, e);
     if (r < 0)
         return r;

@@ -18,6 +18,11 @@ int repl_context_remove(struct sandbox *sandbox, const char *id, struct sg_error
 /* Lists the contexts: an array of objects with id, language and cwd. */
 int repl_context_list(struct sandbox *sandbox, json_t **ret, struct sg_error *e);
 
+/* Explains a refusal of the code interpreter, which answers in plain text where the rest of a server
+ * answers in JSON. -ENXIO: the sandbox has ended; -ENOENT: no such context; otherwise as
+ * api_refusal. */
+int repl_refusal(const struct sandbox *sandbox, const struct web_reply *reply, struct sg_error *e);
+
 struct repl_cell {
     const char *context;
     const char *code;

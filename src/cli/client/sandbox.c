@@ -208,11 +208,7 @@ int sandbox_call(struct sandbox *v, const char *method, const struct strbuf *bod
         return err_set(e, SG_ERR_LIMIT, -E2BIG, "the request is too large");
     sandbox_api_url(v, &url, method);
     web_add_header(&headers, "Connect-Protocol-Version", "1");
-    struct web_request q = {.method = "POST",
-                            .url = url.buf,
-                            .headers = headers,
-                            .body = body->buf,
-                            .body_len = body->len};
+    struct web_request q = {.method = "POST", .url = url.buf, .headers = headers, .body = body};
     int r = web_call(v->client->easy, &q, &reply, e);
     if (r < 0)
         return r;

@@ -148,14 +148,10 @@ static int ask(struct client *c, const struct usage_options *o, json_t **ret, st
     AUTO(strbuf_done) struct strbuf path = strbuf_upto(API_PATH_MAX);
 
     strbuf_addstr(&path, "/v1/usage");
-    if (o->from)
-        url_add_query(&path, "from", o->from);
-    if (o->to)
-        url_add_query(&path, "to", o->to);
-    if (by_conversation(o))
-        url_add_query(&path, "by", "conversation");
-    if (o->conversation)
-        url_add_query(&path, "conversationId", o->conversation);
+    url_add_query(&path, "from", o->from);
+    url_add_query(&path, "to", o->to);
+    url_add_query(&path, "by", by_conversation(o) ? "conversation" : NULL);
+    url_add_query(&path, "conversationId", o->conversation);
     return api_pages(c, path.buf, "conversations", ret, e);
 }
 
