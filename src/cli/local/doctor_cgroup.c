@@ -85,10 +85,8 @@ static void check_controller(struct check_result *r)
     bool v2 = !v1 && find_mount("cgroup2", NULL, dir, sizeof(dir)) && v2_offers(dir, name);
     int err = v1 || v2 ? try_group(dir) : -ENOENT;
 
-    if (err == 0) {
-        check_ok(r, "version %d, %s", v1 ? 1 : 2, dir);
-        return;
-    }
+    if (err == 0)
+        return check_ok(r, "version %d, %s", v1 ? 1 : 2, dir);
     if (v1 || v2)
         check_missing(r, "no group can be made in %s: %s", dir, strerror(-err));
     else
@@ -140,20 +138,14 @@ static void check_swap(struct check_result *r)
 {
     char dir[128], path[256];
 
-    if (!host_has_swap()) {
-        check_ok(r, "the host has no swap");
-        return;
-    }
-    if (only_v2()) {
-        check_ok(r, "limited by memory.swap.max");
-        return;
-    }
+    if (!host_has_swap())
+        return check_ok(r, "the host has no swap");
+    if (only_v2())
+        return check_ok(r, "limited by memory.swap.max");
     if (find_mount("cgroup", "memory", dir, sizeof(dir))) {
         snprintf(path, sizeof(path), "%s/memory.memsw.limit_in_bytes", dir);
-        if (access(path, F_OK) == 0) {
-            check_ok(r, "limited by memory.memsw");
-            return;
-        }
+        if (access(path, F_OK) == 0)
+            return check_ok(r, "limited by memory.memsw");
     }
     check_warn(r, "not accounted: sandboxes may fill the host's swap");
     check_fix(r, "boot with swapaccount=1 on the kernel's command line, or turn swap off");
