@@ -30,7 +30,7 @@ void strings_free(char **list)
 
 /* ---- checking the options -------------------------------------------------------------------- */
 
-static bool is_variable(const char *s)
+bool secret_name_is_valid(const char *s)
 {
     static const char digits[] = "0123456789",
                       all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -42,7 +42,7 @@ static bool is_variable(const char *s)
 /* Errors never show the value. */
 static int check(const struct sg_secret *s, struct sg_error *e)
 {
-    if (!is_variable(s->name))
+    if (!secret_name_is_valid(s->name))
         return err_invalid(e, "a secret's name must be a variable name: letters, digits and '_'");
     if (!s->value || !*s->value || strlen(s->value) > VALUE_MAX)
         return err_invalid(e, "the secret '%s' is empty or over %u KiB", s->name, VALUE_MAX / 1024);
