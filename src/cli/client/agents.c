@@ -385,7 +385,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's answer", CLI_FLAG(client_actions, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX};
 
 static int check(void *self, char **rest UNUSED, struct sg_error *e)
 {
@@ -422,7 +421,7 @@ const struct client_verb agents_verb = {
     .about = "Starts, lists and ends hosted agents: programs that speak the Agent Client Protocol "
              "and run in\nsandboxes of a server. Clients talk to an agent over a WebSocket, "
              "/v1/agents/ID/acp.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX},
     .options_size = sizeof(struct agents_options),
     .check = check,
     .fn = fn,

@@ -50,7 +50,6 @@ static const struct cli_option options[] = {
     {"quiet", 'q', NULL, "no progress and no notes", CLI_FLAG(cp_options, quiet)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- to the sandbox -------------------------------------------------------------------------- */
 
@@ -178,7 +177,7 @@ const struct client_verb cp_verb = {
     .usage = "[OPTION]... SRC ID:DST\n[OPTION]... ID:SRC DST",
     .about = "Copies files and directories to and from a sandbox. '-' is standard input or "
              "output.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), positional, 0},
     .options_size = sizeof(struct cp_options),
     .check = check,
     .fn = cp_fn,

@@ -75,7 +75,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's object", CLI_FLAG(create_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 void create_options_done(struct create_options *o)
 {
@@ -120,7 +119,7 @@ const struct client_verb create_verb = {
     .name = "create",
     .usage = "[OPTION]... [TEMPLATE]",
     .about = "Makes a sandbox from a template (default: " DEFAULT_TEMPLATE ") and prints its id.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), positional, 0},
     .options_size = sizeof(struct create_options),
     .fn = create_fn,
 };

@@ -56,7 +56,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's answer", FLAG(base.json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX};
 
 static int check_rm(const struct ctx_options *o, struct sg_error *e)
 {
@@ -133,7 +132,7 @@ const struct client_verb ctx_verb = {
     .about = "Shows and changes execution contexts: the sandboxes that belong to the paths of "
              "conversations.\nWith a conversation, ls shows the tree of its paths. log shows the "
              "checkpoints of a path, which\nrewind and branch go back to.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX},
     .options_size = sizeof(struct ctx_options),
     .check = check,
     .fn = client_actions_fn,

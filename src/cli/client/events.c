@@ -52,7 +52,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's objects, one a line", CLI_FLAG(events_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
@@ -273,7 +272,7 @@ const struct client_verb events_verb = {
     .name = "events",
     .usage = "[OPTION]...",
     .about = "Shows what happened to your sandboxes, contexts and agents.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), NULL, 0},
     .options_size = sizeof(struct events_options),
     .fn = events_fn,
 };

@@ -38,7 +38,6 @@ static const struct cli_option options[] = {
      CLI_FLAG(exec_options, detach)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 static int check(void *self, char **rest, struct sg_error *e)
 {
@@ -142,7 +141,7 @@ const struct client_verb exec_verb = {
     .about = "Runs a command in a sandbox. One argument with blanks in it is given to a shell. "
              "The exit status\nis the command's own; 124 after a timeout, 125 if the server "
              "cannot be reached, 1 if it refuses,\n128 + N if signal N ended the command.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), positional, 0},
     .options_size = sizeof(struct exec_options),
     .command = true,
     .check = check,

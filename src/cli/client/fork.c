@@ -58,7 +58,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's answer", CLI_FLAG(fork_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
@@ -133,7 +132,7 @@ const struct client_verb fork_verb = {
     .usage = "[OPTION]... ID",
     .about = "Makes copies of a running sandbox as it is now, with its files and the variables of "
              "its kernels,\nand prints their ids. The sandbox itself keeps running.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), positional, 0},
     .options_size = sizeof(struct fork_options),
     .check = check,
     .fn = fork_fn,

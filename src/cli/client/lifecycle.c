@@ -87,13 +87,11 @@ static const struct cli_option kill_options[] = {
     {"quiet", 'q', NULL, "do not print the ids", CLI_FLAG(lifecycle_options, quiet)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax kill_syntax = {kill_options, ARRAY_SIZE(kill_options), positional,
-                                              0};
 const struct client_verb kill_verb = {
     .name = "kill",
     .usage = "[OPTION]... ID...\n[OPTION]... --all",
     .about = "Ends sandboxes, running or paused, and prints their ids.",
-    .syntax = &kill_syntax,
+    .syntax = &(const struct cli_syntax){kill_options, ARRAY_SIZE(kill_options), positional, 0},
     .options_size = sizeof(struct lifecycle_options),
     .check = check,
     .fn = kill_fn,
@@ -120,14 +118,12 @@ static const struct cli_option pause_options[] = {
     {"quiet", 'q', NULL, "do not print the ids", CLI_FLAG(lifecycle_options, quiet)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax pause_syntax = {pause_options, ARRAY_SIZE(pause_options), positional,
-                                               0};
 const struct client_verb pause_verb = {
     .name = "pause",
     .usage = "[OPTION]... ID...",
     .about = "Pauses sandboxes: their programs stop, and are kept until 'sandglass resume'. Prints "
              "their ids.",
-    .syntax = &pause_syntax,
+    .syntax = &(const struct cli_syntax){pause_options, ARRAY_SIZE(pause_options), positional, 0},
     .options_size = sizeof(struct lifecycle_options),
     .check = check,
     .fn = pause_fn,
@@ -162,14 +158,12 @@ static const struct cli_option resume_options[] = {
     {"quiet", 'q', NULL, "do not print the ids", CLI_FLAG(lifecycle_options, quiet)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax resume_syntax = {resume_options, ARRAY_SIZE(resume_options),
-                                                positional, 0};
 const struct client_verb resume_verb = {
     .name = "resume",
     .usage = "[OPTION]... ID...",
     .about = "Resumes paused sandboxes, and prints their ids. A sandbox that runs already gets at "
              "least the\ngiven time.",
-    .syntax = &resume_syntax,
+    .syntax = &(const struct cli_syntax){resume_options, ARRAY_SIZE(resume_options), positional, 0},
     .options_size = sizeof(struct lifecycle_options),
     .check = check,
     .fn = resume_fn,

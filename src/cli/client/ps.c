@@ -32,7 +32,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's objects as one array", CLI_FLAG(ps_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 static void add_metadata(struct table *t, const json_t *metadata)
 {
@@ -82,7 +81,7 @@ const struct client_verb ps_verb = {
     .name = "ps",
     .usage = "[OPTION]...",
     .about = "Lists the sandboxes of a server, running and paused.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), NULL, 0},
     .options_size = sizeof(struct ps_options),
     .fn = ps_fn,
 };

@@ -251,7 +251,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's answer", CLI_FLAG(client_actions, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX};
 
 const struct client_verb secret_verb = {
     .name = "secret",
@@ -260,7 +259,7 @@ const struct client_verb secret_verb = {
         "Keeps secrets for sandboxes, which never see them: a program inside has a placeholder, "
         "and the\nguard puts the value into requests: only into the headers and to the hosts that "
         "you name.\nNo verb shows a value.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX},
     .options_size = sizeof(struct secret_options),
     .fn = client_actions_fn,
     .actions = actions,

@@ -38,7 +38,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's figures as one array, once", CLI_FLAG(top_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
@@ -239,7 +238,7 @@ const struct client_verb top_verb = {
     .usage = "[OPTION]... [ID]...",
     .about = "Shows what sandboxes use: processors, memory, disk. On a terminal the table is "
              "updated\nevery 2 seconds, until q is pressed.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), positional, 0},
     .options_size = sizeof(struct top_options),
     .fn = top_fn,
 };

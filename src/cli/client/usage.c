@@ -40,7 +40,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's object", CLI_FLAG(usage_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -177,7 +176,7 @@ const struct client_verb usage_verb = {
     .name = "usage",
     .usage = "[OPTION]...",
     .about = "Shows what your sandboxes have used, by day or by conversation, and what it costs.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), NULL, 0},
     .options_size = sizeof(struct usage_options),
     .fn = usage_fn,
 };
