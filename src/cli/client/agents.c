@@ -11,6 +11,7 @@
 #include "cli/shared/env_options.h"
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/show.h"
 #include "cli/client/url.h"
 
@@ -158,18 +159,6 @@ static int logs_fn(struct client *c, void *options, struct sg_error *e)
 
 /* ---- start: what is sent --------------------------------------------------------------------- */
 
-static void put_env(struct json *j, const struct env_list *env)
-{
-    jw_object_begin(jw_key(j, "env"));
-    for (size_t i = 0; i < env->n; i++) {
-        const char *equals = strchr(env->v[i], '=');
-        AUTO(free_p) char *name = strndup(env->v[i], (size_t)(equals - env->v[i]));
-
-        jw_string(jw_key(j, name ? name : ""), equals + 1);
-    }
-    jw_object_end(j);
-}
-
 /* Writes --network: "block", "open", or names with commas between, which allow nothing else. */
 static void put_network(struct json *j, const char *network)
 {
@@ -189,13 +178,6 @@ static void put_network(struct json *j, const char *network)
     }
     jw_array_end(j);
     jw_object_end(j);
-}
-
-static void put_text(struct json *j, const char *key, const char *text)
-{
-    if (!text)
-        return;
-    jw_string(jw_key(j, key), text);
 }
 
 /* Loads the source: a directory becomes a tar in memory, an archive is read as it is. */
@@ -243,9 +225,9 @@ static int put_source(struct json *j, const struct agents_options *o, struct sg_
         return r;
     base64_encode(&text, data, len);
     jw_object_begin(jw_key(j, "source"));
-    put_text(j, "type", source.kind == ACP_SOURCE_BUNDLE ? "bundle" : "tar");
-    put_text(j, "data", text.buf);
-    put_text(j, "into", o->into);
+    payload_text(j, "type", source.kind == ACP_SOURCE_BUNDLE ? "bundle" : "tar");
+    payload_text(j, "data", text.buf);
+    payload_text(j, "into", o->into);
     jw_object_end(j);
     return 0;
 }
@@ -263,18 +245,16 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
     for (size_t i = 0; i < o->base.n_args; i++)
         jw_string(&j, o->base.args[i]);
     jw_array_end(&j);
-    if (env.n > 0)
-        put_env(&j, &env);
-    put_text(&j, "template", o->template);
-    put_text(&j, "sandboxId", o->sandbox);
-    put_text(&j, "conversationId", o->conversation);
-    put_text(&j, "pathId", o->conversation ? o->path ? o->path : "main" : NULL);
-    put_text(&j, "user", o->user);
-    put_text(&j, "cwd", o->cwd);
+    payload_env(&j, "env", &env);
+    payload_text(&j, "template", o->template);
+    payload_text(&j, "sandboxId", o->sandbox);
+    payload_text(&j, "conversationId", o->conversation);
+    payload_text(&j, "pathId", o->conversation ? o->path ? o->path : "main" : NULL);
+    payload_text(&j, "user", o->user);
+    payload_text(&j, "cwd", o->cwd);
     if (o->network)
         put_network(&j, o->network);
-    if (o->timeout_s)
-        jw_u64(jw_key(&j, "timeout"), o->timeout_s);
+    payload_number(&j, "timeout", o->timeout_s);
     if (o->serve_fs)
         jw_bool(jw_key(&j, "serveFs"), true);
     r = put_source(&j, o, e);
@@ -316,9 +296,9 @@ static int extend_fn(struct client *c, void *options, struct sg_error *e)
 {
     const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf body = strbuf_upto(64);
+    AUTO(strbuf_done) struct strbuf body = {0};
 
-    strbuf_addf(&body, "{\"timeout\":%llu}", (unsigned long long)o->timeout_s);
+    payload_timeout(&body, o->timeout_s);
     int r = api_call(c, "POST", &body, &answer, e, "/v1/agents/%s/timeout", o->base.args[0]);
     return r < 0 ? r : print_id(answer, o, e);
 }

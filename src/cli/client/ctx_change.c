@@ -4,6 +4,7 @@
 #include "cli/client/carry.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/show.h"
 
 #define BODY_MAX (64u * 1024)
@@ -13,13 +14,6 @@ static void begin(struct json *j, struct strbuf *body)
     strbuf_init(body, BODY_MAX);
     jw_init(j, body);
     jw_object_begin(j);
-}
-
-static void add_text(struct json *j, const char *key, const char *value)
-{
-    if (!value)
-        return;
-    jw_string(jw_key(j, key), value);
 }
 
 /* ---- branch, merge --------------------------------------------------------------------------- */
@@ -33,16 +27,15 @@ int ctx_branch(struct client *c, void *options, struct sg_error *e)
     struct json j;
 
     begin(&j, &body);
-    add_text(&j, "conversationId", o->base.args[0]);
-    add_text(&j, "fromPathId", o->base.args[1]);
-    add_text(&j, "toPathId", o->base.args[2]);
-    add_text(&j, "inherit", inherit);
-    add_text(&j, "atMessageId", o->at);
-    add_text(&j, "accept", o->accept_files ? "files" : NULL);
+    payload_text(&j, "conversationId", o->base.args[0]);
+    payload_text(&j, "fromPathId", o->base.args[1]);
+    payload_text(&j, "toPathId", o->base.args[2]);
+    payload_text(&j, "inherit", inherit);
+    payload_text(&j, "atMessageId", o->at);
+    payload_text(&j, "accept", o->accept_files ? "files" : NULL);
     if (client_given(&o->base, "wait"))
         jw_u64(jw_key(&j, "waitMs"), o->wait_ms);
-    if (o->ttl_s)
-        jw_u64(jw_key(&j, "ttlSeconds"), o->ttl_s);
+    payload_number(&j, "ttlSeconds", o->ttl_s);
     jw_object_end(&j);
     struct api_request q = {.method = "POST",
                             .body = &body,
@@ -70,9 +63,9 @@ int ctx_merge(struct client *c, void *options, struct sg_error *e)
     struct json j;
 
     begin(&j, &body);
-    add_text(&j, "conversationId", o->base.args[0]);
-    add_text(&j, "sourcePathId", o->base.args[1]);
-    add_text(&j, "targetPathId", o->base.args[2]);
+    payload_text(&j, "conversationId", o->base.args[0]);
+    payload_text(&j, "sourcePathId", o->base.args[1]);
+    payload_text(&j, "targetPathId", o->base.args[2]);
     jw_object_end(&j);
     int r = api_call(c, "POST", &body, &answer, e, "/v1/contexts/merge");
     if (r < 0 || o->base.json)
@@ -96,7 +89,7 @@ static int rm_many(struct client *c, const struct ctx_options *o, struct sg_erro
         !show_agreed("End all contexts of conversation '%.64s'?", o->conversation))
         return CLIENT_EXIT_REFUSED;
     begin(&j, &body);
-    add_text(&j, "conversationId", o->conversation);
+    payload_text(&j, "conversationId", o->conversation);
     jw_object_end(&j);
     int r = api_call(c, "POST", &body, &answer, e, "/v1/contexts/cleanup");
     if (r < 0 || o->base.json)

@@ -9,6 +9,7 @@
 #include "cli/client/carry.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/show.h"
 #include "cli/client/tree.h"
 
@@ -106,10 +107,9 @@ int ctx_rewind(struct client *c, void *options, struct sg_error *e)
     struct json j = {.out = &body};
 
     jw_object_begin(&j);
-    jw_string(jw_key(&j, message ? "messageId" : "checkpointId"),
-              message ? message : o->checkpoint);
-    if (o->accept_files)
-        jw_string(jw_key(&j, "accept"), "files");
+    payload_text(&j, "messageId", message);
+    payload_text(&j, "checkpointId", o->checkpoint);
+    payload_text(&j, "accept", o->accept_files ? "files" : NULL);
     jw_object_end(&j);
     struct api_request q = {.method = "POST", .body = &body, .refusal = &refusal};
     int r = ctx_id(c, o, n, &row, &id, e);

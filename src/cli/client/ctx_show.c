@@ -3,6 +3,7 @@
 #include "cli/client/api.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/show.h"
 #include "cli/client/usage_text.h"
 
@@ -63,8 +64,7 @@ int ctx_touch(struct client *c, void *options, struct sg_error *e)
     int r = ctx_id(c, o, o->base.n_args, &found, &id, e);
 
     jw_object_begin(&j);
-    if (o->ttl_s)
-        jw_u64(jw_key(&j, "ttlSeconds"), o->ttl_s);
+    payload_number(&j, "ttlSeconds", o->ttl_s);
     jw_object_end(&j);
     if (r == 0)
         r = api_call(c, "POST", &body, &row, e, "/v1/contexts/%s/touch", id);

@@ -5,6 +5,7 @@
 #include "cli/client/api.h"
 #include "cli/client/carry.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/url.h"
 
 #define BODY_MAX          1024
@@ -61,13 +62,6 @@ static const struct cli_option options[] = {
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-static void add_number(struct json *j, const char *key, uint64_t value)
-{
-    if (!value)
-        return;
-    jw_u64(jw_key(j, key), value);
-}
-
 static int ask(struct client *c, const struct fork_options *o, json_t **ret, json_t **ret_refusal,
                struct sg_error *e)
 {
@@ -75,11 +69,10 @@ static int ask(struct client *c, const struct fork_options *o, json_t **ret, jso
     struct json j = {.out = &body};
 
     jw_object_begin(&j);
-    add_number(&j, "count", o->count);
-    add_number(&j, "timeout", o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S);
-    add_number(&j, "waitMs", o->wait_ms);
-    if (o->inherit)
-        jw_string(jw_key(&j, "inherit"), o->inherit);
+    payload_number(&j, "count", o->count);
+    payload_number(&j, "timeout", o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S);
+    payload_number(&j, "waitMs", o->wait_ms);
+    payload_text(&j, "inherit", o->inherit);
     jw_object_end(&j);
     struct api_request q = {.method = "POST",
                             .body = &body,

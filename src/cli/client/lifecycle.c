@@ -103,7 +103,7 @@ static int pause_one(struct client *c, const char *id, void *arg UNUSED, struct 
 {
     AUTO(strbuf_done) struct strbuf body = {0};
 
-    payload_empty(&body);
+    payload_texts(&body, NULL);
     return name_sandbox(api_call(c, "POST", &body, NULL, e, "/sandboxes/%s/pause", id), id, e);
 }
 

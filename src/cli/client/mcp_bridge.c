@@ -9,6 +9,7 @@
 #include "lib/command/exit_status.h"
 #include "lib/command/ui.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/url.h"
 #include "cli/client/web.h"
 
@@ -231,16 +232,13 @@ static void tell_server(struct mcp_bridge *b, const char *method, const char *pa
 
 static void say_goodbye(struct mcp_bridge *b)
 {
-    AUTO(strbuf_done) struct strbuf body = strbuf_upto(ERROR_MAX);
-    struct json j = {.out = &body};
+    AUTO(strbuf_done) struct strbuf body = {0};
 
     if (b->session[0])
         tell_server(b, "DELETE", "/mcp", "Mcp-Session-Id", b->session, NULL);
     if (!b->own_conversation)
         return;
-    jw_object_begin(&j);
-    jw_string(jw_key(&j, "conversationId"), b->conversation);
-    jw_object_end(&j);
+    payload_texts(&body, "conversationId", b->conversation, NULL);
     tell_server(b, "POST", "/v1/contexts/cleanup", "Content-Type", "application/json", &body);
 }
 

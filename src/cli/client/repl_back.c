@@ -1,17 +1,16 @@
 #include "cli/client/repl_back.h"
 
 #include "lib/base/clock.h"
-#include "lib/text/json.h"
 #include "lib/text/parse.h"
 #include "lib/command/when.h"
 #include "cli/client/api.h"
 #include "cli/client/carry.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/table.h"
 #include "cli/client/url.h"
 
 #define BACK_MAX  9999
-#define BODY_MAX  256
 #define LINE_MAX_ 60 /* bytes of a cell that are shown */
 
 void repl_back_mark(struct repl_session *s, const char *code, size_t len)
@@ -141,13 +140,10 @@ int repl_back_log(struct repl_session *s, const char *argument UNUSED, struct sg
 int repl_back_fork(struct repl_session *s, const char *argument UNUSED, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf body = strbuf_upto(BODY_MAX), why = {0};
+    AUTO(strbuf_done) struct strbuf body = {0}, why = {0};
     const struct repl_context *context = &s->contexts[s->current];
-    struct json j = {.out = &body};
 
-    jw_object_begin(&j);
-    jw_u64(jw_key(&j, "timeout"), repl_life_timeout_s(&s->life));
-    jw_object_end(&j);
+    payload_timeout(&body, repl_life_timeout_s(&s->life));
     struct api_request q = {.method = "POST", .body = &body, .refusal = &refusal};
     int r = api_ask(s->life.client, &q, &answer, e, "/sandboxes/%s/fork", s->life.id);
     if (r < 0) {

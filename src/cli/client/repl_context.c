@@ -1,6 +1,6 @@
-#include "lib/text/json.h"
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/repl_kernel.h"
 #include "cli/client/url.h"
 #include "cli/client/web.h"
@@ -57,13 +57,10 @@ static int call_one(struct sandbox *sandbox, const char *method, const char *id,
 int repl_context_create(struct sandbox *sandbox, const char *language, char **ret_id,
                         char **ret_language, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf body = strbuf_upto(PATH_MAX_);
+    AUTO(strbuf_done) struct strbuf body = {0};
     AUTO(jr_free_p) json_t *answer = NULL;
-    struct json j = {.out = &body};
 
-    jw_object_begin(&j);
-    jw_string(jw_key(&j, "language"), language);
-    jw_object_end(&j);
+    payload_texts(&body, "language", language, NULL);
     int r = call(sandbox, "POST", "contexts", &body, &answer, e);
     if (r < 0)
         return r;

@@ -1,13 +1,12 @@
 #include "cli/client/repl_trail.h"
 
-#include "lib/text/json.h"
 #include "lib/command/ui.h"
 #include "cli/client/api.h"
 #include "cli/client/carry.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/url.h"
 
-#define BODY_MAX 1024
 #define WHY_MAX  800
 #define NOT_HERE "the server takes no checkpoints of this sandbox"
 
@@ -45,16 +44,6 @@ void repl_trail_done(struct repl_trail *t)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static void make_body(struct strbuf *body, const char *key, const char *value)
-{
-    struct json j = {.out = body};
-
-    strbuf_init(body, BODY_MAX);
-    jw_object_begin(&j);
-    jw_string(jw_key(&j, key), value);
-    jw_object_end(&j);
-}
-
 static void forget_checkpoint(struct repl_trail *t, const char *sandbox, const char *checkpoint)
 {
     struct sg_error e;
@@ -74,7 +63,7 @@ static void take(struct repl_trail *t, const char *sandbox, const char *context,
     char label[64];
 
     snprintf(label, sizeof(label), "cell %llu", (unsigned long long)number);
-    make_body(&body, "label", label);
+    payload_texts(&body, "label", label, NULL);
     struct api_request q = {.method = "POST", .body = &body, .refusal = &refusal};
     int r = api_ask(t->client, &q, &answer, &e, "/sandboxes/%s/checkpoints", sandbox);
     const char *id = jr_text(json_object_get(answer, "checkpoint"), "checkpointId");
@@ -108,7 +97,7 @@ int repl_trail_rewind(struct repl_trail *t, const char *sandbox, const struct re
     AUTO(strbuf_done) struct strbuf body = {0};
     AUTO(jr_free_p) json_t *answer = NULL;
 
-    make_body(&body, "checkpointId", step->checkpoint);
+    payload_texts(&body, "checkpointId", step->checkpoint, NULL);
     int r = api_call(t->client, "POST", &body, &answer, e, "/sandboxes/%s/rewind", sandbox);
     if (r == 0)
         *ret = json_incref(json_object_get(answer, "kernels"));
