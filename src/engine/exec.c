@@ -9,7 +9,7 @@
 #include "lib/base/signame.h"
 #include "lib/channel/wire.h"
 #include "engine/sandbox.h"
-#include "engine/spout.h"
+#include "lib/text/spout.h"
 
 #define TIMEOUT_DEFAULT_MS 30000u
 #define OUTPUT_DEFAULT     (8u << 20)

@@ -6,11 +6,11 @@
 
 #include "lib/base/clock.h"
 #include "lib/text/parse.h"
+#include "lib/text/spout.h"
 #include "lib/command/exit_status.h"
 #include "cli/client/connect.h"
 #include "cli/client/exec_event.h"
 #include "cli/client/exec_control.h"
-#include "cli/client/exec_output.h"
 #include "cli/client/web.h"
 
 #define KEEPALIVE_S    "50" /* how often the server is to send a sign of life */
@@ -19,6 +19,8 @@
 #define TURN_MS        1000
 #define REFUSAL_MAX    (64u * 1024)
 #define NS_PER_MS      1000000ull
+/* One whole message of the stream may arrive on top of the high mark. */
+#define OUTPUT_MAX (EXEC_OUTPUT_HIGH + 32u * 1024 * 1024)
 
 struct session {
     struct sandbox *sandbox;
@@ -30,7 +32,7 @@ struct session {
 
     struct strbuf frame;      /* the beginning of a frame */
     struct web_reply refusal; /* an answer that refuses the stream */
-    struct exec_output out[2];
+    struct spout out[2];
     struct exec_control control;
     bool held;         /* the stream waits for our outputs */
     uint64_t heard_ns; /* when the stream last brought something */
@@ -47,6 +49,11 @@ struct session {
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
+static size_t output_left(const struct session *s)
+{
+    return spout_waiting(&s->out[0]) + spout_waiting(&s->out[1]);
+}
+
 static int take_event(struct session *s, const char *message, size_t len, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf data = strbuf_upto(CONNECT_MAX);
@@ -62,7 +69,7 @@ static int take_event(struct session *s, const char *message, size_t len, struct
         return 0;
     case EXEC_EVENT_STDOUT:
     case EXEC_EVENT_STDERR:
-        strbuf_add(&s->out[event.kind == EXEC_EVENT_STDERR].pending, data.buf, data.len);
+        spout_write(&s->out[event.kind == EXEC_EVENT_STDERR], data.buf, data.len);
         return 0;
     case EXEC_EVENT_END:
         s->ended = true;
@@ -94,7 +101,7 @@ static size_t take_bytes(char *data, size_t size, size_t n, void *arg)
         strbuf_add(&s->refusal.body, data, size * n);
         return size * n;
     }
-    if (exec_output_left(&s->out[0]) + exec_output_left(&s->out[1]) > EXEC_OUTPUT_HIGH) {
+    if (output_left(s) > EXEC_OUTPUT_HIGH) {
         s->held = true;
         return CURL_WRITEFUNC_PAUSE;
     }
@@ -186,13 +193,13 @@ static void take_input(struct session *s)
 static void check_outputs(struct session *s)
 {
     for (size_t i = 0; i < ARRAY_SIZE(s->out); i++) {
-        exec_output_flush(&s->out[i]);
+        spout_pump(&s->out[i]);
         if (s->out[i].error && s->n_signals < 2 && s->control.pid) {
             s->n_signals = 2;
             s->control.signal = SIGKILL;
         }
     }
-    if (s->held && exec_output_left(&s->out[0]) + exec_output_left(&s->out[1]) == 0) {
+    if (s->held && output_left(s) == 0) {
         s->held = false;
         s->heard_ns = clock_ns();
         curl_easy_pause(s->stream, CURLPAUSE_CONT);
@@ -209,7 +216,7 @@ static void wait_for_something(struct session *s)
         {.fd = STDERR_FILENO, .events = POLLOUT},
     };
     bool wanted[4] = {true, s->o->input && exec_control_wants_input(&s->control),
-                      exec_output_left(&s->out[0]) > 0, exec_output_left(&s->out[1]) > 0};
+                      spout_waiting(&s->out[0]) > 0, spout_waiting(&s->out[1]) > 0};
     unsigned n = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
@@ -250,7 +257,7 @@ static void loop(struct session *s)
         reap(s);
         check_outputs(s);
         s->stream_over |= s->failure < 0;
-        bool written = exec_output_left(&s->out[0]) + exec_output_left(&s->out[1]) == 0;
+        bool written = output_left(s) == 0;
         if (s->left || (s->stream_over && written))
             return;
         if (!s->stream_over)
@@ -326,8 +333,8 @@ int exec_session_run(struct sandbox *sandbox, const struct exec_session_options 
         abort();
     strbuf_init(&s.frame, CONNECT_FRAME_MAX);
     strbuf_init(&s.refusal.body, REFUSAL_MAX);
-    exec_output_init(&s.out[0], STDOUT_FILENO);
-    exec_output_init(&s.out[1], STDERR_FILENO);
+    spout_init(&s.out[0], STDOUT_FILENO, OUTPUT_MAX);
+    spout_init(&s.out[1], STDERR_FILENO, OUTPUT_MAX);
     exec_control_init(&s.control, sandbox, s.multi, o->start.pty);
     s.heard_ns = clock_ns();
     s.deadline_ns = s.heard_ns + (o->timeout_ms + GRACE_MS) * NS_PER_MS;
@@ -347,7 +354,7 @@ int exec_session_run(struct sandbox *sandbox, const struct exec_session_options 
     web_reply_done(&s.refusal);
     strbuf_done(&s.frame);
     for (size_t i = 0; i < ARRAY_SIZE(s.out); i++)
-        exec_output_done(&s.out[i]);
+        spout_done(&s.out[i]);
     strbuf_done(&s.url);
     strbuf_done(&s.request);
     return r;

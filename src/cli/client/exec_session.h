@@ -11,6 +11,8 @@
 #include "cli/client/payload.h"
 #include "cli/client/sandbox.h"
 
+#define EXEC_OUTPUT_HIGH (256u * 1024) /* with so much output waiting, the stream waits too */
+
 struct exec_session_options {
     struct payload_start start;
     bool input;          /* forward our standard input */

@@ -26,22 +26,21 @@
 #define CODE_REQUEST (-32600)
 #define CODE_FAILED  (-32603)
 /* Room for answers while the client reads nothing: one for each message under way. */
-#define OUT_MAX ((size_t)POSTS_MAX * (MCP_EVENT_MAX + 1) + EXEC_OUTPUT_HIGH)
+#define OUT_MAX ((size_t)POSTS_MAX * (MCP_EVENT_MAX + 1) + MCP_OUTPUT_HIGH)
 
 /* ---- to the client --------------------------------------------------------------------------- */
 
 /* A message is one line, so line feeds between the tokens of its JSON become blanks. */
 void mcp_bridge_say(struct mcp_bridge *b, const char *message, size_t len)
 {
-    struct strbuf *out = &b->out.pending;
-    size_t before = out->len;
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(len + 1);
 
-    strbuf_add(out, message, len);
-    for (char *p = out->buf + before; p < out->buf + out->len; p++)
+    strbuf_add(&line, message, len);
+    for (char *p = line.buf; p < line.buf + line.len; p++)
         if (*p == '\n' || *p == '\r')
             *p = ' ';
-    strbuf_addch(out, '\n');
-    exec_output_flush(&b->out);
+    strbuf_addch(&line, '\n');
+    spout_write(&b->out, line.buf, line.len);
 }
 
 static void say_error(struct mcp_bridge *b, const json_t *id, int code, const char *why)
@@ -115,8 +114,7 @@ static void take_line(struct mcp_bridge *b, const char *line, size_t len)
 
 static bool wants_lines(const struct mcp_bridge *b)
 {
-    return !b->initializing && b->n_posts < POSTS_MAX &&
-           exec_output_left(&b->out) <= EXEC_OUTPUT_HIGH;
+    return !b->initializing && b->n_posts < POSTS_MAX && spout_waiting(&b->out) <= MCP_OUTPUT_HIGH;
 }
 
 /* Takes the whole lines of the input, as long as the bridge can handle more. */
@@ -170,7 +168,7 @@ static bool reader_has_gone(void)
 
 static void turn(struct mcp_bridge *b)
 {
-    bool full = exec_output_left(&b->out) > 0;
+    bool full = spout_waiting(&b->out) > 0;
     int fd = b->input_over || !wants_lines(b) ? -1 : STDIN_FILENO;
     struct repl_turn t = repl_watch_turn(&b->watch, fd, full ? FLUSH_MS : TURN_MS);
 
@@ -180,8 +178,8 @@ static void turn(struct mcp_bridge *b)
         take_input(b);
     else
         take_lines(b);
-    exec_output_flush(&b->out);
-    if (exec_output_left(&b->out) <= EXEC_OUTPUT_HIGH)
+    spout_pump(&b->out);
+    if (spout_waiting(&b->out) <= MCP_OUTPUT_HIGH)
         LIST_EACH(struct mcp_post, p, &b->posts, link)
             mcp_post_go_on(p);
 }
@@ -194,7 +192,7 @@ static void loop(struct mcp_bridge *b)
         if (b->input_over) {
             if (deadline_ns == 0)
                 deadline_ns = clock_ns() + DRAIN_MS * 1000000ull;
-            bool quiet = b->n_posts == 0 && b->in.len == 0 && exec_output_left(&b->out) == 0;
+            bool quiet = b->n_posts == 0 && b->in.len == 0 && spout_waiting(&b->out) == 0;
             if (quiet || clock_ns() > deadline_ns || reader_has_gone())
                 return;
         }
@@ -251,8 +249,7 @@ int mcp_bridge_run(struct mcp_bridge *b)
         return CLI_EXIT_SETUP;
     }
     strbuf_init(&b->in, LINE_MAX_ + PIECE);
-    exec_output_init(&b->out, STDOUT_FILENO);
-    b->out.pending.max = OUT_MAX;
+    spout_init(&b->out, STDOUT_FILENO, OUT_MAX);
     strbuf_init(&b->url, URL_MAX);
     if (b->client) {
         strbuf_addstr(&b->url, b->client->settings.api_url);
@@ -266,7 +263,7 @@ int mcp_bridge_run(struct mcp_bridge *b)
     if (b->used)
         say_goodbye(b);
     repl_watch_close(&b->watch);
-    exec_output_done(&b->out);
+    spout_done(&b->out);
     strbuf_done(&b->in);
     strbuf_done(&b->url);
     return b->watch.ending ? CLI_EXIT_SIGNAL + b->watch.ending : 0;

@@ -138,7 +138,7 @@ static size_t take_bytes(char *data, size_t size, size_t n, void *arg)
     const char *type = NULL;
     long status = 0;
 
-    if (exec_output_left(&p->bridge->out) > EXEC_OUTPUT_HIGH) {
+    if (spout_waiting(&p->bridge->out) > MCP_OUTPUT_HIGH) {
         p->held = true;
         return CURL_WRITEFUNC_PAUSE;
     }
