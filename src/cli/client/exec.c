@@ -1,9 +1,6 @@
 /* sandglass exec: runs a command in a sandbox, its streams connected to ours. */
 #include "cli/client/exec.h"
 
-#include <signal.h>
-#include <sys/signalfd.h>
-
 #include "lib/text/parse.h"
 #include "lib/command/exit_status.h"
 #include "cli/shared/env_list.h"
@@ -56,20 +53,6 @@ static int check(void *self, char **rest, struct sg_error *e)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* Turns signals into events of the session's loop, so that we can restore the terminal before we
- * end. */
-static int open_signals(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
-    sigset_t set;
-
-    sigemptyset(&set);
-    for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-        sigaddset(&set, signals[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 /* A program on a terminal draws for the terminal that shows it, which is ours; its locale is UTF-8,
  * as with the SDKs. */
 static int add_terminal_env(struct env_list *env, struct sg_error *e)
@@ -91,7 +74,7 @@ static int run(struct sandbox *sandbox, struct exec_options *o, struct exec_resu
                struct sg_error *e)
 {
     AUTO(terminal_restore) struct terminal terminal = {.fd = -1};
-    AUTO(close_p) int signal_fd = open_signals();
+    AUTO(repl_watch_close) struct repl_watch watch;
     struct exec_session_options session = {
         .start = {.command = o->command,
                   .env = &o->env,
@@ -101,18 +84,17 @@ static int run(struct sandbox *sandbox, struct exec_options *o, struct exec_resu
         .input = o->interactive,
         .detach = o->detach,
         .timeout_ms = o->timeout_ms,
-        .signal_fd = signal_fd,
+        .watch = &watch,
     };
+    /* Signals become events, so that the terminal is restored before we end. */
+    int r = repl_watch_open(&watch, e);
 
-    if (signal_fd < 0)
-        return err_errno(e, "cannot watch for signals");
-    if (o->tty) {
-        int r = add_terminal_env(&o->env, e);
-
-        if (r < 0)
-            return r;
+    if (r == 0 && o->tty)
+        r = add_terminal_env(&o->env, e);
+    if (r < 0)
+        return r;
+    if (o->tty)
         terminal_size(&session.start.rows, &session.start.cols);
-    }
     if (o->tty && o->interactive)
         terminal_raw(&terminal, STDIN_FILENO);
     return exec_session_run(sandbox, &session, ret, e);

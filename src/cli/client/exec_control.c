@@ -8,30 +8,37 @@
 
 #define TYPED_EOF "\004" /* ^D: the only way to tell a terminal's program that its input is over */
 
-void exec_control_init(struct exec_control *c, struct sandbox *sandbox, CURLM *multi, bool pty)
+static void finished(void *arg, CURLcode code, const struct web_reply *reply)
 {
-    *c = (struct exec_control){.sandbox = sandbox, .multi = multi, .pty = pty};
-    c->easy = curl_easy_init();
-    if (!c->easy)
-        abort();
-    strbuf_init(&c->input, EXEC_INPUT_MAX);
+    struct exec_control *c = arg;
+    struct sg_error e = {0};
+    int r = web_result(c->call.easy, code, c->call.url.buf, &e);
+
+    if (r == 0 && reply->status != 200)
+        r = sandbox_refusal(c->sandbox, reply, &e);
+    /* The program may have ended, or closed its input, while input was on its way to it. So a
+     * failure only means that the program takes no more input. */
+    if (r < 0 && c->kind == CALL_INPUT) {
+        c->input_over = true;
+        strbuf_reset(&c->input);
+    }
+    if (r == -ENOSYS && c->kind == CALL_CLOSE)
+        ui_note("this server cannot close the program's standard input");
 }
 
-static void forget_call(struct exec_control *c)
+void exec_control_init(struct exec_control *c, struct sandbox *sandbox, struct repl_watch *watch,
+                       bool pty)
 {
-    strbuf_done(&c->url);
-    strbuf_done(&c->body);
-    web_headers_done(&c->headers);
-    web_reply_done(&c->reply);
-    c->call = CALL_NONE;
+    *c = (struct exec_control){.sandbox = sandbox, .pty = pty};
+    repl_call_init(&c->call, watch);
+    c->call.finished = finished;
+    c->call.arg = c;
+    strbuf_init(&c->input, EXEC_INPUT_MAX);
 }
 
 void exec_control_done(struct exec_control *c)
 {
-    if (c->call != CALL_NONE)
-        curl_multi_remove_handle(c->multi, c->easy);
-    curl_easy_cleanup(c->easy);
-    forget_call(c);
+    repl_call_done(&c->call);
     strbuf_done(&c->input);
 }
 
@@ -40,65 +47,45 @@ bool exec_control_wants_input(const struct exec_control *c)
     return c->pid && c->input.len == 0 && !c->close && !c->input_over;
 }
 
-static void begin(struct exec_control *c, enum exec_call call, const char *method)
+static void begin(struct exec_control *c, enum exec_call kind, const char *method,
+                  struct strbuf *body)
 {
-    c->call = call;
-    sandbox_api_url(c->sandbox, &c->url, method);
-    c->headers = sandbox_headers(c->sandbox, "application/json");
-    web_add_header(&c->headers, "Connect-Protocol-Version", "1");
-    struct web_request q = {
-        .method = "POST", .url = c->url.buf, .headers = c->headers, .body = &c->body};
-    web_prepare_call(c->easy, &q, &c->reply);
-    curl_multi_add_handle(c->multi, c->easy);
+    struct curl_slist *headers = sandbox_headers(c->sandbox, "application/json");
+    struct strbuf url;
+
+    c->kind = kind;
+    sandbox_api_url(c->sandbox, &url, method);
+    web_add_header(&headers, "Connect-Protocol-Version", "1");
+    repl_call_post(&c->call, &url, body, &headers);
 }
 
 void exec_control_go_on(struct exec_control *c)
 {
+    struct strbuf body;
     uint16_t rows, cols;
 
-    if (!c->pid || c->call != CALL_NONE)
+    if (!c->pid || c->call.busy)
         return;
     if (c->close && c->pty && c->input.len == 0 && !c->input_over) {
         strbuf_addstr(&c->input, TYPED_EOF);
         c->input_over = true; /* nothing follows ^D */
     }
     if (c->signal) {
-        payload_signal(&c->body, c->pid, c->signal);
+        payload_signal(&body, c->pid, c->signal);
         c->signal = 0;
-        begin(c, CALL_SIGNAL, "process.Process/SendSignal");
+        begin(c, CALL_SIGNAL, "process.Process/SendSignal", &body);
     } else if (c->resize) {
         terminal_size(&rows, &cols);
-        payload_resize(&c->body, c->pid, rows, cols);
+        payload_resize(&body, c->pid, rows, cols);
         c->resize = false;
-        begin(c, CALL_RESIZE, "process.Process/Update");
+        begin(c, CALL_RESIZE, "process.Process/Update", &body);
     } else if (c->input.len > 0) {
-        payload_input(&c->body, c->pid, c->pty, c->input.buf, c->input.len);
+        payload_input(&body, c->pid, c->pty, c->input.buf, c->input.len);
         strbuf_reset(&c->input);
-        begin(c, CALL_INPUT, "process.Process/SendInput");
+        begin(c, CALL_INPUT, "process.Process/SendInput", &body);
     } else if (c->close && !c->input_over) {
-        payload_process(&c->body, c->pid);
+        payload_process(&body, c->pid);
         c->input_over = true;
-        begin(c, CALL_CLOSE, "process.Process/CloseStdin");
+        begin(c, CALL_CLOSE, "process.Process/CloseStdin", &body);
     }
-}
-
-void exec_control_finished(struct exec_control *c, CURLcode code)
-{
-    struct sg_error e = {0};
-    int r;
-
-    curl_multi_remove_handle(c->multi, c->easy);
-    curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &c->reply.status);
-    r = web_result(c->easy, code, c->url.buf, &e);
-    if (r == 0 && c->reply.status != 200)
-        r = sandbox_refusal(c->sandbox, &c->reply, &e);
-    /* The program may have ended, or closed its input, while input was on its way to it. So a
-     * failure only means that the program takes no more input. */
-    if (r < 0 && c->call == CALL_INPUT) {
-        c->input_over = true;
-        strbuf_reset(&c->input);
-    }
-    if (r == -ENOSYS && c->call == CALL_CLOSE)
-        ui_note("this server cannot close the program's standard input");
-    forget_call(c);
 }

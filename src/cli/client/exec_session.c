@@ -1,8 +1,6 @@
 #include "cli/client/exec_session.h"
 
-#include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 
 #include "lib/base/clock.h"
 #include "lib/text/parse.h"
@@ -25,8 +23,8 @@
 struct session {
     struct sandbox *sandbox;
     const struct exec_session_options *o;
-    CURLM *multi;
     CURL *stream;
+    struct repl_transfer transfer; /* the stream's */
     struct strbuf url, request;
     struct curl_slist *headers;
 
@@ -129,24 +127,15 @@ static void begin_stream(struct session *s)
     web_prepare(s->stream, &q);
     curl_easy_setopt(s->stream, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(s->stream, CURLOPT_WRITEDATA, s);
-    curl_multi_add_handle(s->multi, s->stream);
+    repl_watch_add(s->o->watch, s->stream, &s->transfer);
 }
 
-static void reap(struct session *s)
+static void stream_done(struct repl_transfer *t, CURLcode code)
 {
-    CURLMsg *m;
-    int left;
+    struct session *s = CONTAINER_OF(t, struct session, transfer);
 
-    while ((m = curl_multi_info_read(s->multi, &left))) {
-        if (m->msg != CURLMSG_DONE)
-            continue;
-        if (m->easy_handle == s->stream) {
-            s->stream_code = m->data.result;
-            s->stream_over = true;
-        } else {
-            exec_control_finished(&s->control, m->data.result);
-        }
-    }
+    s->stream_code = code;
+    s->stream_over = true;
 }
 
 /* ---- our side -------------------------------------------------------------------------------- */
@@ -160,22 +149,12 @@ static void leave(struct session *s, int status)
 /* The protocol knows two signals. Our first signal asks the program to end (SIGTERM), the second
  * ends it (SIGKILL), and at the third we leave without it. A lost terminal (SIGHUP) cannot ask
  * twice, so it ends the program at once. */
-static void take_signal(struct session *s)
+static void take_signal(struct session *s, int sig)
 {
-    struct signalfd_siginfo info;
-
-    while (read(s->o->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-        int sig = (int)info.ssi_signo;
-
-        if (sig == SIGWINCH) {
-            s->control.resize = s->o->start.pty;
-            continue;
-        }
-        s->n_signals++;
-        if (!s->control.pid || s->n_signals > 2)
-            leave(s, CLI_EXIT_SIGNAL + sig);
-        s->control.signal = s->n_signals > 1 || sig == SIGHUP ? SIGKILL : SIGTERM;
-    }
+    s->n_signals++;
+    if (!s->control.pid || s->n_signals > 2)
+        leave(s, CLI_EXIT_SIGNAL + sig);
+    s->control.signal = s->n_signals > 1 || sig == SIGHUP ? SIGKILL : SIGTERM;
 }
 
 static void take_input(struct session *s)
@@ -208,32 +187,18 @@ static void check_outputs(struct session *s)
 
 static void wait_for_something(struct session *s)
 {
-    struct curl_waitfd curl_fds[4];
-    struct pollfd fds[4] = {
-        {.fd = s->o->signal_fd, .events = POLLIN},
-        {.fd = STDIN_FILENO, .events = POLLIN},
-        {.fd = STDOUT_FILENO, .events = POLLOUT},
-        {.fd = STDERR_FILENO, .events = POLLOUT},
+    bool input = s->o->input && exec_control_wants_input(&s->control);
+    struct pollfd fds[] = {
+        {.fd = input ? STDIN_FILENO : -1, .events = POLLIN},
+        {.fd = spout_waiting(&s->out[0]) > 0 ? STDOUT_FILENO : -1, .events = POLLOUT},
+        {.fd = spout_waiting(&s->out[1]) > 0 ? STDERR_FILENO : -1, .events = POLLOUT},
     };
-    bool wanted[4] = {true, s->o->input && exec_control_wants_input(&s->control),
-                      spout_waiting(&s->out[0]) > 0, spout_waiting(&s->out[1]) > 0};
-    unsigned n = 0;
+    struct repl_turn turn = repl_watch_wait(s->o->watch, fds, ARRAY_SIZE(fds), TURN_MS);
 
-    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-        if (!wanted[i])
-            fds[i].fd = -1;
-        else
-            curl_fds[n++] = (struct curl_waitfd){
-                .fd = fds[i].fd,
-                .events = fds[i].events == POLLIN ? CURL_WAIT_POLLIN : CURL_WAIT_POLLOUT};
-    }
-    curl_multi_poll(s->multi, curl_fds, n, TURN_MS, NULL);
-    /* libcurl does not report that the other side has hung up, so we look ourselves. */
-    if (poll(fds, ARRAY_SIZE(fds), 0) <= 0)
-        return;
+    s->control.resize |= turn.resized && s->o->start.pty;
+    for (size_t i = 0; i < turn.n_signals; i++)
+        take_signal(s, turn.signals[i]);
     if (fds[0].revents)
-        take_signal(s);
-    if (fds[1].revents)
         take_input(s);
 }
 
@@ -250,11 +215,8 @@ static void check_clock(struct session *s)
 
 static void loop(struct session *s)
 {
-    int running;
-
     for (;;) {
-        curl_multi_perform(s->multi, &running);
-        reap(s);
+        repl_watch_run(s->o->watch);
         check_outputs(s);
         s->stream_over |= s->failure < 0;
         bool written = output_left(s) == 0;
@@ -326,16 +288,16 @@ static int outcome(struct session *s, struct sg_error *e)
 int exec_session_run(struct sandbox *sandbox, const struct exec_session_options *o,
                      struct exec_result *ret, struct sg_error *e)
 {
-    struct session s = {.sandbox = sandbox, .o = o, .multi = curl_multi_init()};
+    struct session s = {
+        .sandbox = sandbox, .o = o, .stream = curl_easy_init(), .transfer.done = stream_done};
 
-    s.stream = curl_easy_init();
-    if (!s.multi || !s.stream)
+    if (!s.stream)
         abort();
     strbuf_init(&s.frame, CONNECT_FRAME_MAX);
     strbuf_init(&s.refusal.body, REFUSAL_MAX);
     spout_init(&s.out[0], STDOUT_FILENO, OUTPUT_MAX);
     spout_init(&s.out[1], STDERR_FILENO, OUTPUT_MAX);
-    exec_control_init(&s.control, sandbox, s.multi, o->start.pty);
+    exec_control_init(&s.control, sandbox, o->watch, o->start.pty);
     s.heard_ns = clock_ns();
     s.deadline_ns = s.heard_ns + (o->timeout_ms + GRACE_MS) * NS_PER_MS;
 
@@ -347,9 +309,8 @@ int exec_session_run(struct sandbox *sandbox, const struct exec_session_options 
     *ret = s.result;
 
     exec_control_done(&s.control);
-    curl_multi_remove_handle(s.multi, s.stream);
+    curl_multi_remove_handle(o->watch->multi, s.stream);
     curl_easy_cleanup(s.stream);
-    curl_multi_cleanup(s.multi);
     web_headers_done(&s.headers);
     web_reply_done(&s.refusal);
     strbuf_done(&s.frame);
