@@ -62,21 +62,17 @@ static void say_error(struct mcp_bridge *b, const json_t *id, int code, const ch
     mcp_bridge_say(b, out.buf, out.len);
 }
 
-struct failing {
-    struct mcp_bridge *bridge;
-    const char *why;
-};
-
-static void fail_one(void *arg, const json_t *id)
-{
-    struct failing *f = arg;
-
-    say_error(f->bridge, id, CODE_FAILED, f->why);
-}
-
 void mcp_bridge_fail(struct mcp_bridge *b, const json_t *message, const char *why)
 {
-    mcp_each_request(message, fail_one, &(struct failing){b, why});
+    size_t n = json_is_array(message) ? json_array_size(message) : 1;
+
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = json_is_array(message) ? json_array_get(message, i) : message,
+                     *id = json_object_get(one, "id");
+
+        if (id && json_object_get(one, "method"))
+            say_error(b, id, CODE_FAILED, why);
+    }
 }
 
 /* ---- from the client ------------------------------------------------------------------------- */
