@@ -266,7 +266,7 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
                : 0;
 }
 
-/* ---- start, extend, stop ---------------------------------------------------------------------- */
+/* ---- start, extend, stop --------------------------------------------------------------------- */
 
 static int print_id(const json_t *answer, const struct agents_options *o, struct sg_error *e)
 {

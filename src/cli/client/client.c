@@ -18,7 +18,7 @@ const struct client_verb *const client_verbs[] = {
 };
 const size_t client_n_verbs = ARRAY_SIZE(client_verbs);
 
-/* ---- options of several verbs -------------------------------------------------------------------- */
+/* ---- options of several verbs ---------------------------------------------------------------- */
 
 int client_check_id(const char *id, struct sg_error *e)
 {

@@ -1,8 +1,8 @@
 /* sandglass ctx: the execution contexts of a Sandglass server, below /v1.
  *
- *   ctx.c         the command line       ctx_list.c   ls: a table
- *   ctx_tree.c    ls CONVERSATION        ctx_show.c   get, touch: one context
- *   ctx_change.c  branch, merge, rm      ctx_log.c    log, rewind: a context's checkpoints */
+ *   ctx.c         the command line       ctx_list.c   ls: a table, or a tree of paths
+ *   ctx_change.c  branch, merge, rm      ctx_show.c   get, touch: one context
+ *                                        ctx_log.c    log, rewind: a context's checkpoints */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -46,7 +46,6 @@ int ctx_check_id(const char *id, struct sg_error *e);
 struct table;
 int ctx_tree_rows(const struct json_t *paths, const struct json_t *contexts, unsigned flags,
                   struct table *ret, struct sg_error *e);
-int ctx_tree(struct client *c, const struct ctx_options *o, struct sg_error *e);
 /* The same for the checkpoints of a context. */
 int ctx_log_rows(const struct json_t *checkpoints, unsigned flags, struct table *ret,
                  struct sg_error *e);
