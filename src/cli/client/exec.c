@@ -74,7 +74,7 @@ static int run(struct sandbox *sandbox, struct exec_options *o, struct exec_resu
                struct sg_error *e)
 {
     AUTO(terminal_restore) struct terminal terminal = {.fd = -1};
-    AUTO(repl_watch_close) struct repl_watch watch;
+    AUTO(repl_watch_close) struct repl_watch watch = {.signal_fd = -1};
     struct exec_session_options session = {
         .start = {.command = o->command,
                   .env = &o->env,
