@@ -118,11 +118,6 @@ static void show(const struct events_options *o, const json_t *event)
     puts(line.buf);
 }
 
-static int flush_lines(struct sg_error *e)
-{
-    return fflush(stdout) == 0 ? 0 : err_errno(e, "cannot write to standard output");
-}
-
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 static void make_path(const struct events_options *o, const uint64_t *after, struct strbuf *path)
@@ -167,7 +162,7 @@ static int show_pages(struct client *c, const struct events_options *o, uint64_t
         given = true;
     }
     *ret_last = next;
-    return flush_lines(e);
+    return jr_flush(e);
 }
 
 /* ---- what happens ---------------------------------------------------------------------------- */

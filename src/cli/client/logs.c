@@ -205,9 +205,7 @@ static int show_all(struct client *c, const struct logs_options *o, struct posit
             return r;
         *ret_new += n;
     }
-    if (fflush(stdout) != 0)
-        return err_errno(e, "cannot write to standard output");
-    return 0;
+    return jr_flush(e);
 }
 
 static int follow(struct client *c, const struct logs_options *o, struct position *p,

@@ -83,14 +83,6 @@ int repl_back(struct repl_session *s, const char *argument, struct sg_error *e)
 
 /* ---- :log ------------------------------------------------------------------------------------ */
 
-static const json_t *find_checkpoint(const json_t *list, const char *id)
-{
-    for (size_t i = 0; id && i < json_array_size(list); i++)
-        if (strcmp(jr_text(json_array_get(list, i), "checkpointId"), id) == 0)
-            return json_array_get(list, i);
-    return NULL;
-}
-
 static void add_step(struct table *t, const struct repl_session *s, size_t i, const json_t *found)
 {
     const struct repl_step *step = &s->trail.steps[i];
@@ -129,8 +121,11 @@ int repl_back_log(struct repl_session *s, const char *argument UNUSED, struct sg
     if (r < 0)
         return r;
     table_init(&t, columns, ARRAY_SIZE(columns));
-    for (size_t i = 0; i < s->trail.n; i++)
-        add_step(&t, s, i, find_checkpoint(list, s->trail.steps[i].checkpoint));
+    for (size_t i = 0; i < s->trail.n; i++) {
+        const char *id = s->trail.steps[i].checkpoint;
+
+        add_step(&t, s, i, id ? jr_find(list, "checkpointId", id) : NULL);
+    }
     table_print(&t, stdout);
     return 0;
 }
