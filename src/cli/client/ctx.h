@@ -1,8 +1,7 @@
 /* sandglass ctx: the execution contexts of a Sandglass server, below /v1.
  *
- *   ctx.c         the command line       ctx_list.c   ls: a table, or a tree of paths
- *   ctx_change.c  branch, merge, rm      ctx_show.c   get, touch: one context
- *                                        ctx_log.c    log, rewind: a context's checkpoints */
+ *   ctx.c         the command line       ctx_list.c   ls, get, touch: contexts as they are
+ *   ctx_change.c  branch, merge, rm      ctx_log.c    log, rewind: a context's checkpoints */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -32,9 +31,6 @@ const char *ctx_inherit(const struct ctx_options *o);
 /* Lists contexts, page by page. status NULL: the active ones. conversation and path NULL: any. */
 int ctx_list(struct client *c, const char *conversation, const char *path, const char *status,
              struct json_t **ret, struct sg_error *e);
-/* Finds the active context of a path. */
-int ctx_find(struct client *c, const char *conversation, const char *path, struct json_t **ret,
-             struct sg_error *e);
 /* The id of the context that the first arguments name: an id, or a conversation and a path. *row
  * has what was found of it, and lives as long as the id. */
 int ctx_id(struct client *c, const struct ctx_options *o, size_t n_args, struct json_t **row,

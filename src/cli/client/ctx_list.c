@@ -1,11 +1,16 @@
-/* sandglass ctx ls: contexts as a table, or the paths of a conversation as a tree. */
+/* sandglass ctx ls, get, touch: contexts as a table, the paths of a conversation as a tree, and one
+ * context in words. */
+#include "lib/text/json.h"
 #include "cli/client/api.h"
+#include "cli/client/usage_text.h"
+#include "cli/client/payload.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
 #include "cli/client/show.h"
 #include "cli/client/tree.h"
 #include "cli/client/url.h"
 
+#define LINE_MAX_ 4096
 #define PAGE      "200"
 #define LABEL_MAX (66u * 1024)
 
@@ -26,8 +31,8 @@ int ctx_list(struct client *c, const char *conversation, const char *path, const
     return r;
 }
 
-int ctx_find(struct client *c, const char *conversation, const char *path, json_t **ret,
-             struct sg_error *e)
+static int find(struct client *c, const char *conversation, const char *path, json_t **ret,
+                struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *list = NULL;
     int r = ctx_list(c, conversation, path, NULL, &list, e);
@@ -52,7 +57,7 @@ int ctx_id(struct client *c, const struct ctx_options *o, size_t n_args, json_t 
            const char **ret, struct sg_error *e)
 {
     const char *const *args = o->base.args;
-    int r = n_args == 2 ? ctx_find(c, args[0], args[1], row, e) : 0;
+    int r = n_args == 2 ? find(c, args[0], args[1], row, e) : 0;
 
     *ret = *row ? jr_text(*row, "id") : args[0];
     return r < 0 ? r : ctx_check_id(*ret, e);
@@ -176,4 +181,68 @@ int ctx_ls(struct client *c, void *options, struct sg_error *e)
     /* Without an argument args[0] is NULL: contexts of all conversations. */
     int r = ctx_list(c, o->base.args[0], NULL, o->status, &list, e);
     return r < 0 ? r : show_list(&shown, list, o->base.json, o->base.quiet, e);
+}
+
+/* ---- get, touch ------------------------------------------------------------------------------ */
+
+static const struct show_field fields[] = {
+    {"id", "id", SHOW_TEXT, NULL},
+    {"conversation", "conversationId", SHOW_TEXT, NULL},
+    {"path", "pathId", SHOW_TEXT, NULL},
+    {"parent", "parentPathId", SHOW_TEXT, NULL},
+    {"status", "sandboxStatus", SHOW_TEXT, NULL},
+    {"sandbox", "sandboxId", SHOW_TEXT, NULL},
+    {"template", "templateId", SHOW_TEXT, NULL},
+    {"made", "createdAt", SHOW_TIME_AWAY, NULL},
+    {"used", "lastUsedAt", SHOW_TIME_AWAY, NULL},
+    {"ends", "expiresAt", SHOW_TIME_AWAY, "terminatedAt"},
+    {"ended", "terminatedAt", SHOW_TIME_AWAY | SHOW_OPTIONAL, NULL},
+    {"error", "errorMessage", SHOW_OPTIONAL, NULL},
+};
+
+static void print_context(const json_t *row)
+{
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(64u * 1024), usage = strbuf_upto(LINE_MAX_);
+
+    show_object(&out, fields, ARRAY_SIZE(fields), row);
+    usage_sentence(&usage, json_object_get(row, "resourceUsage"));
+    show_line(&out, "usage", usage.buf);
+    fputs(out.buf, stdout);
+}
+
+static int show(const struct ctx_options *o, const json_t *row, struct sg_error *e)
+{
+    if (o->base.json)
+        return jr_print(row, e);
+    print_context(row);
+    return 0;
+}
+
+int ctx_get(struct client *c, void *options, struct sg_error *e)
+{
+    const struct ctx_options *o = options;
+    const char *const *args = o->base.args;
+    AUTO(jr_free_p) json_t *row = NULL;
+    int r = o->base.n_args == 2 ? find(c, args[0], args[1], &row, e) : ctx_check_id(args[0], e);
+
+    if (r == 0 && !row)
+        r = api_get(c, &row, e, "/v1/contexts/%s", args[0]);
+    return r < 0 ? r : show(o, row, e);
+}
+
+int ctx_touch(struct client *c, void *options, struct sg_error *e)
+{
+    const struct ctx_options *o = options;
+    AUTO(jr_free_p) json_t *found = NULL, *row = NULL;
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(128);
+    struct json j = {.out = &body};
+    const char *id;
+    int r = ctx_id(c, o, o->base.n_args, &found, &id, e);
+
+    jw_object_begin(&j);
+    payload_number(&j, "ttlSeconds", o->ttl_s);
+    jw_object_end(&j);
+    if (r == 0)
+        r = api_call(c, "POST", &body, &row, e, "/v1/contexts/%s/touch", id);
+    return r < 0 ? r : show(o, row, e);
 }

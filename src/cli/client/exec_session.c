@@ -6,19 +6,132 @@
 #include "lib/text/parse.h"
 #include "lib/text/spout.h"
 #include "lib/command/exit_status.h"
+#include "lib/command/ui.h"
+#include "lib/command/terminal.h"
 #include "cli/client/connect.h"
 #include "cli/client/exec_event.h"
-#include "cli/client/exec_control.h"
+#include "cli/client/payload.h"
 #include "cli/client/web.h"
 
 #define KEEPALIVE_S    "50" /* how often the server is to send a sign of life */
 #define SILENCE_MAX_MS 200000
 #define GRACE_MS       2000 /* time for the server to end the program at its time limit */
 #define TURN_MS        1000
+#define EXEC_INPUT_MAX (64u * 1024)
+#define TYPED_EOF      "\004" /* ^D: the only way to tell a terminal's program that its input is over */
 #define REFUSAL_MAX    (64u * 1024)
 #define NS_PER_MS      1000000ull
 /* One whole message of the stream may arrive on top of the high mark. */
 #define OUTPUT_MAX (EXEC_OUTPUT_HIGH + 32u * 1024 * 1024)
+
+/* ---- the calls beside the stream ------------------------------------------------------------- */
+
+/* The calls that go beside a process's stream: input, terminal size, signals. Only one is made at a
+ * time, so that input keeps its order, and a signal goes before input that waits. */
+enum exec_call { CALL_SIGNAL, CALL_RESIZE, CALL_INPUT, CALL_CLOSE };
+
+struct exec_control {
+    struct sandbox *sandbox;
+    bool pty;
+    uint32_t pid; /* 0: not started yet, so all calls wait */
+
+    /* calls that wait */
+    int signal;
+    bool resize, close;
+    struct strbuf input;
+    bool input_over; /* the process takes no more input */
+
+    struct repl_call call; /* the call that is being made, */
+    enum exec_call kind;   /* and which one it is */
+};
+
+static void finished(void *arg, CURLcode code, const struct web_reply *reply)
+{
+    struct exec_control *c = arg;
+    struct sg_error e = {0};
+    int r = web_result(c->call.easy, code, c->call.url.buf, &e);
+
+    if (r == 0 && reply->status != 200)
+        r = sandbox_refusal(c->sandbox, reply, &e);
+    /* The program may have ended, or closed its input, while input was on its way to it. So a
+     * failure only means that the program takes no more input. */
+    if (r < 0 && c->kind == CALL_INPUT) {
+        c->input_over = true;
+        strbuf_reset(&c->input);
+    }
+    if (r == -ENOSYS && c->kind == CALL_CLOSE)
+        ui_note("this server cannot close the program's standard input");
+}
+
+static void control_init(struct exec_control *c, struct sandbox *sandbox, struct repl_watch *watch,
+                         bool pty)
+{
+    *c = (struct exec_control){.sandbox = sandbox, .pty = pty};
+    repl_call_init(&c->call, watch);
+    c->call.finished = finished;
+    c->call.arg = c;
+    strbuf_init(&c->input, EXEC_INPUT_MAX);
+}
+
+static void control_done(struct exec_control *c)
+{
+    repl_call_done(&c->call);
+    strbuf_done(&c->input);
+}
+
+/* Whether there is room for input. Then the caller fills c->input, or sets c->close at the end of
+ * its input. */
+static bool control_wants_input(const struct exec_control *c)
+{
+    return c->pid && c->input.len == 0 && !c->close && !c->input_over;
+}
+
+static void begin_call(struct exec_control *c, enum exec_call kind, const char *method,
+                       struct strbuf *body)
+{
+    struct curl_slist *headers = sandbox_headers(c->sandbox, "application/json");
+    struct strbuf url;
+
+    c->kind = kind;
+    sandbox_api_url(c->sandbox, &url, method);
+    web_add_header(&headers, "Connect-Protocol-Version", "1");
+    repl_call_post(&c->call, &url, body, &headers);
+}
+
+/* Begins the next call, unless one is being made. A call that fails does not end the session: the
+ * stream tells how the process is. */
+static void control_go_on(struct exec_control *c)
+{
+    struct strbuf body;
+    uint16_t rows, cols;
+
+    if (!c->pid || c->call.busy)
+        return;
+    if (c->close && c->pty && c->input.len == 0 && !c->input_over) {
+        strbuf_addstr(&c->input, TYPED_EOF);
+        c->input_over = true; /* nothing follows ^D */
+    }
+    if (c->signal) {
+        payload_signal(&body, c->pid, c->signal);
+        c->signal = 0;
+        begin_call(c, CALL_SIGNAL, "process.Process/SendSignal", &body);
+    } else if (c->resize) {
+        terminal_size(&rows, &cols);
+        payload_resize(&body, c->pid, rows, cols);
+        c->resize = false;
+        begin_call(c, CALL_RESIZE, "process.Process/Update", &body);
+    } else if (c->input.len > 0) {
+        payload_input(&body, c->pid, c->pty, c->input.buf, c->input.len);
+        strbuf_reset(&c->input);
+        begin_call(c, CALL_INPUT, "process.Process/SendInput", &body);
+    } else if (c->close && !c->input_over) {
+        payload_process(&body, c->pid);
+        c->input_over = true;
+        begin_call(c, CALL_CLOSE, "process.Process/CloseStdin", &body);
+    }
+}
+
+/* ---- the session ----------------------------------------------------------------------------- */
 
 struct session {
     struct sandbox *sandbox;
@@ -187,7 +300,7 @@ static void check_outputs(struct session *s)
 
 static void wait_for_something(struct session *s)
 {
-    bool input = s->o->input && exec_control_wants_input(&s->control);
+    bool input = s->o->input && control_wants_input(&s->control);
     struct pollfd fds[] = {
         {.fd = input ? STDIN_FILENO : -1, .events = POLLIN},
         {.fd = spout_waiting(&s->out[0]) > 0 ? STDOUT_FILENO : -1, .events = POLLOUT},
@@ -223,7 +336,7 @@ static void loop(struct session *s)
         if (s->left || (s->stream_over && written))
             return;
         if (!s->stream_over)
-            exec_control_go_on(&s->control);
+            control_go_on(&s->control);
         wait_for_something(s);
         if (!s->stream_over)
             check_clock(s);
@@ -297,7 +410,7 @@ int exec_session_run(struct sandbox *sandbox, const struct exec_session_options 
     strbuf_init(&s.refusal.body, REFUSAL_MAX);
     spout_init(&s.out[0], STDOUT_FILENO, OUTPUT_MAX);
     spout_init(&s.out[1], STDERR_FILENO, OUTPUT_MAX);
-    exec_control_init(&s.control, sandbox, o->watch, o->start.pty);
+    control_init(&s.control, sandbox, o->watch, o->start.pty);
     s.heard_ns = clock_ns();
     s.deadline_ns = s.heard_ns + (o->timeout_ms + GRACE_MS) * NS_PER_MS;
 
@@ -308,7 +421,7 @@ int exec_session_run(struct sandbox *sandbox, const struct exec_session_options 
                                 : outcome(&s, e);
     *ret = s.result;
 
-    exec_control_done(&s.control);
+    control_done(&s.control);
     curl_multi_remove_handle(o->watch->multi, s.stream);
     curl_easy_cleanup(s.stream);
     web_headers_done(&s.headers);

@@ -1,7 +1,7 @@
 #include "lib/base/clock.h"
 #include "lib/text/json.h"
 #include "lib/command/ui.h"
-#include "cli/client/repl_call.h"
+#include "cli/client/repl_watch.h"
 #include "cli/client/repl_kernel.h"
 #include "cli/client/payload.h"
 
