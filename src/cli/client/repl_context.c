@@ -45,8 +45,8 @@ static int call(struct sandbox *sandbox, const char *method, const char *path,
     return ret ? jr_parse(reply.body.buf, reply.body.len, ret, e) : 0;
 }
 
-static int call_one(struct sandbox *sandbox, const char *method, const char *id, const char *rest,
-                    struct sg_error *e)
+int repl_context_call(struct sandbox *sandbox, const char *method, const char *id, const char *rest,
+                      struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf path = strbuf_upto(PATH_MAX_), body = strbuf_upto(PATH_MAX_);
 
@@ -71,16 +71,6 @@ int repl_context_create(struct sandbox *sandbox, const char *language, char **re
     *ret_language = xstrdup(url_is_plain_name(name) ? name : language);
     *ret_id = xstrdup(id);
     return 0;
-}
-
-int repl_context_restart(struct sandbox *sandbox, const char *id, struct sg_error *e)
-{
-    return call_one(sandbox, "POST", id, "/restart", e);
-}
-
-int repl_context_remove(struct sandbox *sandbox, const char *id, struct sg_error *e)
-{
-    return call_one(sandbox, "DELETE", id, "", e);
 }
 
 int repl_context_list(struct sandbox *sandbox, json_t **ret, struct sg_error *e)

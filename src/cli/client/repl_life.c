@@ -47,15 +47,6 @@ static int create(struct repl_life *l, char **ret_id, struct sg_error *e)
     return r;
 }
 
-static void forget(struct repl_life *l)
-{
-    sandbox_close(&l->sandbox);
-    free(l->id);
-    l->id = NULL;
-    l->gone = l->own = false;
-    l->extended_ns = 0;
-}
-
 int repl_life_begin(struct repl_life *l, bool fresh, struct sg_error *e)
 {
     AUTO(free_p) char *id = NULL;
@@ -135,7 +126,11 @@ void repl_life_end(struct repl_life *l)
         if (r < 0 && r != -ENOENT)
             ui_error("sandbox %s could not be ended: %s", l->id, e.message);
     }
-    forget(l);
+    sandbox_close(&l->sandbox);
+    free(l->id);
+    l->id = NULL;
+    l->gone = l->own = false;
+    l->extended_ns = 0;
 }
 
 void repl_life_done(struct repl_life *l)
