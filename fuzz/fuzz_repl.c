@@ -39,14 +39,14 @@ static void fuzz_events(const char *text, size_t len)
 
     for (size_t i = 0; i < 2; i++) {
         size_t piece = i == 0 ? len : 3;
-        struct repl_events events;
+        struct strbuf events;
 
         result[i] = 0;
-        repl_events_init(&events);
+        strbuf_init(&events, REPL_LINE_MAX);
         for (size_t at = 0; result[i] == 0 && at < len; at += piece)
             result[i] = repl_events_feed(&events, text + at, len - at < piece ? len - at : piece,
                                          look, &seen[i], NULL);
-        repl_events_done(&events);
+        strbuf_done(&events);
     }
     assert(result[0] == result[1] && seen[0] == seen[1]);
 }

@@ -9,7 +9,7 @@
 #include "lib/base/signame.h"
 #include "lib/channel/wire.h"
 #include "engine/sandbox.h"
-#include "engine/spout.h"
+#include "lib/text/spout.h"
 
 #define TIMEOUT_DEFAULT_MS 30000u
 #define OUTPUT_DEFAULT     (8u << 20)
@@ -46,7 +46,7 @@ struct ending {
 static void taken(struct exec *x, size_t n)
 {
     if (n > 0 && x->call.stream)
-        chan_consumed(session_chan(x->sandbox->session), x->call.stream, n);
+        chan_consumed(x->sandbox->chan, x->call.stream, n);
 }
 
 static void keep_output(struct exec *x, uint8_t sub, const void *p, size_t len)
@@ -64,8 +64,7 @@ static void keep_output(struct exec *x, uint8_t sub, const void *p, size_t len)
         AUTO(strbuf_done) struct strbuf q = strbuf_upto(16);
         o->cut = true;
         wire_put_u32(&q, channel);
-        chan_control(session_chan(x->sandbox->session), x->call.stream, CONTROL_DISCARD, q.buf,
-                     q.len);
+        chan_control(x->sandbox->chan, x->call.stream, CONTROL_DISCARD, q.buf, q.len);
     }
 }
 
@@ -83,28 +82,17 @@ static void take_output(struct call *c, uint8_t sub, const void *p, size_t len)
 static void close_stdin(struct exec *x)
 {
     if (x->stdin_open && x->call.stream)
-        chan_eof(session_chan(x->sandbox->session), x->call.stream);
+        chan_eof(x->sandbox->chan, x->call.stream);
     x->stdin_open = false;
 }
 
 static void send_stdin_data(struct call *c)
 {
     struct exec *x = CONTAINER_OF(c, struct exec, call);
-    struct chan *chan = session_chan(x->sandbox->session);
-    const char *data = x->x->stdin_data;
 
-    if (!x->stdin_open || !data)
-        return;
-    while (c->stream && x->stdin_sent < x->x->stdin_len) {
-        size_t n = x->x->stdin_len - x->stdin_sent, credit = chan_credit(c->stream);
-        if (n > credit)
-            n = credit;
-        if (n == 0)
-            return;
-        chan_send(chan, c->stream, CHAN_STDIN, data + x->stdin_sent, n);
-        x->stdin_sent += n;
-    }
-    close_stdin(x);
+    if (x->stdin_open && x->x->stdin_data &&
+        session_call_send(x->sandbox->chan, c, x->x->stdin_data, x->x->stdin_len, &x->stdin_sent))
+        close_stdin(x);
 }
 
 static void read_stdin_fd(struct exec *x)
@@ -114,7 +102,7 @@ static void read_stdin_fd(struct exec *x)
     ssize_t n = read(x->x->stdin_fd, buf, credit < sizeof(buf) ? credit : sizeof(buf));
 
     if (n > 0)
-        chan_send(session_chan(x->sandbox->session), x->call.stream, CHAN_STDIN, buf, (size_t)n);
+        chan_send(x->sandbox->chan, x->call.stream, CHAN_STDIN, buf, (size_t)n);
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
         close_stdin(x);
 }
@@ -175,7 +163,7 @@ static int begin(struct exec *x, struct sg_error *e)
     x->call.owes = true;
     x->call.on_credit = send_stdin_data;
     x->stdin_open = has_stdin;
-    r = session_call_begin(x->sandbox->session, &x->call, OP_PROCESS_START, &req, e);
+    r = session_call_begin(x->sandbox->chan, &x->call, OP_PROCESS_START, &req, e);
     if (r == 0)
         send_stdin_data(&x->call);
     return r;
@@ -209,7 +197,7 @@ static int step(struct exec *x, uint64_t deadline, struct sg_error *e)
         watch_spout(&x->spout[0]),
         watch_spout(&x->spout[1]),
     };
-    int r = session_step(x->sandbox->session, p, ARRAY_SIZE(p), deadline, e);
+    int r = session_step(x->sandbox->chan, p, ARRAY_SIZE(p), deadline, e);
 
     if (r < 0 || x->call.ended)
         return r;
@@ -229,7 +217,7 @@ static int wait_for_write(struct exec *x, struct file_write *w, struct sg_error 
         return 0;
     r = session_call_error(&w->call, e);
     if (x->call.stream)
-        chan_cancel(session_chan(x->sandbox->session), x->call.stream);
+        chan_cancel(x->sandbox->chan, x->call.stream);
     return r;
 }
 
@@ -271,7 +259,7 @@ static int run_loop(struct exec *x, struct file_write *w, uint64_t deadline, str
             return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox does not end its program");
         x->timed_out |= !cancelled && clock_ns() >= deadline;
         if (!cancelled && (x->timed_out || x->interrupted || x->spout[0].error)) {
-            chan_cancel(session_chan(x->sandbox->session), x->call.stream);
+            chan_cancel(x->sandbox->chan, x->call.stream);
             cancelled = true;
             deadline = clock_ns() + END_GRACE_NS;
         }
@@ -422,7 +410,7 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
     spout_init(&x.spout[0], q->stdout_fd, SPOUT_MAX);
     spout_init(&x.spout[1], q->stderr_fd, SPOUT_MAX);
     r = begin(&x, e);
-    chan_uncork(session_chan(s->session));
+    chan_uncork(s->chan);
     if (r == 0)
         r = sandbox_await(s, e);
     if (r == 0)

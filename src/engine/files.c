@@ -10,22 +10,12 @@
 static void send_more(struct call *c)
 {
     struct file_write *w = CONTAINER_OF(c, struct file_write, call);
-    struct chan *chan = session_chan(w->session);
 
-    while (c->stream && w->sent < w->len) {
-        size_t n = w->len - w->sent, credit = chan_credit(c->stream);
-        if (n > credit)
-            n = credit;
-        if (n == 0)
-            return;
-        chan_send(chan, c->stream, CHAN_STDIN, w->data + w->sent, n);
-        w->sent += n;
-    }
-    if (c->stream)
-        chan_eof(chan, c->stream);
+    if (session_call_send(w->chan, c, w->data, w->len, &w->sent) && c->stream)
+        chan_eof(w->chan, c->stream);
 }
 
-int file_write_begin(struct session *s, struct file_write *w, const char *user, const char *path,
+int file_write_begin(struct chan *chan, struct file_write *w, const char *user, const char *path,
                      unsigned mode, const void *data, size_t len, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf q = strbuf_upto(OPS_OPEN_MAX);
@@ -36,8 +26,8 @@ int file_write_begin(struct session *s, struct file_write *w, const char *user, 
     wire_put_u32(&q, mode);
     wire_put_u32(&q, FILE_PARENTS);
     wire_put_u32(&q, 0); /* no metadata */
-    *w = (struct file_write){.call.on_credit = send_more, .session = s, .data = data, .len = len};
-    r = session_call_begin(s, &w->call, OP_FILE_WRITE, &q, e);
+    *w = (struct file_write){.call.on_credit = send_more, .chan = chan, .data = data, .len = len};
+    r = session_call_begin(chan, &w->call, OP_FILE_WRITE, &q, e);
     if (r == 0)
         send_more(&w->call);
     return r;
@@ -45,36 +35,43 @@ int file_write_begin(struct session *s, struct file_write *w, const char *user, 
 
 struct file_read {
     struct call call;
-    struct strbuf data;
+    struct strbuf *data;
 };
 
 static void keep(struct call *c, uint8_t sub UNUSED, const void *p, size_t len)
 {
-    strbuf_add(&CONTAINER_OF(c, struct file_read, call)->data, p, len);
+    strbuf_add(CONTAINER_OF(c, struct file_read, call)->data, p, len);
 }
 
-int file_read_whole(struct session *s, const char *user, const char *path, size_t max, char **ret,
-                    size_t *ret_len, struct sg_error *e)
+int file_read_into(struct chan *chan, const char *user, const char *path, uint64_t timeout_ms,
+                   struct strbuf *ret, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf q = strbuf_upto(OPS_OPEN_MAX);
-    struct file_read f = {.call.on_data = keep};
+    struct file_read f = {.call.on_data = keep, .data = ret};
     int r;
 
-    strbuf_init(&f.data, max);
     wire_put_str(&q, user);
     wire_put_str(&q, path);
     wire_put_u64(&q, 0);
-    wire_put_u64(&q, (uint64_t)max + 1);
-    r = session_call_begin(s, &f.call, OP_FILE_READ, &q, e);
+    wire_put_u64(&q, (uint64_t)ret->max + 1);
+    r = session_call_begin(chan, &f.call, OP_FILE_READ, &q, e);
     if (r == 0)
-        r = session_wait(s, &f.call, clock_ns() + FILE_MS * 1000000ull, e);
+        r = session_wait(chan, &f.call, clock_ns() + timeout_ms * 1000000, e);
     if (r == 0)
         r = session_call_error(&f.call, e);
-    if (r == 0 && f.data.truncated)
+    session_call_done(&f.call);
+    return r;
+}
+
+int file_read_whole(struct chan *chan, const char *user, const char *path, size_t max, char **ret,
+                    size_t *ret_len, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(max);
+    int r = file_read_into(chan, user, path, FILE_MS, &data, e);
+
+    if (r == 0 && data.truncated)
         r = err_set(e, SG_ERR_LIMIT, -EFBIG, "'%s' is larger than %zu bytes", path, max);
     if (r == 0)
-        *ret = strbuf_detach(&f.data, ret_len);
-    session_call_done(&f.call);
-    strbuf_done(&f.data);
+        *ret = strbuf_detach(&data, ret_len);
     return r;
 }

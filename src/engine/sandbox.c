@@ -138,7 +138,7 @@ int sandbox_begin(struct sg_engine *engine, const struct sg_options *options,
     if (r < 0) {
         free(s);
     } else {
-        s->session = session_new(OPS(s->instance)->take_channel(s->instance));
+        s->chan = session_open(OPS(s->instance)->take_channel(s->instance));
         s->starting = true;
         r = secrets_install(s, &o, placeholders, e);
         if (r < 0)
@@ -155,7 +155,7 @@ int sandbox_await(struct sg_sandbox *s, struct sg_error *e)
     if (!s->starting)
         return 0;
     s->starting = false;
-    return OPS(s->instance)->await(s->instance, chan_fd(session_chan(s->session)), e);
+    return OPS(s->instance)->await(s->instance, chan_fd(s->chan), e);
 }
 
 int sg_sandbox_open(struct sg_engine *engine, const struct sg_options *options,
@@ -199,7 +199,7 @@ int sg_sandbox_exec(struct sg_sandbox *sandbox, const struct sg_exec *exec, stru
 
     if (r < 0)
         return r;
-    chan_cork(session_chan(sandbox->session));
+    chan_cork(sandbox->chan);
     return exec_run(sandbox, &x, NULL, NULL, ret, e);
 }
 
@@ -255,12 +255,12 @@ static int run_command(struct sg_sandbox *s, const struct code_command *c, const
 
     if (r < 0)
         return r;
-    chan_cork(session_chan(s->session));
+    chan_cork(s->chan);
     if (together)
-        r = file_write_begin(s->session, &write, x->user ? x->user : "user", c->path, 0644, code,
-                             len, e);
+        r = file_write_begin(s->chan, &write, x->user ? x->user : "user", c->path, 0644, code, len,
+                             e);
     if (r < 0)
-        chan_uncork(session_chan(s->session));
+        chan_uncork(s->chan);
     else
         r = exec_run(s, x, together ? &write : NULL, results, ret, e);
     session_call_done(&write.call);
@@ -298,9 +298,9 @@ int sg_sandbox_write_file(struct sg_sandbox *sandbox, const char *user, const ch
 
     if (r < 0)
         return r;
-    r = file_write_begin(sandbox->session, &write, user ? user : "user", path, 0644, data, len, e);
+    r = file_write_begin(sandbox->chan, &write, user ? user : "user", path, 0644, data, len, e);
     if (r == 0)
-        r = session_wait(sandbox->session, &write.call, clock_ns() + WRITE_MS * 1000000u, e);
+        r = session_wait(sandbox->chan, &write.call, clock_ns() + WRITE_MS * 1000000u, e);
     if (r == 0)
         r = session_call_error(&write.call, e);
     session_call_done(&write.call);
@@ -310,7 +310,7 @@ int sg_sandbox_write_file(struct sg_sandbox *sandbox, const char *user, const ch
 int sg_sandbox_read_file(struct sg_sandbox *sandbox, const char *user, const char *path, size_t max,
                          char **ret, size_t *ret_len, struct sg_error *e)
 {
-    return file_read_whole(sandbox->session, user ? user : "user", path, max, ret, ret_len, e);
+    return file_read_whole(sandbox->chan, user ? user : "user", path, max, ret, ret_len, e);
 }
 
 struct instance *sandbox_leave(struct sg_sandbox *s)
@@ -318,7 +318,7 @@ struct instance *sandbox_leave(struct sg_sandbox *s)
     struct instance *i = s->instance;
 
     egress_dismiss(s->engine->egress, s->id);
-    session_free(s->session);
+    chan_free(s->chan);
     strings_free(s->env);
     free(s);
     return i;

@@ -19,7 +19,7 @@ struct sg_sandbox {
     char id[ID_LEN + 1];
     struct sg_engine *engine;
     struct instance *instance;
-    struct session *session;
+    struct chan *chan;
     struct sg_limits limits;
     char **env;    /* variables of every program in the sandbox, NULL-terminated, or NULL */
     bool one_shot; /* the sandbox ends with its first program */
@@ -49,6 +49,8 @@ bool network_entry_is_name(const char *entry);
 
 /* secrets.c: checks the secrets and makes a placeholder for each; the list is NULL-terminated. */
 int secrets_prepare(const struct sg_options *o, char ***ret_placeholders, struct sg_error *e);
+/* Whether it can be the name of a variable. */
+bool secret_name_is_valid(const char *name);
 /* Puts into the sandbox what programs need to use the secrets: the guard's certificate, and
  * s->env. */
 int secrets_install(struct sg_sandbox *s, const struct sg_options *o, char *const *placeholders,

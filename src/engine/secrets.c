@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/clock.h"
 #include "engine/egress.h"
 #include "engine/sandbox.h"
 
@@ -16,7 +15,6 @@
 #define CERTIFICATE "/usr/local/share/ca-certificates/sandglass-egress.crt"
 #define PREFIX      "sgph_"
 #define PLACEHOLDER (sizeof(PREFIX) + 2 * ID_LEN)
-#define WRITE_NS    60000000000ull
 
 /* For programs that do not use the system's root certificates. */
 static const char *const trust[] = {"SSL_CERT_FILE=" BUNDLE,  "REQUESTS_CA_BUNDLE=" BUNDLE,
@@ -32,7 +30,7 @@ void strings_free(char **list)
 
 /* ---- checking the options -------------------------------------------------------------------- */
 
-static bool is_variable(const char *s)
+bool secret_name_is_valid(const char *s)
 {
     static const char digits[] = "0123456789",
                       all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -44,7 +42,7 @@ static bool is_variable(const char *s)
 /* Errors never show the value. */
 static int check(const struct sg_secret *s, struct sg_error *e)
 {
-    if (!is_variable(s->name))
+    if (!secret_name_is_valid(s->name))
         return err_invalid(e, "a secret's name must be a variable name: letters, digits and '_'");
     if (!s->value || !*s->value || strlen(s->value) > VALUE_MAX)
         return err_invalid(e, "the secret '%s' is empty or over %u KiB", s->name, VALUE_MAX / 1024);
@@ -86,15 +84,7 @@ int secrets_prepare(const struct sg_options *o, char ***ret_placeholders, struct
 static int write_as_root(struct sg_sandbox *s, const char *path, const char *text,
                          struct sg_error *e)
 {
-    struct file_write write;
-    int r = file_write_begin(s->session, &write, "root", path, 0644, text, strlen(text), e);
-
-    if (r == 0)
-        r = session_wait(s->session, &write.call, clock_ns() + WRITE_NS, e);
-    if (r == 0)
-        r = session_call_error(&write.call, e);
-    session_call_done(&write.call);
-    return r;
+    return sg_sandbox_write_file(s, "root", path, text, strlen(text), e);
 }
 
 static int install_certificate(struct sg_sandbox *s, const char *pem, const char *hash,
@@ -106,7 +96,7 @@ static int install_certificate(struct sg_sandbox *s, const char *pem, const char
     size_t len = 0;
     int r;
 
-    if (file_read_whole(s->session, "root", BUNDLE, BUNDLE_MAX, &bundle, &len, NULL) == 0)
+    if (file_read_whole(s->chan, "root", BUNDLE, BUNDLE_MAX, &bundle, &len, NULL) == 0)
         strbuf_add(&text, bundle, len);
     strbuf_addstr(&text, pem);
     snprintf(hashed, sizeof(hashed), "/etc/ssl/certs/%s.0", hash);

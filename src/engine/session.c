@@ -8,10 +8,6 @@
 
 #define OTHERS_MAX 4
 
-struct session {
-    struct chan *chan;
-};
-
 static void on_data(struct chan *chan, struct chan_stream *s, uint8_t sub, const void *p,
                     size_t len)
 {
@@ -23,13 +19,10 @@ static void on_data(struct chan *chan, struct chan_stream *s, uint8_t sub, const
         chan_consumed(chan, s, len);
 }
 
-static void on_event(struct chan *chan UNUSED, struct chan_stream *s, uint8_t what, const void *p,
-                     size_t len)
+/* Of programs, the library looks at no event. */
+static void on_event(struct chan *chan UNUSED, struct chan_stream *s UNUSED, uint8_t what UNUSED,
+                     const void *p UNUSED, size_t len UNUSED)
 {
-    struct call *c = chan_stream_owner(s);
-
-    if (c && c->on_event)
-        c->on_event(c, what, p, len);
 }
 
 static void on_credit(struct chan *chan UNUSED, struct chan_stream *s)
@@ -68,28 +61,12 @@ static void on_end(struct chan *chan UNUSED, struct chan_stream *s, int status, 
 static const struct chan_handlers handlers = {
     .on_event = on_event, .on_end = on_end, .on_data = on_data, .on_credit = on_credit};
 
-struct session *session_new(int channel_fd)
+struct chan *session_open(int channel_fd)
 {
-    struct session *s = xcalloc(1, sizeof(*s));
-
-    s->chan = chan_new(channel_fd, CHAN_HOST, &handlers, s);
-    return s;
+    return chan_new(channel_fd, CHAN_HOST, &handlers, NULL);
 }
 
-void session_free(struct session *s)
-{
-    if (!s)
-        return;
-    chan_free(s->chan);
-    free(s);
-}
-
-struct chan *session_chan(struct session *s)
-{
-    return s->chan;
-}
-
-int session_call_begin(struct session *s, struct call *c, enum chan_op op,
+int session_call_begin(struct chan *chan, struct call *c, enum chan_op op,
                        const struct strbuf *request, struct sg_error *e)
 {
     strbuf_init(&c->result, FRAME_PAYLOAD_MAX);
@@ -97,7 +74,7 @@ int session_call_begin(struct session *s, struct call *c, enum chan_op op,
         return err_set(e, SG_ERR_INVALID, -E2BIG,
                        "arguments and environment are over %u KiB: pass data in files",
                        OPS_OPEN_MAX / 1024);
-    c->stream = chan_open(s->chan, op, request->buf, request->len, c);
+    c->stream = chan_open(chan, op, request->buf, request->len, c);
     if (!c->stream)
         return err_set(e, SG_ERR_LIMIT, -EAGAIN, "too many operations at once in this sandbox");
     return 0;
@@ -119,14 +96,30 @@ int session_call_error(const struct call *c, struct sg_error *e)
                    "%s", c->message);
 }
 
-int session_step(struct session *s, struct pollfd *others, size_t n, uint64_t deadline_ns,
+bool session_call_send(struct chan *chan, struct call *c, const char *data, size_t len,
+                       size_t *sent)
+{
+    while (c->stream && *sent < len) {
+        size_t n = len - *sent, credit = chan_credit(c->stream);
+
+        if (n > credit)
+            n = credit;
+        if (n == 0)
+            return false;
+        chan_send(chan, c->stream, CHAN_STDIN, data + *sent, n);
+        *sent += n;
+    }
+    return true;
+}
+
+int session_step(struct chan *chan, struct pollfd *others, size_t n, uint64_t deadline_ns,
                  struct sg_error *e)
 {
     struct pollfd p[1 + OTHERS_MAX];
     int r;
 
-    p[0] = (struct pollfd){.fd = chan_fd(s->chan), .events = POLLIN};
-    if (chan_wants_write(s->chan))
+    p[0] = (struct pollfd){.fd = chan_fd(chan), .events = POLLIN};
+    if (chan_wants_write(chan))
         p[0].events |= POLLOUT;
     for (size_t i = 0; i < n; i++)
         p[1 + i] = others[i];
@@ -137,7 +130,7 @@ int session_step(struct session *s, struct pollfd *others, size_t n, uint64_t de
         return r == 0 || errno == EINTR ? 0 : err_errno(e, "wait for the sandbox");
     if (p[0].revents == 0)
         return 0;
-    r = chan_pump(s->chan);
+    r = chan_pump(chan);
     if (r == -EPROTO)
         return err_set(e, SG_ERR_GONE, r, "the sandbox broke the protocol and was ended");
     if (r < 0)
@@ -145,10 +138,10 @@ int session_step(struct session *s, struct pollfd *others, size_t n, uint64_t de
     return 0;
 }
 
-int session_wait(struct session *s, struct call *c, uint64_t deadline_ns, struct sg_error *e)
+int session_wait(struct chan *chan, struct call *c, uint64_t deadline_ns, struct sg_error *e)
 {
     while (!c->ended) {
-        int r = session_step(s, NULL, 0, deadline_ns, e);
+        int r = session_step(chan, NULL, 0, deadline_ns, e);
         if (r < 0)
             return r;
         if (deadline_ns && !c->ended && clock_ns() >= deadline_ns)

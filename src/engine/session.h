@@ -6,8 +6,6 @@
 #include "lib/channel/chan.h"
 #include "warden/providers/provider.h"
 
-struct session;
-
 /* One call under way. Its owner embeds it and may set the callbacks. The stream is valid until
  * `ended`. */
 struct call {
@@ -17,38 +15,42 @@ struct call {
     char message[256];
     struct strbuf result; /* what follows the message in the END frame */
     void (*on_data)(struct call *c, uint8_t sub, const void *p, size_t len);
-    void (*on_event)(struct call *c, uint8_t what, const void *p, size_t len);
     void (*on_credit)(struct call *c);
     bool owes; /* on_data calls chan_consumed itself, at once or later */
 };
 
-struct session *session_new(int channel_fd);
-void session_free(struct session *s); /* forgets the calls that are under way */
-struct chan *session_chan(struct session *s);
+/* The channel behind this descriptor, for the functions below. */
+struct chan *session_open(int channel_fd);
 
-int session_call_begin(struct session *s, struct call *c, enum chan_op op,
+int session_call_begin(struct chan *chan, struct call *c, enum chan_op op,
                        const struct strbuf *request, struct sg_error *e);
 void session_call_done(struct call *c);
 /* Turns the agent's refusal into an error. Returns 0 if there was none. */
 int session_call_error(const struct call *c, struct sg_error *e);
+/* Sends as much of the data as the agent takes now, from *sent on. True if nothing is left. */
+bool session_call_send(struct chan *chan, struct call *c, const char *data, size_t len,
+                       size_t *sent);
 
 /* Waits until something happens on the channel or on one of the n other descriptors (and sets their
  * revents), or until the deadline (0: none). Returns 0, or -EPIPE and the like if the sandbox is
  * gone. */
-int session_step(struct session *s, struct pollfd *others, size_t n, uint64_t deadline_ns,
+int session_step(struct chan *chan, struct pollfd *others, size_t n, uint64_t deadline_ns,
                  struct sg_error *e);
 /* Waits until the call has ended. */
-int session_wait(struct session *s, struct call *c, uint64_t deadline_ns, struct sg_error *e);
+int session_wait(struct chan *chan, struct call *c, uint64_t deadline_ns, struct sg_error *e);
 
 /* files.c. file_write_begin only begins the write: it sends up to CHAN_WINDOW bytes at once, and
  * the rest as the agent takes it. */
 struct file_write {
     struct call call;
-    struct session *session;
+    struct chan *chan;
     const char *data;
     size_t len, sent;
 };
-int file_write_begin(struct session *s, struct file_write *w, const char *user, const char *path,
+int file_write_begin(struct chan *chan, struct file_write *w, const char *user, const char *path,
                      unsigned mode, const void *data, size_t len, struct sg_error *e);
-int file_read_whole(struct session *s, const char *user, const char *path, size_t max, char **ret,
+/* Reads as much of a file as fits into `ret`; *ret is truncated if that is not all. */
+int file_read_into(struct chan *chan, const char *user, const char *path, uint64_t timeout_ms,
+                   struct strbuf *ret, struct sg_error *e);
+int file_read_whole(struct chan *chan, const char *user, const char *path, size_t max, char **ret,
                     size_t *ret_len, struct sg_error *e);

@@ -3,8 +3,8 @@
 
 #include "cli/shared/env_list.h"
 #include "cli/client/client.h"
-#include "cli/client/create_options.h"
-#include "cli/client/exec_options.h"
+#include "cli/client/create.h"
+#include "cli/client/exec.h"
 #include "cli/client/repl_options.h"
 
 TAP_MAIN

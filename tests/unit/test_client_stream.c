@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <signal.h>
 
+#include "lib/text/spout.h"
 #include "cli/client/connect.h"
 #include "cli/client/exec_event.h"
-#include "cli/client/exec_output.h"
 #include "cli/client/payload.h"
 
 TAP_MAIN
@@ -31,14 +31,14 @@ static int note(void *arg, bool end, const char *message, size_t len, struct sg_
 /* Gives the bytes in pieces of `piece`. */
 static int feed(struct seen *s, const char *bytes, size_t len, size_t piece, struct sg_error *e)
 {
-    struct connect_reader reader;
+    struct strbuf reader;
     int r = 0;
 
     strbuf_init(&s->text, 4096);
-    connect_reader_init(&reader);
+    strbuf_init(&reader, CONNECT_FRAME_MAX);
     for (size_t at = 0; r == 0 && at < len; at += piece)
         r = connect_feed(&reader, bytes + at, len - at < piece ? len - at : piece, note, s, e);
-    connect_reader_done(&reader);
+    strbuf_done(&reader);
     return r;
 }
 
@@ -206,7 +206,9 @@ TEST(the_end_of_a_stream)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-#define PIECE 4000
+#define PIECE      4000
+#define QUEUE_HIGH (256u * 1024)
+#define QUEUE_MAX  (QUEUE_HIGH + 32u * 1024 * 1024)
 
 /* Takes up to `len` bytes out of the pipe; each must be the next of the count. */
 static void drain(int fd, size_t len, uint64_t *at)
@@ -220,50 +222,49 @@ static void drain(int fd, size_t len, uint64_t *at)
 
 TEST(a_slow_reader_gets_everything)
 {
-    struct exec_output o;
+    struct spout o;
     uint64_t put = 0, got = 0;
     int fds[2];
 
     EXPECT(pipe2(fds, O_NONBLOCK) == 0);
-    exec_output_init(&o, fds[1]);
-    while (put < 40u << 20 && !o.pending.truncated) {
+    spout_init(&o, fds[1], QUEUE_MAX);
+    while (put < 40u << 20 && !o.queue.truncated) {
         /* As the session does: nothing is added above the mark, and there is always a rest. */
-        while (exec_output_left(&o) <= EXEC_OUTPUT_HIGH && !o.pending.truncated) {
+        while (spout_waiting(&o) <= QUEUE_HIGH && !o.queue.truncated) {
             char piece[PIECE];
 
             for (size_t i = 0; i < sizeof(piece); i++)
                 piece[i] = (char)(put++ % 251);
-            strbuf_add(&o.pending, piece, sizeof(piece));
+            spout_write(&o, piece, sizeof(piece));
         }
-        exec_output_flush(&o);
+        spout_pump(&o);
         drain(fds[0], 100000, &got);
     }
     for (int i = 0; i < 100 && got < put; i++) {
-        exec_output_flush(&o);
+        spout_pump(&o);
         drain(fds[0], SIZE_MAX, &got);
     }
     EXPECT(got == put);
     EXPECT(put >= 40u << 20);
     EXPECT(o.error == 0);
-    exec_output_done(&o);
+    spout_done(&o);
     close(fds[0]);
     close(fds[1]);
 }
 
 TEST(nobody_reads_any_more)
 {
-    struct exec_output o;
+    struct spout o;
     int fds[2];
 
     signal(SIGPIPE, SIG_IGN);
     EXPECT(pipe(fds) == 0);
     close(fds[0]);
-    exec_output_init(&o, fds[1]);
-    strbuf_addstr(&o.pending, "lost");
-    exec_output_flush(&o);
+    spout_init(&o, fds[1], QUEUE_MAX);
+    spout_write(&o, "lost", 4);
     EXPECT(o.error == EPIPE);
-    EXPECT(exec_output_left(&o) == 0);
-    exec_output_done(&o);
+    EXPECT(spout_waiting(&o) == 0);
+    spout_done(&o);
     close(fds[1]);
 }
 

@@ -39,15 +39,15 @@ static int note(void *arg, const struct repl_event *event, struct sg_error *e)
 static int feed(struct strbuf *seen, const char *bytes, size_t len, size_t piece,
                 struct sg_error *e)
 {
-    struct repl_events events;
+    struct strbuf events;
     int r = 0;
 
     strbuf_init(seen, 4096);
-    repl_events_init(&events);
+    strbuf_init(&events, REPL_LINE_MAX);
     for (size_t at = 0; r == 0 && at < len; at += piece)
         r = repl_events_feed(&events, bytes + at, len - at < piece ? len - at : piece, note, seen,
                              e);
-    repl_events_done(&events);
+    strbuf_done(&events);
     return r;
 }
 
@@ -104,19 +104,19 @@ TEST(hostile_events)
 
 TEST(a_line_that_never_ends)
 {
-    struct repl_events events;
+    struct strbuf events;
     struct sg_error e = {0};
     AUTO(free_p) char *piece = xcalloc(1, 1 << 20);
     size_t n = 0;
     int r = 0;
 
     memset(piece, 'x', 1 << 20);
-    repl_events_init(&events);
+    strbuf_init(&events, REPL_LINE_MAX);
     for (; r == 0 && n < 1000; n++)
         r = repl_events_feed(&events, piece, 1 << 20, note, NULL, &e);
     EXPECT(r == -EPROTO);
     EXPECT(n == 129);
-    repl_events_done(&events);
+    strbuf_done(&events);
 }
 
 /* ---- the terminal ---------------------------------------------------------------------------- */
@@ -382,7 +382,7 @@ static void shown(const char *json, const char *expected)
     AUTO(close_p) int file = memfd_create("out", 0);
     AUTO(strbuf_done) struct strbuf line = {0};
     AUTO(free_p) char *text = NULL;
-    struct repl_events events;
+    struct strbuf events;
     struct repl_show show;
     size_t len = 0;
 
@@ -392,10 +392,10 @@ static void shown(const char *json, const char *expected)
     strbuf_addf(&line, "%s\n", json);
     fflush(stdout);
     dup2(file, STDOUT_FILENO);
-    repl_events_init(&events);
+    strbuf_init(&events, REPL_LINE_MAX);
     int r = repl_events_feed(&events, line.buf, line.len, (repl_event_fn *)repl_show_event, &show,
                              NULL);
-    repl_events_done(&events);
+    strbuf_done(&events);
     dup2(saved, STDOUT_FILENO);
     EXPECT(r == 0);
     lseek(file, 0, SEEK_SET);

@@ -84,104 +84,71 @@ static int call_and_follow(struct client *c, struct web_request *q, struct web_r
     return r;
 }
 
-static int request(struct client *c, const struct api_request *ask, struct web_reply *ret,
-                   struct sg_error *e)
+static int request(struct client *c, const struct api_request *ask, const char *path,
+                   struct web_reply *ret, struct sg_error *e)
 {
     const struct strbuf *body = ask->body;
     AUTO(web_headers_done) struct curl_slist *headers = NULL;
     AUTO(strbuf_done) struct strbuf url = strbuf_upto(API_PATH_MAX + 1024);
 
-    if (body && body->truncated)
-        return err_set(e, SG_ERR_LIMIT, -E2BIG, "the request is too large");
-    strbuf_addstr(&url, c->settings.api_url);
-    strbuf_addstr(&url, ask->path);
-    if (url.truncated)
+    strbuf_addf(&url, "%s%s", c->settings.api_url, path);
+    if (url.truncated || (body && body->truncated))
         return err_set(e, SG_ERR_LIMIT, -E2BIG, "the request is too large");
     if (c->settings.api_key)
         web_add_header(&headers, "X-API-KEY", c->settings.api_key);
     web_add_header(&headers, "Accept", "application/json");
     if (body)
         web_add_header(&headers, "Content-Type", "application/json");
-    struct web_request q = {
-        .method = ask->method, .url = url.buf, .headers = headers, .more_ms = ask->more_ms};
-    q.body = body ? body->buf : NULL;
-    q.body_len = body ? body->len : 0;
+    struct web_request q = {.method = ask->method,
+                            .url = url.buf,
+                            .headers = headers,
+                            .body = body,
+                            .more_ms = ask->more_ms};
     return call_and_follow(c, &q, ret, e);
 }
 
-static int accept_reply(const struct web_reply *reply, json_t **ret, struct sg_error *e)
-{
-    if (reply->status < 200 || reply->status > 299)
-        return api_refusal(reply, e);
-    return ret ? jr_parse(reply->body.buf, reply->body.len, ret, e) : 0;
-}
-
-int api_ask(struct client *c, const struct api_request *q, struct json_t **ret,
-            struct json_t **ret_refusal, struct sg_error *e)
+int api_ask(struct client *c, const struct api_request *q, struct json_t **ret, struct sg_error *e,
+            const char *path, ...)
 {
     AUTO(web_reply_done) struct web_reply reply = {0};
-    int r = request(c, q, &reply, e);
+    AUTO(free_p) char *text = NULL;
+    va_list ap;
 
+    va_start(ap, path);
+    if (vasprintf(&text, path, ap) < 0)
+        abort();
+    va_end(ap);
+    int r = request(c, q, text, &reply, e);
     if (r < 0)
         return r;
-    r = accept_reply(&reply, ret, e);
-    if (r < 0 && ret_refusal && jr_parse(reply.body.buf, reply.body.len, ret_refusal, NULL) < 0)
-        *ret_refusal = NULL;
-    return r;
-}
-
-int api_call(struct client *c, const char *method, const char *path, const struct strbuf *body,
-             struct json_t **ret, struct sg_error *e)
-{
-    struct api_request q = {.method = method, .path = path, .body = body};
-
-    return api_ask(c, &q, ret, NULL, e);
-}
-
-int api_call_newest(struct client *c, const char *path, const struct strbuf *body_v2,
-                    const struct strbuf *body_v1, struct json_t **ret, struct sg_error *e)
-{
-    AUTO(strbuf_done) struct strbuf newest = strbuf_upto(API_PATH_MAX);
-
-    strbuf_addstr(&newest, "/v2");
-    strbuf_addstr(&newest, path);
-    int r = api_call(c, "POST", newest.buf, body_v2, ret, e);
-    return r == -ENOENT ? api_call(c, "POST", path, body_v1, ret, e) : r;
-}
-
-/* Gets one page and appends its elements to `all`. */
-static int list_page(struct client *c, const char *path, char *token, size_t cap, json_t *all,
-                     struct sg_error *e)
-{
-    AUTO(web_reply_done) struct web_reply reply = {0};
-    AUTO(jr_free_p) json_t *page = NULL;
-    AUTO(strbuf_done) struct strbuf url = strbuf_upto(API_PATH_MAX);
-
-    strbuf_addstr(&url, path);
-    if (*token)
-        url_add_query(&url, "nextToken", token);
-    struct api_request q = {.method = "GET", .path = url.buf};
-    int r = request(c, &q, &reply, e);
-    if (r == 0)
-        r = accept_reply(&reply, &page, e);
-    if (r < 0)
-        return r;
-    if (!json_is_array(page))
-        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer is not a list");
-    snprintf(token, cap, "%s", reply.next_token);
-    return json_array_extend(all, page);
+    if (q->next)
+        snprintf(q->next, WEB_TOKEN_MAX, "%s", reply.next_token);
+    if (reply.status >= 200 && reply.status <= 299)
+        return ret ? jr_parse(reply.body.buf, reply.body.len, ret, e) : 0;
+    if (q->refusal && jr_parse(reply.body.buf, reply.body.len, q->refusal, NULL) < 0)
+        *q->refusal = NULL;
+    return api_refusal(&reply, e);
 }
 
 int api_list(struct client *c, const char *path, struct json_t **ret, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *all = json_array();
-    char token[sizeof(((struct web_reply *)0)->next_token)] = "";
+    char token[WEB_TOKEN_MAX] = "";
+    struct api_request q = {.method = "GET", .next = token};
 
-    for (unsigned page = 0; page < PAGES_MAX; page++) {
-        int r = list_page(c, path, token, sizeof(token), all, e);
+    for (unsigned n = 0; n < PAGES_MAX; n++) {
+        AUTO(strbuf_done) struct strbuf url = strbuf_upto(API_PATH_MAX);
+        AUTO(jr_free_p) json_t *page = NULL;
 
+        strbuf_addstr(&url, path);
+        if (*token)
+            url_add_query(&url, "nextToken", token);
+        int r = api_ask(c, &q, &page, e, "%s", url.buf);
         if (r < 0)
             return r;
+        if (!json_is_array(page))
+            return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer is not a list");
+        json_array_extend(all, page);
         if (!*token) {
             *ret = steal_ptr(&all);
             return 0;
@@ -194,7 +161,7 @@ int api_pages(struct client *c, const char *path, const char *list, struct json_
               struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *all = NULL;
-    int r = api_call(c, "GET", path, NULL, &all, e);
+    int r = api_get(c, &all, e, "%s", path);
 
     for (unsigned n = 0; r == 0 && *jr_text(all, "nextCursor"); n++) {
         AUTO(strbuf_done) struct strbuf url = strbuf_upto(API_PATH_MAX);
@@ -204,7 +171,7 @@ int api_pages(struct client *c, const char *path, const char *list, struct json_
             return err_set(e, SG_ERR_LIMIT, -E2BIG, "the server's list has no end");
         strbuf_addstr(&url, path);
         url_add_query(&url, "cursor", jr_text(all, "nextCursor"));
-        r = api_call(c, "GET", url.buf, NULL, &page, e);
+        r = api_get(c, &page, e, "%s", url.buf);
         json_array_extend(json_object_get(all, list), json_object_get(page, list));
         json_t *next = json_object_get(page, "nextCursor");
         json_object_set_new(all, "nextCursor", next ? json_incref(next) : json_null());
@@ -212,10 +179,4 @@ int api_pages(struct client *c, const char *path, const char *list, struct json_
     if (r == 0)
         *ret = steal_ptr(&all);
     return r;
-}
-
-void api_path(struct strbuf *path, const char *id, const char *rest)
-{
-    strbuf_init(path, API_PATH_MAX);
-    strbuf_addf(path, "/sandboxes/%s%s", id, rest);
 }

@@ -8,22 +8,20 @@
 
 struct json_t;
 
-/* Makes one call. `path` begins with a slash and may have a query. body: JSON, NULL for none. *ret
- * gets the answer; ret may be NULL. */
-int api_call(struct client *c, const char *method, const char *path, const struct strbuf *body,
-             struct json_t **ret, struct sg_error *e);
 struct api_request {
-    const char *method, *path;
-    const struct strbuf *body;
-    uint64_t more_ms; /* more than the usual time for an answer */
+    const char *method;
+    const struct strbuf *body; /* JSON; NULL: none */
+    uint64_t more_ms;          /* more than the usual time for an answer */
+    struct json_t **refusal;   /* gets the whole JSON of a refusal, NULL if it was not JSON */
+    char *next;                /* gets the token of the next page: WEB_TOKEN_MAX bytes */
 };
-/* The same for a request whose refusal says more than a message: *ret_refusal gets the whole JSON
- * of the refusal, NULL if it was not JSON. */
-int api_ask(struct client *c, const struct api_request *q, struct json_t **ret,
-            struct json_t **ret_refusal, struct sg_error *e);
-/* A POST that newer servers have below /v2 and older ones do not: tries /v2 first, then without. */
-int api_call_newest(struct client *c, const char *path, const struct strbuf *body_v2,
-                    const struct strbuf *body_v1, struct json_t **ret, struct sg_error *e);
+/* Makes one call. The format makes the path, which begins with a slash and may have a query. *ret
+ * gets the answer; ret may be NULL. */
+int api_ask(struct client *c, const struct api_request *q, struct json_t **ret, struct sg_error *e,
+            const char *path, ...) PRINTF(5, 6);
+#define api_call(c, verb, json, ret, e, ...) \
+    api_ask(c, &(struct api_request){.method = (verb), .body = (json)}, ret, e, __VA_ARGS__)
+#define api_get(c, ret, e, ...) api_call(c, "GET", NULL, ret, e, __VA_ARGS__)
 /* Gets an array, page by page to its end. */
 int api_list(struct client *c, const char *path, struct json_t **ret, struct sg_error *e);
 /* Gets an object of /v1 whose member `list` comes in pages: the first answer, with all of the list. */
@@ -34,6 +32,4 @@ int api_pages(struct client *c, const char *path, const char *list, struct json_
 struct web_reply;
 int api_refusal(const struct web_reply *reply, struct sg_error *e);
 
-/* Makes "/sandboxes/ID<rest>". */
-void api_path(struct strbuf *path, const char *id, const char *rest);
 #define API_PATH_MAX (16u * 1024)

@@ -25,13 +25,7 @@ bool carry_is_carried(const json_t *kernel)
 
 const json_t *carry_find(const json_t *kernels, const char *context)
 {
-    for (size_t i = 0; i < json_array_size(kernels); i++) {
-        const json_t *one = json_array_get(kernels, i);
-
-        if (strcmp(jr_text(one, "contextId"), context) == 0)
-            return one;
-    }
-    return NULL;
+    return jr_find(kernels, "contextId", context);
 }
 
 static void begin_part(struct strbuf *note)

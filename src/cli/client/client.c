@@ -5,11 +5,14 @@
 #include "lib/text/parse.h"
 #include "lib/command/exit_status.h"
 #include "lib/command/ui.h"
+#include "cli/client/api.h"
 #include "cli/client/interrupt.h"
+#include "cli/client/jr.h"
 #include "cli/client/url.h"
 
 #define SECONDS_MAX (366ull * 24 * 3600)
 #define USER_MAX    64
+#define NAMES_MAX   128
 
 const struct client_verb *const client_verbs[] = {
     &ps_verb,    &create_verb, &exec_verb,   &repl_verb,   &cp_verb,     &logs_verb,
@@ -18,7 +21,7 @@ const struct client_verb *const client_verbs[] = {
 };
 const size_t client_n_verbs = ARRAY_SIZE(client_verbs);
 
-/* ---- options of several verbs -------------------------------------------------------------------- */
+/* ---- options of several verbs ---------------------------------------------------------------- */
 
 int client_check_id(const char *id, struct sg_error *e)
 {
@@ -80,6 +83,115 @@ int client_wait(void *to, const struct cli_option *o UNUSED, const char *value, 
     return 0;
 }
 
+/* ---- verbs with actions, such as `sandglass ctx ls` ------------------------------------------ */
+
+/* "ls, show or rm" */
+static const char *join_names(const struct client_verb *v, char buf[NAMES_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->n_actions && n < NAMES_MAX; i++)
+        n += (size_t)snprintf(buf + n, NAMES_MAX - n, "%s%s",
+                              i == 0                 ? ""
+                              : i + 1 < v->n_actions ? ", "
+                                                     : " or ",
+                              v->actions[i].name);
+    return buf;
+}
+
+static int choose_action(struct client_actions *o, const char *name, struct sg_error *e)
+{
+    const struct client_verb *v = o->verb;
+    char names[NAMES_MAX];
+
+    for (size_t i = 0; i < v->n_actions; i++)
+        if (strcmp(v->actions[i].name, name) == 0) {
+            o->action = &v->actions[i];
+            return 0;
+        }
+    return err_invalid(e, "'%.64s' is not %s", name, join_names(v, names));
+}
+
+int client_actions_positional(void *self, const char *arg, struct sg_error *e)
+{
+    struct client_actions *o = self;
+
+    if (!o->action)
+        return choose_action(o, arg, e);
+    if (o->n_args == o->action->max && o->action->too_many)
+        return err_invalid(e, "%s", o->action->too_many);
+    if (o->n_args == o->action->max)
+        return err_invalid(e, "unexpected argument '%.64s': %s takes %s", arg, o->action->name,
+                           o->action->arguments);
+    int r = o->verb->check_argument ? o->verb->check_argument(o, arg, e) : 0;
+    if (r == 0)
+        o->args[o->n_args++] = arg;
+    return r;
+}
+
+int client_actions_check(const struct client_actions *o, struct sg_error *e)
+{
+    const struct cli_syntax *s = o->verb->syntax;
+    char names[NAMES_MAX];
+
+    if (!o->action)
+        return err_invalid(e, "no action given: name %s", join_names(o->verb, names));
+    if (o->n_args < o->action->min)
+        return err_invalid(e, "%s takes %s", o->action->name, o->action->arguments);
+    unsigned bit = 1u << (o->action - o->verb->actions);
+    for (size_t i = 0; i < s->n_options; i++)
+        if (o->given >> i & 1 && s->options[i].actions && !(s->options[i].actions & bit))
+            return err_invalid(e, "--%s is not an option of %s", s->options[i].name,
+                               o->action->name);
+    return 0;
+}
+
+int client_actions_fn(struct client *c, void *options, struct sg_error *e)
+{
+    const struct client_actions *o = options;
+
+    return o->action->fn(c, options, e);
+}
+
+bool client_given(const struct client_actions *o, const char *option)
+{
+    const struct cli_syntax *s = o->verb->syntax;
+
+    for (size_t i = 0; i < s->n_options; i++)
+        if (strcmp(s->options[i].name, option) == 0)
+            return o->given >> i & 1;
+    return false;
+}
+
+int client_delete_each(struct client *c, const struct client_actions *o, const char *below,
+                       const char *noun, int (*check)(const char *name, struct sg_error *e),
+                       struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *all = json_array();
+    int status = 0;
+
+    for (size_t i = 0; i < o->n_args; i++) {
+        const char *name = o->args[i];
+        json_t *row = NULL;
+        int r = check ? check(name, e) : 0;
+
+        if (r == 0)
+            r = api_call(c, "DELETE", NULL, noun ? &row : NULL, e, "%s%s", below, name);
+        if (r < 0) {
+            if (noun && !strstr(e->message, name))
+                err_wrap(e, r, "%s %s", noun, name);
+            int failed = client_fail(e);
+            status = status ? status : failed;
+            continue;
+        }
+        json_array_append_new(all, noun ? row : json_string(name));
+        if (!o->quiet && !o->json)
+            puts(name);
+    }
+    int r = o->json ? jr_print(all, e) : 0;
+    return r < 0 ? r : status;
+}
+
 /* ---- a verb from begin to end ---------------------------------------------------------------- */
 
 static void print_help(const struct client_verb *verb)
@@ -123,8 +235,10 @@ static int run(const struct client_verb *verb, void *options)
     struct client c = {0};
     struct sg_error e;
 
-    if (verb->is_local && verb->is_local(options))
-        return verb->fn(NULL, options);
+    if (verb->is_local && verb->is_local(options)) {
+        int status = verb->fn(NULL, options, &e);
+        return status < 0 ? client_fail(&e) : status;
+    }
     if (settings_load(&c.settings, common->url, common->key_file, &e) < 0) {
         ui_error("%s", e.message);
         return verb->unready ? verb->unready(&e) : CLI_EXIT_USAGE;
@@ -132,7 +246,9 @@ static int run(const struct client_verb *verb, void *options)
     c.easy = curl_easy_init();
     if (!c.easy)
         abort();
-    int status = verb->fn(&c, options);
+    int status = verb->fn(&c, options, &e);
+    if (status < 0)
+        status = client_fail(&e);
     curl_easy_cleanup(c.easy);
     settings_done(&c.settings);
     return status;

@@ -29,7 +29,7 @@ struct client_action {
     const char *name;
     const char *arguments; /* names of the arguments, for messages */
     size_t min, max;       /* how many arguments it takes */
-    int (*fn)(struct client *c, void *options);
+    int (*fn)(struct client *c, void *options, struct sg_error *e); /* as a verb's */
     const char *too_many; /* NULL, or the message for an argument too many */
 };
 
@@ -55,8 +55,8 @@ struct client_verb {
     bool command;        /* a command follows the first argument, with its own options */
     /* NULL, or checks the options together. `rest` is the command. */
     int (*check)(void *options, char **rest, struct sg_error *e);
-    /* Does the work and returns the exit status. */
-    int (*fn)(struct client *c, void *options);
+    /* Does the work. Returns the exit status, or an error that is to be printed. */
+    int (*fn)(struct client *c, void *options, struct sg_error *e);
     /* Of a verb with actions: these, and NULL or what checks an argument. Its `fn` is
      * client_actions_fn, its syntax ends with CLIENT_ACTIONS_SYNTAX, and the first argument is the
      * name of an action. A row of options says which actions have it. */
@@ -91,16 +91,18 @@ int client_parse(const struct client_verb *verb, int argc, char **argv, void *op
 /* Runs a verb: parses, shows the help, opens the client and calls the verb's function. */
 int client_main(const struct client_verb *verb, int argc, char **argv);
 
-/* client_actions.c: what verbs with actions share. */
+/* What verbs with actions share. */
 #define CLIENT_ACTIONS_SYNTAX client_actions_positional, offsetof(struct client_actions, given)
 int client_actions_positional(void *self, const char *arg, struct sg_error *e);
 int client_actions_check(const struct client_actions *o, struct sg_error *e);
-int client_actions_fn(struct client *c, void *options);
+int client_actions_fn(struct client *c, void *options, struct sg_error *e);
 bool client_given(const struct client_actions *o, const char *option);
-/* Deletes what each argument names; prints what fails and goes on. `path` makes the path of one.
- * `noun`: the server answers with the thing, and an error says of which; NULL: it does not. */
-int client_delete_each(struct client *c, const struct client_actions *o, const char *noun,
-                       int (*path)(struct strbuf *path, const char *arg, struct sg_error *e));
+/* Deletes what each argument names, below the path `below`; prints what fails and goes on.
+ * `noun`: the server answers with the thing, and an error says of which; NULL: it does not.
+ * check: NULL, or what a name must pass. */
+int client_delete_each(struct client *c, const struct client_actions *o, const char *below,
+                       const char *noun, int (*check)(const char *name, struct sg_error *e),
+                       struct sg_error *e);
 
 /* Prints the error and returns the exit status for it. */
 int client_fail(const struct sg_error *e);

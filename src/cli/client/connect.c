@@ -1,15 +1,5 @@
 #include "cli/client/connect.h"
 
-void connect_reader_init(struct connect_reader *r)
-{
-    strbuf_init(&r->pending, CONNECT_HEADER + CONNECT_MAX);
-}
-
-void connect_reader_done(struct connect_reader *r)
-{
-    strbuf_done(&r->pending);
-}
-
 static size_t length_of(const char *header)
 {
     const unsigned char *p = (const unsigned char *)header;
@@ -40,30 +30,30 @@ static size_t missing(const struct strbuf *pending)
     return whole - pending->len;
 }
 
-int connect_feed(struct connect_reader *r, const void *data, size_t len, connect_fn *fn, void *arg,
+int connect_feed(struct strbuf *pending, const void *data, size_t len, connect_fn *fn, void *arg,
                  struct sg_error *e)
 {
     const char *p = data;
     int result = 0;
 
     while (len > 0 && result == 0) {
-        size_t piece = missing(&r->pending);
-        bool in_header = r->pending.len < CONNECT_HEADER;
+        size_t piece = missing(pending);
+        bool in_header = pending->len < CONNECT_HEADER;
 
         if (piece > len)
             piece = len;
-        strbuf_add(&r->pending, p, piece);
+        strbuf_add(pending, p, piece);
         p += piece;
         len -= piece;
-        if (r->pending.truncated)
+        if (pending->truncated)
             return err_set(e, SG_ERR_INTERNAL, -ENOMEM, "out of memory");
-        if (in_header && r->pending.len == CONNECT_HEADER)
-            result = check_header(r->pending.buf, e);
-        if (result < 0 || r->pending.len < CONNECT_HEADER || missing(&r->pending) > 0)
+        if (in_header && pending->len == CONNECT_HEADER)
+            result = check_header(pending->buf, e);
+        if (result < 0 || pending->len < CONNECT_HEADER || missing(pending) > 0)
             continue;
-        result = fn(arg, r->pending.buf[0] & CONNECT_END, r->pending.buf + CONNECT_HEADER,
-                    r->pending.len - CONNECT_HEADER, e);
-        strbuf_reset(&r->pending);
+        result = fn(arg, pending->buf[0] & CONNECT_END, pending->buf + CONNECT_HEADER,
+                    pending->len - CONNECT_HEADER, e);
+        strbuf_reset(pending);
     }
     return result;
 }

@@ -7,21 +7,17 @@
 
 #define CONNECT_HEADER     5
 #define CONNECT_MAX        (16u * 1024 * 1024)
+#define CONNECT_FRAME_MAX  (CONNECT_HEADER + CONNECT_MAX)
 #define CONNECT_COMPRESSED 1u
 #define CONNECT_END        2u
-
-struct connect_reader {
-    struct strbuf pending; /* the beginning of one frame, never more */
-};
 
 /* Called for each whole message. `end`: this is the last message of the stream. */
 typedef int connect_fn(void *arg, bool end, const char *message, size_t len, struct sg_error *e);
 
-void connect_reader_init(struct connect_reader *r);
-void connect_reader_done(struct connect_reader *r);
 /* Takes a piece of the stream and calls fn for each message that it completes. Stops at the first
- * error, fn's among them. */
-int connect_feed(struct connect_reader *r, const void *data, size_t len, connect_fn *fn, void *arg,
+ * error, fn's among them. `pending` keeps the beginning of one frame, never more: a buffer of
+ * CONNECT_FRAME_MAX. */
+int connect_feed(struct strbuf *pending, const void *data, size_t len, connect_fn *fn, void *arg,
                  struct sg_error *e);
 /* Appends a message as a frame. */
 void connect_write(struct strbuf *out, const struct strbuf *message);

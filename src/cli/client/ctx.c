@@ -1,7 +1,5 @@
 #include "cli/client/ctx.h"
 
-#include "cli/client/url.h"
-
 enum action { LS, GET, TOUCH, BRANCH, LOG, REWIND, MERGE, RM };
 #define OF(action) (1u << (action))
 
@@ -58,7 +56,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's answer", FLAG(base.json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX};
 
 static int check_rm(const struct ctx_options *o, struct sg_error *e)
 {
@@ -135,7 +132,7 @@ const struct client_verb ctx_verb = {
     .about = "Shows and changes execution contexts: the sandboxes that belong to the paths of "
              "conversations.\nWith a conversation, ls shows the tree of its paths. log shows the "
              "checkpoints of a path, which\nrewind and branch go back to.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX},
     .options_size = sizeof(struct ctx_options),
     .check = check,
     .fn = client_actions_fn,
@@ -143,13 +140,3 @@ const struct client_verb ctx_verb = {
     .n_actions = ARRAY_SIZE(actions),
     .check_argument = check_argument,
 };
-
-int ctx_path(struct strbuf *path, const char *id, const char *rest, struct sg_error *e)
-{
-    if (!url_is_plain_name(id))
-        return err_invalid(e, "'%.64s' is not the id of a context: 'sandglass ctx ls' lists them",
-                           id);
-    strbuf_init(path, 1024);
-    strbuf_addf(path, "/v1/contexts/%s%s", id, rest);
-    return 0;
-}

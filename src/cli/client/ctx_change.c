@@ -4,6 +4,7 @@
 #include "cli/client/carry.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/show.h"
 
 #define BODY_MAX (64u * 1024)
@@ -15,44 +16,35 @@ static void begin(struct json *j, struct strbuf *body)
     jw_object_begin(j);
 }
 
-static void add_text(struct json *j, const char *key, const char *value)
-{
-    if (!value)
-        return;
-    jw_string(jw_key(j, key), value);
-}
-
 /* ---- branch, merge --------------------------------------------------------------------------- */
 
-int ctx_branch(struct client *c, void *options)
+int ctx_branch(struct client *c, void *options, struct sg_error *e)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
     AUTO(strbuf_done) struct strbuf body = {0};
     const char *inherit = ctx_inherit(o);
-    struct sg_error e;
     struct json j;
 
     begin(&j, &body);
-    add_text(&j, "conversationId", o->base.args[0]);
-    add_text(&j, "fromPathId", o->base.args[1]);
-    add_text(&j, "toPathId", o->base.args[2]);
-    add_text(&j, "inherit", inherit);
-    add_text(&j, "atMessageId", o->at);
-    add_text(&j, "accept", o->accept_files ? "files" : NULL);
+    payload_text(&j, "conversationId", o->base.args[0]);
+    payload_text(&j, "fromPathId", o->base.args[1]);
+    payload_text(&j, "toPathId", o->base.args[2]);
+    payload_text(&j, "inherit", inherit);
+    payload_text(&j, "atMessageId", o->at);
+    payload_text(&j, "accept", o->accept_files ? "files" : NULL);
     if (client_given(&o->base, "wait"))
         jw_u64(jw_key(&j, "waitMs"), o->wait_ms);
-    if (o->ttl_s)
-        jw_u64(jw_key(&j, "ttlSeconds"), o->ttl_s);
+    payload_number(&j, "ttlSeconds", o->ttl_s);
     jw_object_end(&j);
     struct api_request q = {.method = "POST",
-                            .path = "/v1/contexts/branch",
                             .body = &body,
-                            .more_ms = carry_more_ms(inherit, o->wait_ms)};
-    if (api_ask(c, &q, &answer, &refusal, &e) < 0)
-        return ctx_fail(&e, refusal);
+                            .more_ms = carry_more_ms(inherit, o->wait_ms),
+                            .refusal = &refusal};
+    if (api_ask(c, &q, &answer, e, "/v1/contexts/branch") < 0)
+        return ctx_fail(e, refusal);
     if (o->base.json)
-        return show_json(answer);
+        return jr_print(answer, e);
     const json_t *row = json_object_get(answer, "context");
     if (json_is_object(row))
         show_say(stdout, "%s: context %s, sandbox %s", o->base.args[2], jr_text(row, "id"),
@@ -63,23 +55,21 @@ int ctx_branch(struct client *c, void *options)
     return 0;
 }
 
-int ctx_merge(struct client *c, void *options)
+int ctx_merge(struct client *c, void *options, struct sg_error *e)
 {
     const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(strbuf_done) struct strbuf body = {0};
-    struct sg_error e;
     struct json j;
 
     begin(&j, &body);
-    add_text(&j, "conversationId", o->base.args[0]);
-    add_text(&j, "sourcePathId", o->base.args[1]);
-    add_text(&j, "targetPathId", o->base.args[2]);
+    payload_text(&j, "conversationId", o->base.args[0]);
+    payload_text(&j, "sourcePathId", o->base.args[1]);
+    payload_text(&j, "targetPathId", o->base.args[2]);
     jw_object_end(&j);
-    if (api_call(c, "POST", "/v1/contexts/merge", &body, &answer, &e) < 0)
-        return client_fail(&e);
-    if (o->base.json)
-        return show_json(answer);
+    int r = api_call(c, "POST", &body, &answer, e, "/v1/contexts/merge");
+    if (r < 0 || o->base.json)
+        return r < 0 ? r : jr_print(answer, e);
     const json_t *row = json_object_get(answer, "terminated");
     bool ended = json_is_object(row);
     show_say(stdout, "%s: merged into %s%s%s%s", o->base.args[1], o->base.args[2],
@@ -89,36 +79,32 @@ int ctx_merge(struct client *c, void *options)
 
 /* ---- rm -------------------------------------------------------------------------------------- */
 
-static int path_of(struct strbuf *path, const char *id, struct sg_error *e)
-{
-    return ctx_path(path, id, "", e);
-}
-
-static int rm_many(struct client *c, const struct ctx_options *o)
+static int rm_many(struct client *c, const struct ctx_options *o, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(strbuf_done) struct strbuf body = {0};
-    struct sg_error e;
     struct json j;
 
     if (o->conversation && !o->yes &&
         !show_agreed("End all contexts of conversation '%.64s'?", o->conversation))
         return CLIENT_EXIT_REFUSED;
     begin(&j, &body);
-    add_text(&j, "conversationId", o->conversation);
+    payload_text(&j, "conversationId", o->conversation);
     jw_object_end(&j);
-    if (api_call(c, "POST", "/v1/contexts/cleanup", &body, &answer, &e) < 0)
-        return client_fail(&e);
-    if (o->base.json)
-        return show_json(answer);
+    int r = api_call(c, "POST", &body, &answer, e, "/v1/contexts/cleanup");
+    if (r < 0 || o->base.json)
+        return r < 0 ? r : jr_print(answer, e);
     uint64_t n = jr_count(answer, "terminated");
     if (!o->base.quiet)
         printf("%llu context%s ended\n", (unsigned long long)n, n == 1 ? "" : "s");
     return 0;
 }
 
-int ctx_rm(struct client *c, void *options)
+int ctx_rm(struct client *c, void *options, struct sg_error *e)
 {
     const struct ctx_options *o = options;
-    return o->base.n_args > 0 ? client_delete_each(c, &o->base, "context", path_of) : rm_many(c, o);
+
+    if (o->base.n_args == 0)
+        return rm_many(c, o, e);
+    return client_delete_each(c, &o->base, "/v1/contexts/", "context", ctx_check_id, e);
 }

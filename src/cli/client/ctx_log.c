@@ -9,6 +9,7 @@
 #include "cli/client/carry.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/show.h"
 #include "cli/client/tree.h"
 
@@ -46,37 +47,24 @@ int ctx_log_rows(const json_t *checkpoints, unsigned flags, struct table *ret, s
                      e);
 }
 
-/* Makes the URL path of a request about a context. The first arguments name the context: an id, or
- * a conversation and a path. */
-static int find(struct client *c, const struct ctx_options *o, size_t n_args, const char *rest,
-                struct strbuf *path, struct sg_error *e)
-{
-    AUTO(jr_free_p) json_t *row = NULL;
-    int r = n_args == 2 ? ctx_find(c, o->base.args[0], o->base.args[1], &row, e) : 0;
-
-    return r < 0 ? r : ctx_path(path, row ? jr_text(row, "id") : o->base.args[0], rest, e);
-}
-
-int ctx_log(struct client *c, void *options)
+int ctx_log(struct client *c, void *options, struct sg_error *e)
 {
     const struct ctx_options *o = options;
-    AUTO(jr_free_p) json_t *answer = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0};
+    AUTO(jr_free_p) json_t *row = NULL, *answer = NULL;
     AUTO(table_done) struct table t = {0};
-    struct sg_error e;
-    int r = find(c, o, o->base.n_args, "/checkpoints", &path, &e);
+    const char *id;
+    int r = ctx_id(c, o, o->base.n_args, &row, &id, e);
 
     if (r == 0)
-        r = api_call(c, "GET", path.buf, NULL, &answer, &e);
+        r = api_get(c, &answer, e, "/v1/contexts/%s/checkpoints", id);
     const json_t *checkpoints = json_object_get(answer, "checkpoints");
     if (r == 0 && o->base.json)
-        r = jr_print(checkpoints, &e);
-    else if (r == 0) {
-        r = ctx_log_rows(checkpoints, tree_flags_of_terminal(), &t, &e);
-        if (r == 0)
-            table_print(&t, stdout);
-    }
-    return r < 0 ? client_fail(&e) : 0;
+        return jr_print(checkpoints, e);
+    if (r == 0)
+        r = ctx_log_rows(checkpoints, tree_flags_of_terminal(), &t, e);
+    if (r == 0)
+        table_print(&t, stdout);
+    return r;
 }
 
 /* ---- rewind ---------------------------------------------------------------------------------- */
@@ -108,30 +96,28 @@ static void say_rewound(const struct ctx_options *o, const char *message, const 
     carry_print_kernels(json_object_get(answer, "kernels"));
 }
 
-int ctx_rewind(struct client *c, void *options)
+int ctx_rewind(struct client *c, void *options, struct sg_error *e)
 {
     const struct ctx_options *o = options;
-    AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(BODY_MAX);
+    AUTO(jr_free_p) json_t *row = NULL, *answer = NULL, *refusal = NULL;
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(BODY_MAX);
     size_t n =
         o->checkpoint ? o->base.n_args : o->base.n_args - 1; /* arguments that name the context */
-    const char *message = o->checkpoint ? NULL : o->base.args[n];
-    struct sg_error e;
+    const char *message = o->checkpoint ? NULL : o->base.args[n], *id;
     struct json j = {.out = &body};
 
     jw_object_begin(&j);
-    jw_string(jw_key(&j, message ? "messageId" : "checkpointId"),
-              message ? message : o->checkpoint);
-    if (o->accept_files)
-        jw_string(jw_key(&j, "accept"), "files");
+    payload_text(&j, "messageId", message);
+    payload_text(&j, "checkpointId", o->checkpoint);
+    payload_text(&j, "accept", o->accept_files ? "files" : NULL);
     jw_object_end(&j);
-    int r = find(c, o, n, "/rewind", &path, &e);
-    struct api_request q = {.method = "POST", .path = path.buf, .body = &body};
+    struct api_request q = {.method = "POST", .body = &body, .refusal = &refusal};
+    int r = ctx_id(c, o, n, &row, &id, e);
     if (r == 0)
-        r = api_ask(c, &q, &answer, &refusal, &e);
+        r = api_ask(c, &q, &answer, e, "/v1/contexts/%s/rewind", id);
     if (r == 0 && o->base.json)
-        r = jr_print(answer, &e);
+        r = jr_print(answer, e);
     else if (r == 0)
         say_rewound(o, message, answer);
-    return r < 0 ? ctx_fail(&e, refusal) : 0;
+    return r < 0 ? ctx_fail(e, refusal) : 0;
 }

@@ -52,7 +52,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's objects, one a line", CLI_FLAG(events_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
@@ -119,11 +118,6 @@ static void show(const struct events_options *o, const json_t *event)
     puts(line.buf);
 }
 
-static int flush_lines(struct sg_error *e)
-{
-    return fflush(stdout) == 0 ? 0 : err_errno(e, "cannot write to standard output");
-}
-
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 static void make_path(const struct events_options *o, const uint64_t *after, struct strbuf *path)
@@ -131,12 +125,9 @@ static void make_path(const struct events_options *o, const uint64_t *after, str
     char number[32];
 
     strbuf_addstr(path, "/v1/events");
-    if (o->types)
-        url_add_query(path, "types", o->types);
-    if (o->sandbox)
-        url_add_query(path, "sandboxId", o->sandbox);
-    if (o->conversation)
-        url_add_query(path, "conversationId", o->conversation);
+    url_add_query(path, "types", o->types);
+    url_add_query(path, "sandboxId", o->sandbox);
+    url_add_query(path, "conversationId", o->conversation);
     if (after) {
         snprintf(number, sizeof(number), "%llu", (unsigned long long)*after);
         url_add_query(path, "after", number);
@@ -158,7 +149,7 @@ static int show_pages(struct client *c, const struct events_options *o, uint64_t
         make_path(o, given ? &next : NULL, &path);
         snprintf(number, sizeof(number), "%d", PAGE_EVENTS);
         url_add_query(&path, "limit", number);
-        int r = api_call(c, "GET", path.buf, NULL, &tree, e);
+        int r = api_get(c, &tree, e, "%s", path.buf);
         if (r < 0)
             return r;
         const json_t *events = json_object_get(tree, "events");
@@ -171,7 +162,7 @@ static int show_pages(struct client *c, const struct events_options *o, uint64_t
         given = true;
     }
     *ret_last = next;
-    return flush_lines(e);
+    return jr_flush(e);
 }
 
 /* ---- what happens ---------------------------------------------------------------------------- */
@@ -263,23 +254,20 @@ static int follow(struct following *f, struct sg_error *e)
     }
 }
 
-static int events_fn(struct client *c, void *self)
+static int events_fn(struct client *c, void *self, struct sg_error *e)
 {
     const struct events_options *o = self;
     struct following f = {.o = o, .client = c};
-    struct sg_error e;
-    int r = show_pages(c, o, &f.last, &e);
+    int r = show_pages(c, o, &f.last, e);
 
-    if (r == 0 && o->follow)
-        r = follow(&f, &e);
-    return r < 0 ? client_fail(&e) : 0;
+    return r == 0 && o->follow ? follow(&f, e) : r;
 }
 
 const struct client_verb events_verb = {
     .name = "events",
     .usage = "[OPTION]...",
     .about = "Shows what happened to your sandboxes, contexts and agents.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), NULL, 0},
     .options_size = sizeof(struct events_options),
     .fn = events_fn,
 };

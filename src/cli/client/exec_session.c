@@ -1,36 +1,149 @@
 #include "cli/client/exec_session.h"
 
-#include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 
 #include "lib/base/clock.h"
 #include "lib/text/parse.h"
+#include "lib/text/spout.h"
 #include "lib/command/exit_status.h"
+#include "lib/command/ui.h"
+#include "lib/command/terminal.h"
 #include "cli/client/connect.h"
 #include "cli/client/exec_event.h"
-#include "cli/client/exec_control.h"
-#include "cli/client/exec_output.h"
+#include "cli/client/payload.h"
 #include "cli/client/web.h"
 
 #define KEEPALIVE_S    "50" /* how often the server is to send a sign of life */
 #define SILENCE_MAX_MS 200000
 #define GRACE_MS       2000 /* time for the server to end the program at its time limit */
 #define TURN_MS        1000
+#define EXEC_INPUT_MAX (64u * 1024)
+#define TYPED_EOF      "\004" /* ^D: the only way to tell a terminal's program that its input is over */
 #define REFUSAL_MAX    (64u * 1024)
 #define NS_PER_MS      1000000ull
+/* One whole message of the stream may arrive on top of the high mark. */
+#define OUTPUT_MAX (EXEC_OUTPUT_HIGH + 32u * 1024 * 1024)
+
+/* ---- the calls beside the stream ------------------------------------------------------------- */
+
+/* The calls that go beside a process's stream: input, terminal size, signals. Only one is made at a
+ * time, so that input keeps its order, and a signal goes before input that waits. */
+enum exec_call { CALL_SIGNAL, CALL_RESIZE, CALL_INPUT, CALL_CLOSE };
+
+struct exec_control {
+    struct sandbox *sandbox;
+    bool pty;
+    uint32_t pid; /* 0: not started yet, so all calls wait */
+
+    /* calls that wait */
+    int signal;
+    bool resize, close;
+    struct strbuf input;
+    bool input_over; /* the process takes no more input */
+
+    struct repl_call call; /* the call that is being made, */
+    enum exec_call kind;   /* and which one it is */
+};
+
+static void finished(void *arg, CURLcode code, const struct web_reply *reply)
+{
+    struct exec_control *c = arg;
+    struct sg_error e = {0};
+    int r = web_result(c->call.easy, code, c->call.url.buf, &e);
+
+    if (r == 0 && reply->status != 200)
+        r = sandbox_refusal(c->sandbox, reply, &e);
+    /* The program may have ended, or closed its input, while input was on its way to it. So a
+     * failure only means that the program takes no more input. */
+    if (r < 0 && c->kind == CALL_INPUT) {
+        c->input_over = true;
+        strbuf_reset(&c->input);
+    }
+    if (r == -ENOSYS && c->kind == CALL_CLOSE)
+        ui_note("this server cannot close the program's standard input");
+}
+
+static void control_init(struct exec_control *c, struct sandbox *sandbox, struct repl_watch *watch,
+                         bool pty)
+{
+    *c = (struct exec_control){.sandbox = sandbox, .pty = pty};
+    repl_call_init(&c->call, watch);
+    c->call.finished = finished;
+    c->call.arg = c;
+    strbuf_init(&c->input, EXEC_INPUT_MAX);
+}
+
+static void control_done(struct exec_control *c)
+{
+    repl_call_done(&c->call);
+    strbuf_done(&c->input);
+}
+
+/* Whether there is room for input. Then the caller fills c->input, or sets c->close at the end of
+ * its input. */
+static bool control_wants_input(const struct exec_control *c)
+{
+    return c->pid && c->input.len == 0 && !c->close && !c->input_over;
+}
+
+static void begin_call(struct exec_control *c, enum exec_call kind, const char *method,
+                       struct strbuf *body)
+{
+    struct curl_slist *headers = sandbox_headers(c->sandbox, "application/json");
+    struct strbuf url;
+
+    c->kind = kind;
+    sandbox_api_url(c->sandbox, &url, method);
+    web_add_header(&headers, "Connect-Protocol-Version", "1");
+    repl_call_post(&c->call, &url, body, &headers);
+}
+
+/* Begins the next call, unless one is being made. A call that fails does not end the session: the
+ * stream tells how the process is. */
+static void control_go_on(struct exec_control *c)
+{
+    struct strbuf body;
+    uint16_t rows, cols;
+
+    if (!c->pid || c->call.busy)
+        return;
+    if (c->close && c->pty && c->input.len == 0 && !c->input_over) {
+        strbuf_addstr(&c->input, TYPED_EOF);
+        c->input_over = true; /* nothing follows ^D */
+    }
+    if (c->signal) {
+        payload_signal(&body, c->pid, c->signal);
+        c->signal = 0;
+        begin_call(c, CALL_SIGNAL, "process.Process/SendSignal", &body);
+    } else if (c->resize) {
+        terminal_size(&rows, &cols);
+        payload_resize(&body, c->pid, rows, cols);
+        c->resize = false;
+        begin_call(c, CALL_RESIZE, "process.Process/Update", &body);
+    } else if (c->input.len > 0) {
+        payload_input(&body, c->pid, c->pty, c->input.buf, c->input.len);
+        strbuf_reset(&c->input);
+        begin_call(c, CALL_INPUT, "process.Process/SendInput", &body);
+    } else if (c->close && !c->input_over) {
+        payload_process(&body, c->pid);
+        c->input_over = true;
+        begin_call(c, CALL_CLOSE, "process.Process/CloseStdin", &body);
+    }
+}
+
+/* ---- the session ----------------------------------------------------------------------------- */
 
 struct session {
     struct sandbox *sandbox;
     const struct exec_session_options *o;
-    CURLM *multi;
     CURL *stream;
+    struct repl_transfer transfer; /* the stream's */
     struct strbuf url, request;
     struct curl_slist *headers;
 
-    struct connect_reader reader;
+    struct strbuf frame;      /* the beginning of a frame */
     struct web_reply refusal; /* an answer that refuses the stream */
-    struct exec_output out[2];
+    struct spout out[2];
     struct exec_control control;
     bool held;         /* the stream waits for our outputs */
     uint64_t heard_ns; /* when the stream last brought something */
@@ -47,6 +160,11 @@ struct session {
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
+static size_t output_left(const struct session *s)
+{
+    return spout_waiting(&s->out[0]) + spout_waiting(&s->out[1]);
+}
+
 static int take_event(struct session *s, const char *message, size_t len, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf data = strbuf_upto(CONNECT_MAX);
@@ -62,7 +180,7 @@ static int take_event(struct session *s, const char *message, size_t len, struct
         return 0;
     case EXEC_EVENT_STDOUT:
     case EXEC_EVENT_STDERR:
-        strbuf_add(&s->out[event.kind == EXEC_EVENT_STDERR].pending, data.buf, data.len);
+        spout_write(&s->out[event.kind == EXEC_EVENT_STDERR], data.buf, data.len);
         return 0;
     case EXEC_EVENT_END:
         s->ended = true;
@@ -94,11 +212,11 @@ static size_t take_bytes(char *data, size_t size, size_t n, void *arg)
         strbuf_add(&s->refusal.body, data, size * n);
         return size * n;
     }
-    if (exec_output_left(&s->out[0]) + exec_output_left(&s->out[1]) > EXEC_OUTPUT_HIGH) {
+    if (output_left(s) > EXEC_OUTPUT_HIGH) {
         s->held = true;
         return CURL_WRITEFUNC_PAUSE;
     }
-    s->failure = connect_feed(&s->reader, data, size * n, take_message, s, &s->error);
+    s->failure = connect_feed(&s->frame, data, size * n, take_message, s, &s->error);
     return s->failure < 0 ? 0 : size * n;
 }
 
@@ -117,32 +235,20 @@ static void begin_stream(struct session *s)
     snprintf(ms, sizeof(ms), "%llu", (unsigned long long)s->o->timeout_ms);
     if (s->o->timeout_ms)
         web_add_header(&s->headers, "Connect-Timeout-Ms", ms);
-    struct web_request q = {.method = "POST",
-                            .url = s->url.buf,
-                            .headers = s->headers,
-                            .body = s->request.buf,
-                            .body_len = s->request.len};
+    struct web_request q = {
+        .method = "POST", .url = s->url.buf, .headers = s->headers, .body = &s->request};
     web_prepare(s->stream, &q);
     curl_easy_setopt(s->stream, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(s->stream, CURLOPT_WRITEDATA, s);
-    curl_multi_add_handle(s->multi, s->stream);
+    repl_watch_add(s->o->watch, s->stream, &s->transfer);
 }
 
-static void reap(struct session *s)
+static void stream_done(struct repl_transfer *t, CURLcode code)
 {
-    CURLMsg *m;
-    int left;
+    struct session *s = CONTAINER_OF(t, struct session, transfer);
 
-    while ((m = curl_multi_info_read(s->multi, &left))) {
-        if (m->msg != CURLMSG_DONE)
-            continue;
-        if (m->easy_handle == s->stream) {
-            s->stream_code = m->data.result;
-            s->stream_over = true;
-        } else {
-            exec_control_finished(&s->control, m->data.result);
-        }
-    }
+    s->stream_code = code;
+    s->stream_over = true;
 }
 
 /* ---- our side -------------------------------------------------------------------------------- */
@@ -156,22 +262,12 @@ static void leave(struct session *s, int status)
 /* The protocol knows two signals. Our first signal asks the program to end (SIGTERM), the second
  * ends it (SIGKILL), and at the third we leave without it. A lost terminal (SIGHUP) cannot ask
  * twice, so it ends the program at once. */
-static void take_signal(struct session *s)
+static void take_signal(struct session *s, int sig)
 {
-    struct signalfd_siginfo info;
-
-    while (read(s->o->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-        int sig = (int)info.ssi_signo;
-
-        if (sig == SIGWINCH) {
-            s->control.resize = s->o->start.pty;
-            continue;
-        }
-        s->n_signals++;
-        if (!s->control.pid || s->n_signals > 2)
-            leave(s, CLI_EXIT_SIGNAL + sig);
-        s->control.signal = s->n_signals > 1 || sig == SIGHUP ? SIGKILL : SIGTERM;
-    }
+    s->n_signals++;
+    if (!s->control.pid || s->n_signals > 2)
+        leave(s, CLI_EXIT_SIGNAL + sig);
+    s->control.signal = s->n_signals > 1 || sig == SIGHUP ? SIGKILL : SIGTERM;
 }
 
 static void take_input(struct session *s)
@@ -189,13 +285,13 @@ static void take_input(struct session *s)
 static void check_outputs(struct session *s)
 {
     for (size_t i = 0; i < ARRAY_SIZE(s->out); i++) {
-        exec_output_flush(&s->out[i]);
+        spout_pump(&s->out[i]);
         if (s->out[i].error && s->n_signals < 2 && s->control.pid) {
             s->n_signals = 2;
             s->control.signal = SIGKILL;
         }
     }
-    if (s->held && exec_output_left(&s->out[0]) + exec_output_left(&s->out[1]) == 0) {
+    if (s->held && output_left(s) == 0) {
         s->held = false;
         s->heard_ns = clock_ns();
         curl_easy_pause(s->stream, CURLPAUSE_CONT);
@@ -204,32 +300,18 @@ static void check_outputs(struct session *s)
 
 static void wait_for_something(struct session *s)
 {
-    struct curl_waitfd curl_fds[4];
-    struct pollfd fds[4] = {
-        {.fd = s->o->signal_fd, .events = POLLIN},
-        {.fd = STDIN_FILENO, .events = POLLIN},
-        {.fd = STDOUT_FILENO, .events = POLLOUT},
-        {.fd = STDERR_FILENO, .events = POLLOUT},
+    bool input = s->o->input && control_wants_input(&s->control);
+    struct pollfd fds[] = {
+        {.fd = input ? STDIN_FILENO : -1, .events = POLLIN},
+        {.fd = spout_waiting(&s->out[0]) > 0 ? STDOUT_FILENO : -1, .events = POLLOUT},
+        {.fd = spout_waiting(&s->out[1]) > 0 ? STDERR_FILENO : -1, .events = POLLOUT},
     };
-    bool wanted[4] = {true, s->o->input && exec_control_wants_input(&s->control),
-                      exec_output_left(&s->out[0]) > 0, exec_output_left(&s->out[1]) > 0};
-    unsigned n = 0;
+    struct repl_turn turn = repl_watch_wait(s->o->watch, fds, ARRAY_SIZE(fds), TURN_MS);
 
-    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-        if (!wanted[i])
-            fds[i].fd = -1;
-        else
-            curl_fds[n++] = (struct curl_waitfd){
-                .fd = fds[i].fd,
-                .events = fds[i].events == POLLIN ? CURL_WAIT_POLLIN : CURL_WAIT_POLLOUT};
-    }
-    curl_multi_poll(s->multi, curl_fds, n, TURN_MS, NULL);
-    /* libcurl does not report that the other side has hung up, so we look ourselves. */
-    if (poll(fds, ARRAY_SIZE(fds), 0) <= 0)
-        return;
+    s->control.resize |= turn.resized && s->o->start.pty;
+    for (size_t i = 0; i < turn.n_signals; i++)
+        take_signal(s, turn.signals[i]);
     if (fds[0].revents)
-        take_signal(s);
-    if (fds[1].revents)
         take_input(s);
 }
 
@@ -246,18 +328,15 @@ static void check_clock(struct session *s)
 
 static void loop(struct session *s)
 {
-    int running;
-
     for (;;) {
-        curl_multi_perform(s->multi, &running);
-        reap(s);
+        repl_watch_run(s->o->watch);
         check_outputs(s);
         s->stream_over |= s->failure < 0;
-        bool written = exec_output_left(&s->out[0]) + exec_output_left(&s->out[1]) == 0;
+        bool written = output_left(s) == 0;
         if (s->left || (s->stream_over && written))
             return;
         if (!s->stream_over)
-            exec_control_go_on(&s->control);
+            control_go_on(&s->control);
         wait_for_something(s);
         if (!s->stream_over)
             check_clock(s);
@@ -322,16 +401,16 @@ static int outcome(struct session *s, struct sg_error *e)
 int exec_session_run(struct sandbox *sandbox, const struct exec_session_options *o,
                      struct exec_result *ret, struct sg_error *e)
 {
-    struct session s = {.sandbox = sandbox, .o = o, .multi = curl_multi_init()};
+    struct session s = {
+        .sandbox = sandbox, .o = o, .stream = curl_easy_init(), .transfer.done = stream_done};
 
-    s.stream = curl_easy_init();
-    if (!s.multi || !s.stream)
+    if (!s.stream)
         abort();
-    connect_reader_init(&s.reader);
+    strbuf_init(&s.frame, CONNECT_FRAME_MAX);
     strbuf_init(&s.refusal.body, REFUSAL_MAX);
-    exec_output_init(&s.out[0], STDOUT_FILENO);
-    exec_output_init(&s.out[1], STDERR_FILENO);
-    exec_control_init(&s.control, sandbox, s.multi, o->start.pty);
+    spout_init(&s.out[0], STDOUT_FILENO, OUTPUT_MAX);
+    spout_init(&s.out[1], STDERR_FILENO, OUTPUT_MAX);
+    control_init(&s.control, sandbox, o->watch, o->start.pty);
     s.heard_ns = clock_ns();
     s.deadline_ns = s.heard_ns + (o->timeout_ms + GRACE_MS) * NS_PER_MS;
 
@@ -342,15 +421,14 @@ int exec_session_run(struct sandbox *sandbox, const struct exec_session_options 
                                 : outcome(&s, e);
     *ret = s.result;
 
-    exec_control_done(&s.control);
-    curl_multi_remove_handle(s.multi, s.stream);
+    control_done(&s.control);
+    curl_multi_remove_handle(o->watch->multi, s.stream);
     curl_easy_cleanup(s.stream);
-    curl_multi_cleanup(s.multi);
     web_headers_done(&s.headers);
     web_reply_done(&s.refusal);
-    connect_reader_done(&s.reader);
+    strbuf_done(&s.frame);
     for (size_t i = 0; i < ARRAY_SIZE(s.out); i++)
-        exec_output_done(&s.out[i]);
+        spout_done(&s.out[i]);
     strbuf_done(&s.url);
     strbuf_done(&s.request);
     return r;

@@ -9,14 +9,17 @@
 #pragma once
 
 #include "cli/client/payload.h"
+#include "cli/client/repl_watch.h"
 #include "cli/client/sandbox.h"
+
+#define EXEC_OUTPUT_HIGH (256u * 1024) /* with so much output waiting, the stream waits too */
 
 struct exec_session_options {
     struct payload_start start;
     bool input;          /* forward our standard input */
     bool detach;         /* leave as soon as the program runs */
     uint64_t timeout_ms; /* 0: no limit */
-    int signal_fd;
+    struct repl_watch *watch;
 };
 
 struct exec_result {

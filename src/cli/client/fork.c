@@ -5,6 +5,7 @@
 #include "cli/client/api.h"
 #include "cli/client/carry.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/url.h"
 
 #define BODY_MAX          1024
@@ -58,36 +59,26 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's answer", CLI_FLAG(fork_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- the call -------------------------------------------------------------------------------- */
-
-static void add_number(struct json *j, const char *key, uint64_t value)
-{
-    if (!value)
-        return;
-    jw_u64(jw_key(j, key), value);
-}
 
 static int ask(struct client *c, const struct fork_options *o, json_t **ret, json_t **ret_refusal,
                struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(BODY_MAX);
+    AUTO(strbuf_done) struct strbuf body = strbuf_upto(BODY_MAX);
     struct json j = {.out = &body};
 
-    api_path(&path, o->id, "/fork");
     jw_object_begin(&j);
-    add_number(&j, "count", o->count);
-    add_number(&j, "timeout", o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S);
-    add_number(&j, "waitMs", o->wait_ms);
-    if (o->inherit)
-        jw_string(jw_key(&j, "inherit"), o->inherit);
+    payload_number(&j, "count", o->count);
+    payload_number(&j, "timeout", o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S);
+    payload_number(&j, "waitMs", o->wait_ms);
+    payload_text(&j, "inherit", o->inherit);
     jw_object_end(&j);
     struct api_request q = {.method = "POST",
-                            .path = path.buf,
                             .body = &body,
-                            .more_ms = carry_more_ms(o->inherit, o->wait_ms)};
-    int r = api_ask(c, &q, ret, ret_refusal, e);
+                            .more_ms = carry_more_ms(o->inherit, o->wait_ms),
+                            .refusal = ret_refusal};
+    int r = api_ask(c, &q, ret, e, "/sandboxes/%s/fork", o->id);
     if (r == 0 && !json_is_array(*ret))
         r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer is not a list");
     return r < 0 && !strstr(e->message, o->id) ? err_wrap(e, r, "sandbox %s", o->id) : r;
@@ -113,17 +104,17 @@ static int report(const json_t *forks, bool ids)
     return status;
 }
 
-static int fork_fn(struct client *c, void *self)
+static int fork_fn(struct client *c, void *self, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *forks = NULL, *refusal = NULL;
     const struct fork_options *o = self;
     bool table = !o->json && (o->verbose || isatty(STDOUT_FILENO));
-    struct sg_error e;
 
-    if (ask(c, o, &forks, &refusal, &e) < 0)
-        return carry_fail(&e, refusal);
-    if (o->json && jr_print(forks, &e) < 0)
-        return client_fail(&e);
+    if (ask(c, o, &forks, &refusal, e) < 0)
+        return carry_fail(e, refusal);
+    int r = o->json ? jr_print(forks, e) : 0;
+    if (r < 0)
+        return r;
     if (table)
         carry_print_forks(forks);
     return report(forks, !table && !o->json);
@@ -134,7 +125,7 @@ const struct client_verb fork_verb = {
     .usage = "[OPTION]... ID",
     .about = "Makes copies of a running sandbox as it is now, with its files and the variables of "
              "its kernels,\nand prints their ids. The sandbox itself keeps running.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), positional, 0},
     .options_size = sizeof(struct fork_options),
     .check = check,
     .fn = fork_fn,

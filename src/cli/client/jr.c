@@ -33,10 +33,23 @@ uint64_t jr_count(const json_t *object, const char *key)
     return value < COUNT_MAX ? (uint64_t)value : (uint64_t)COUNT_MAX;
 }
 
+const json_t *jr_find(const json_t *array, const char *key, const char *text)
+{
+    for (size_t i = 0; i < json_array_size(array); i++)
+        if (strcmp(jr_text(json_array_get(array, i), key), text) == 0)
+            return json_array_get(array, i);
+    return NULL;
+}
+
+int jr_flush(struct sg_error *e)
+{
+    return fflush(stdout) == 0 ? 0 : err_errno(e, "cannot write to standard output");
+}
+
 int jr_print(const json_t *tree, struct sg_error *e)
 {
     if (json_dumpf(tree, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY | JR_DIGITS) < 0 ||
-        putchar('\n') == EOF || fflush(stdout) != 0)
+        putchar('\n') == EOF)
         return err_errno(e, "cannot write to standard output");
-    return 0;
+    return jr_flush(e);
 }

@@ -18,5 +18,10 @@ static inline void jr_free_p(json_t **p)
 double jr_number(const json_t *object, const char *key);  /* 0 by default */
 uint64_t jr_count(const json_t *object, const char *key); /* the same, never negative */
 
+/* The object in the array whose member is this text, or NULL. */
+const json_t *jr_find(const json_t *array, const char *key, const char *text);
+
+/* Writes out what was printed so far. 0 or an error. */
+int jr_flush(struct sg_error *e);
 /* Prints the tree and a line feed on standard output. 0 or an error. */
 int jr_print(const json_t *tree, struct sg_error *e);

@@ -1,5 +1,4 @@
 /* sandglass kill, pause and resume: one call for each sandbox. */
-#include "lib/command/exit_status.h"
 #include "lib/command/ui.h"
 #include "cli/client/api.h"
 #include "cli/client/payload.h"
@@ -45,45 +44,40 @@ static int name_sandbox(int r, const char *id, struct sg_error *e)
 /* arg: a bool that says whether a sandbox that does not exist counts as ended. */
 static int kill_one(struct client *c, const char *id, void *arg, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0};
     const bool *may_be_gone = arg;
+    int r = api_call(c, "DELETE", NULL, NULL, e, "/sandboxes/%s", id);
 
-    api_path(&path, id, "");
-    int r = api_call(c, "DELETE", path.buf, NULL, NULL, e);
     return r == -ENOENT && *may_be_gone ? 0 : name_sandbox(r, id, e);
 }
 
-static int kill_all(struct client *c, struct lifecycle_options *o)
+static int kill_all(struct client *c, struct lifecycle_options *o, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *list = NULL;
     struct sandboxes_filter all = {0};
-    struct sg_error e;
-
-    if (sandboxes_list(c, &all, &list, &e) < 0)
-        return client_fail(&e);
+    int r = sandboxes_list(c, &all, &list, e);
     size_t n = json_array_size(list);
-    if (n == 0)
-        return 0;
+
+    if (r < 0 || n == 0)
+        return r;
     if (!o->yes && !show_agreed("End %zu sandbox%s with all that is in %s?", n, n == 1 ? "" : "es",
                                 n == 1 ? "it" : "them"))
         return CLIENT_EXIT_REFUSED;
     int status = 0;
     for (size_t i = 0; i < n; i++) {
         o->ids.n = 0;
-        int failed =
-            sandboxes_add_id(&o->ids, jr_text(json_array_get(list, i), "sandboxID"), &e) < 0
-                ? client_fail(&e)
-                : sandboxes_each(c, &o->ids, o->quiet, kill_one, &o->all);
+        int failed = sandboxes_add_id(&o->ids, jr_text(json_array_get(list, i), "sandboxID"), e) < 0
+                         ? client_fail(e)
+                         : sandboxes_each(c, &o->ids, o->quiet, kill_one, &o->all);
         status = status ? status : failed;
     }
     return status;
 }
 
-static int kill_fn(struct client *c, void *self)
+static int kill_fn(struct client *c, void *self, struct sg_error *e)
 {
     struct lifecycle_options *o = self;
 
-    return o->all ? kill_all(c, o) : sandboxes_each(c, &o->ids, o->quiet, kill_one, &o->all);
+    return o->all ? kill_all(c, o, e) : sandboxes_each(c, &o->ids, o->quiet, kill_one, &o->all);
 }
 
 static const struct cli_option kill_options[] = {
@@ -93,13 +87,11 @@ static const struct cli_option kill_options[] = {
     {"quiet", 'q', NULL, "do not print the ids", CLI_FLAG(lifecycle_options, quiet)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax kill_syntax = {kill_options, ARRAY_SIZE(kill_options), positional,
-                                              0};
 const struct client_verb kill_verb = {
     .name = "kill",
     .usage = "[OPTION]... ID...\n[OPTION]... --all",
     .about = "Ends sandboxes, running or paused, and prints their ids.",
-    .syntax = &kill_syntax,
+    .syntax = &(const struct cli_syntax){kill_options, ARRAY_SIZE(kill_options), positional, 0},
     .options_size = sizeof(struct lifecycle_options),
     .check = check,
     .fn = kill_fn,
@@ -109,14 +101,13 @@ const struct client_verb kill_verb = {
 
 static int pause_one(struct client *c, const char *id, void *arg UNUSED, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf body = {0};
 
-    api_path(&path, id, "/pause");
-    payload_empty(&body);
-    return name_sandbox(api_call(c, "POST", path.buf, &body, NULL, e), id, e);
+    payload_texts(&body, NULL);
+    return name_sandbox(api_call(c, "POST", &body, NULL, e, "/sandboxes/%s/pause", id), id, e);
 }
 
-static int pause_fn(struct client *c, void *self)
+static int pause_fn(struct client *c, void *self, struct sg_error *e UNUSED)
 {
     struct lifecycle_options *o = self;
 
@@ -127,14 +118,12 @@ static const struct cli_option pause_options[] = {
     {"quiet", 'q', NULL, "do not print the ids", CLI_FLAG(lifecycle_options, quiet)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax pause_syntax = {pause_options, ARRAY_SIZE(pause_options), positional,
-                                               0};
 const struct client_verb pause_verb = {
     .name = "pause",
     .usage = "[OPTION]... ID...",
     .about = "Pauses sandboxes: their programs stop, and are kept until 'sandglass resume'. Prints "
              "their ids.",
-    .syntax = &pause_syntax,
+    .syntax = &(const struct cli_syntax){pause_options, ARRAY_SIZE(pause_options), positional, 0},
     .options_size = sizeof(struct lifecycle_options),
     .check = check,
     .fn = pause_fn,
@@ -144,15 +133,17 @@ const struct client_verb pause_verb = {
 
 static int resume_one(struct client *c, const char *id, void *arg, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf body = {0};
     const uint64_t *timeout_s = arg;
 
-    api_path(&path, id, "/connect");
     payload_timeout(&body, *timeout_s);
-    return name_sandbox(api_call_newest(c, path.buf, &body, &body, NULL, e), id, e);
+    int r = api_call(c, "POST", &body, NULL, e, "/v2/sandboxes/%s/connect", id);
+    if (r == -ENOENT) /* an older server, or no such sandbox */
+        r = api_call(c, "POST", &body, NULL, e, "/sandboxes/%s/connect", id);
+    return name_sandbox(r, id, e);
 }
 
-static int resume_fn(struct client *c, void *self)
+static int resume_fn(struct client *c, void *self, struct sg_error *e UNUSED)
 {
     struct lifecycle_options *o = self;
 
@@ -167,14 +158,12 @@ static const struct cli_option resume_options[] = {
     {"quiet", 'q', NULL, "do not print the ids", CLI_FLAG(lifecycle_options, quiet)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax resume_syntax = {resume_options, ARRAY_SIZE(resume_options),
-                                                positional, 0};
 const struct client_verb resume_verb = {
     .name = "resume",
     .usage = "[OPTION]... ID...",
     .about = "Resumes paused sandboxes, and prints their ids. A sandbox that runs already gets at "
              "least the\ngiven time.",
-    .syntax = &resume_syntax,
+    .syntax = &(const struct cli_syntax){resume_options, ARRAY_SIZE(resume_options), positional, 0},
     .options_size = sizeof(struct lifecycle_options),
     .check = check,
     .fn = resume_fn,

@@ -9,7 +9,7 @@ struct local_file {
     int fd;
     int dirfd;
     const char *name;
-    char temporary[64]; /* the other name; "": written in place */
+    char *temporary; /* the path under the other name; NULL: written in place */
 };
 
 /* `follow`: the user gave this name, so a link is followed, wherever it leads. Otherwise the new

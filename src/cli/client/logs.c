@@ -6,7 +6,6 @@
 #include "cli/client/journal.h"
 #include "cli/client/jr.h"
 #include "cli/client/server_log.h"
-#include "cli/client/url.h"
 #include "lib/command/when.h"
 
 #include <time.h>
@@ -17,11 +16,8 @@
 struct logs_options {
     struct client_common common;
     const char *id;
-    const char *state, *layer, *request, *sandbox; /* the options as given */
-    enum journal_level level;
-    int64_t since_ms; /* 0: from the beginning */
-    uint64_t lines;   /* 0: all */
-    bool server, follow, json;
+    bool server;
+    struct server_log_query query; /* for a sandbox too */
 };
 
 /* How far the log has been shown. Entries have no number, only a time, so we remember the entries
@@ -37,7 +33,7 @@ static int apply_level(void *self, const struct cli_option *option UNUSED, const
 {
     struct logs_options *o = self;
 
-    if (journal_level_parse(value, &o->level) < 0)
+    if (journal_level_parse(value, &o->query.level) < 0)
         return err_invalid(e, "--level '%.64s' is not debug, info, warn or error", value);
     return 0;
 }
@@ -48,14 +44,14 @@ static int apply_since(void *self, const struct cli_option *option UNUSED, const
     struct logs_options *o = self;
     uint64_t ms;
 
-    if (when_parse_ms(value, &o->since_ms) == 0)
+    if (when_parse_ms(value, &o->query.since_ms) == 0)
         return 0;
     if (parse_duration_ms("--since", value, &ms, NULL) < 0 || ms > INT64_MAX / 2)
         return err_invalid(
             e, "--since '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z", value);
-    o->since_ms = clock_wall_ms() - (int64_t)ms;
-    if (o->since_ms < 0)
-        o->since_ms = 0;
+    o->query.since_ms = clock_wall_ms() - (int64_t)ms;
+    if (o->query.since_ms < 0)
+        o->query.since_ms = 0;
     return 0;
 }
 
@@ -76,7 +72,7 @@ static int check(void *self, char **rest UNUSED, struct sg_error *e)
     if (o->server && o->id)
         return err_invalid(e, "--server is about all sandboxes: use --sandbox '%.64s' to see one",
                            o->id);
-    if (!o->server && (o->state || o->request || o->sandbox || o->lines))
+    if (!o->server && (o->query.state || o->query.request || o->query.sandbox || o->query.lines))
         return err_invalid(e, "--lines, --request, --sandbox and --state go with --server");
     if (!o->id && !o->server)
         return err_invalid(e, "no sandbox given: 'sandglass ps' lists them");
@@ -87,23 +83,22 @@ static const struct cli_option options[] = {
     {"server", 0, NULL, "the server's own log, from its state directory",
      CLI_FLAG(logs_options, server)},
     {"follow", 'f', NULL, "keep running until the sandbox has ended",
-     CLI_FLAG(logs_options, follow)},
+     CLI_FLAG(logs_options, query.follow)},
     {"lines", 'n', "NUMBER", "with --server: only the last lines",
-     CLI_COUNT(logs_options, lines, 1, SERVER_LOG_LINES_MAX)},
+     CLI_COUNT(logs_options, query.lines, 1, SERVER_LOG_LINES_MAX)},
     {"level", 0, "LEVEL", "least level: debug (default), info, warn, error", .apply = apply_level},
     {"since", 0, "TIME", "only newer lines: 30s, 5m, 2026-03-01T12:00:00Z", .apply = apply_since},
     {"layer", 0, "LAYER", "only this fault: code, agent, sandbox, infrastructure, client",
-     CLI_WORD(logs_options, layer, "code|agent|sandbox|infrastructure|client")},
+     CLI_WORD(logs_options, query.layer, "code|agent|sandbox|infrastructure|client")},
     {"request", 0, "ID", "with --server: only lines of this request",
-     CLI_TEXT(logs_options, request)},
+     CLI_TEXT(logs_options, query.request)},
     {"sandbox", 0, "ID", "with --server: only lines of this sandbox",
-     CLI_AT(client_id, logs_options, sandbox)},
+     CLI_AT(client_id, logs_options, query.sandbox)},
     {"json", 0, NULL, "print the server's entries as JSON, one per line",
-     CLI_FLAG(logs_options, json)},
-    {"state", 0, "DIR", "the server's state directory", CLI_TEXT(logs_options, state)},
+     CLI_FLAG(logs_options, query.json)},
+    {"state", 0, "DIR", "the server's state directory", CLI_TEXT(logs_options, query.state)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- entries, each once ---------------------------------------------------------------------- */
 
@@ -148,11 +143,12 @@ static void show(const struct logs_options *o, const json_t *entry)
 {
     AUTO(strbuf_done) struct strbuf line = strbuf_upto(JOURNAL_LINE_MAX);
 
-    if (journal_level(entry) < o->level)
+    if (journal_level(entry) < o->query.level)
         return;
-    if (o->layer && strcmp(o->layer, jr_text(json_object_get(entry, "fields"), "layer")) != 0)
+    if (o->query.layer &&
+        strcmp(o->query.layer, jr_text(json_object_get(entry, "fields"), "layer")) != 0)
         return;
-    if (o->json) {
+    if (o->query.json) {
         json_dumpf(entry, stdout, JSON_COMPACT | JR_DIGITS);
         putchar('\n');
         return;
@@ -169,16 +165,11 @@ static int show_page(struct client *c, const struct logs_options *o, struct posi
                      size_t *ret_new, bool *ret_more, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *tree = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0};
-    char number[32];
+    char start[32] = "";
 
-    api_path(&path, o->id, "/logs");
-    snprintf(number, sizeof(number), "%lld", (long long)p->last_ms);
     if (p->last_ms > 0)
-        url_add_query(&path, "start", number);
-    snprintf(number, sizeof(number), "%d", PAGE_ENTRIES);
-    url_add_query(&path, "limit", number);
-    int r = api_call(c, "GET", path.buf, NULL, &tree, e);
+        snprintf(start, sizeof(start), "start=%lld&", (long long)p->last_ms);
+    int r = api_get(c, &tree, e, "/sandboxes/%s/logs?%slimit=%d", o->id, start, PAGE_ENTRIES);
     if (r < 0)
         return r;
     const json_t *entries = json_object_get(tree, "logEntries");
@@ -214,19 +205,15 @@ static int show_all(struct client *c, const struct logs_options *o, struct posit
             return r;
         *ret_new += n;
     }
-    if (fflush(stdout) != 0)
-        return err_errno(e, "cannot write to standard output");
-    return 0;
+    return jr_flush(e);
 }
 
 static int follow(struct client *c, const struct logs_options *o, struct position *p,
                   struct sg_error *e)
 {
     struct timespec pause = {.tv_sec = POLL_MS / 1000, .tv_nsec = POLL_MS % 1000 * 1000000L};
-    AUTO(strbuf_done) struct strbuf path = {0};
     bool gone = false;
 
-    api_path(&path, o->id, "");
     for (;;) {
         size_t n_new;
         int r = show_all(c, o, p, &n_new, e);
@@ -235,7 +222,7 @@ static int follow(struct client *c, const struct logs_options *o, struct positio
         if (gone || r < 0)
             return r == -ENOENT ? 0 : r;
         if (n_new == 0) {
-            r = api_call(c, "GET", path.buf, NULL, NULL, e);
+            r = api_get(c, NULL, e, "/sandboxes/%s", o->id);
             gone = r == -ENOENT;
             if (r < 0 && !gone)
                 return r;
@@ -250,44 +237,23 @@ static bool is_local(const void *self)
     return ((const struct logs_options *)self)->server;
 }
 
-static int show_server(const struct logs_options *o)
-{
-    struct sg_error e;
-    int r = server_log_show(&(struct server_log_query){.state = o->state,
-                                                       .layer = o->layer,
-                                                       .request = o->request,
-                                                       .sandbox = o->sandbox,
-                                                       .level = o->level,
-                                                       .since_ms = o->since_ms,
-                                                       .lines = o->lines,
-                                                       .follow = o->follow,
-                                                       .json = o->json},
-                            &e);
-
-    return r < 0 ? client_fail(&e) : 0;
-}
-
-static int logs_fn(struct client *c, void *self)
+static int logs_fn(struct client *c, void *self, struct sg_error *e)
 {
     const struct logs_options *o = self;
-    AUTO(position_done) struct position p = {.last_ms = o->since_ms};
-    struct sg_error e;
+    AUTO(position_done) struct position p = {.last_ms = o->query.since_ms};
     size_t n_new;
-    int r;
 
     if (o->server)
-        return show_server(o);
-    r = show_all(c, o, &p, &n_new, &e);
-    if (r == 0 && o->follow)
-        r = follow(c, o, &p, &e);
-    return r < 0 ? client_fail(&e) : 0;
+        return server_log_show(&o->query, e);
+    int r = show_all(c, o, &p, &n_new, e);
+    return r == 0 && o->query.follow ? follow(c, o, &p, e) : r;
 }
 
 const struct client_verb logs_verb = {
     .name = "logs",
     .usage = "[OPTION]... ID\n[OPTION]... --server",
     .about = "Shows the log of a sandbox, or of a server on this machine.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), positional, 0},
     .options_size = sizeof(struct logs_options),
     .check = check,
     .fn = logs_fn,

@@ -27,9 +27,8 @@ static const struct cli_option options[] = {
      CLI_AT(take_name, mcp_options, path)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
-static int mcp_fn(struct client *c, void *self)
+static int mcp_fn(struct client *c, void *self, struct sg_error *e UNUSED)
 {
     const struct mcp_options *o = self;
     char own[] = "mcp-xxxxxxxxxxxxxxxxxxxx";
@@ -58,7 +57,7 @@ const struct client_verb mcp_verb = {
     .about =
         "Offers the tools of a server to a program that speaks the Model Context Protocol to its\n"
         "children, on standard input and output.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), NULL, 0},
     .options_size = sizeof(struct mcp_options),
     .fn = mcp_fn,
     .unready = mcp_unready,

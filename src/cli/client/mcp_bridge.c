@@ -9,6 +9,7 @@
 #include "lib/command/exit_status.h"
 #include "lib/command/ui.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/url.h"
 #include "cli/client/web.h"
 
@@ -25,22 +26,21 @@
 #define CODE_REQUEST (-32600)
 #define CODE_FAILED  (-32603)
 /* Room for answers while the client reads nothing: one for each message under way. */
-#define OUT_MAX ((size_t)POSTS_MAX * (MCP_EVENT_MAX + 1) + EXEC_OUTPUT_HIGH)
+#define OUT_MAX ((size_t)POSTS_MAX * (MCP_EVENT_MAX + 1) + MCP_OUTPUT_HIGH)
 
 /* ---- to the client --------------------------------------------------------------------------- */
 
 /* A message is one line, so line feeds between the tokens of its JSON become blanks. */
 void mcp_bridge_say(struct mcp_bridge *b, const char *message, size_t len)
 {
-    struct strbuf *out = &b->out.pending;
-    size_t before = out->len;
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(len + 1);
 
-    strbuf_add(out, message, len);
-    for (char *p = out->buf + before; p < out->buf + out->len; p++)
+    strbuf_add(&line, message, len);
+    for (char *p = line.buf; p < line.buf + line.len; p++)
         if (*p == '\n' || *p == '\r')
             *p = ' ';
-    strbuf_addch(out, '\n');
-    exec_output_flush(&b->out);
+    strbuf_addch(&line, '\n');
+    spout_write(&b->out, line.buf, line.len);
 }
 
 static void say_error(struct mcp_bridge *b, const json_t *id, int code, const char *why)
@@ -62,21 +62,17 @@ static void say_error(struct mcp_bridge *b, const json_t *id, int code, const ch
     mcp_bridge_say(b, out.buf, out.len);
 }
 
-struct failing {
-    struct mcp_bridge *bridge;
-    const char *why;
-};
-
-static void fail_one(void *arg, const json_t *id)
-{
-    struct failing *f = arg;
-
-    say_error(f->bridge, id, CODE_FAILED, f->why);
-}
-
 void mcp_bridge_fail(struct mcp_bridge *b, const json_t *message, const char *why)
 {
-    mcp_each_request(message, fail_one, &(struct failing){b, why});
+    size_t n = json_is_array(message) ? json_array_size(message) : 1;
+
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = json_is_array(message) ? json_array_get(message, i) : message,
+                     *id = json_object_get(one, "id");
+
+        if (id && json_object_get(one, "method"))
+            say_error(b, id, CODE_FAILED, why);
+    }
 }
 
 /* ---- from the client ------------------------------------------------------------------------- */
@@ -114,8 +110,7 @@ static void take_line(struct mcp_bridge *b, const char *line, size_t len)
 
 static bool wants_lines(const struct mcp_bridge *b)
 {
-    return !b->initializing && b->n_posts < POSTS_MAX &&
-           exec_output_left(&b->out) <= EXEC_OUTPUT_HIGH;
+    return !b->initializing && b->n_posts < POSTS_MAX && spout_waiting(&b->out) <= MCP_OUTPUT_HIGH;
 }
 
 /* Takes the whole lines of the input, as long as the bridge can handle more. */
@@ -169,7 +164,7 @@ static bool reader_has_gone(void)
 
 static void turn(struct mcp_bridge *b)
 {
-    bool full = exec_output_left(&b->out) > 0;
+    bool full = spout_waiting(&b->out) > 0;
     int fd = b->input_over || !wants_lines(b) ? -1 : STDIN_FILENO;
     struct repl_turn t = repl_watch_turn(&b->watch, fd, full ? FLUSH_MS : TURN_MS);
 
@@ -179,8 +174,8 @@ static void turn(struct mcp_bridge *b)
         take_input(b);
     else
         take_lines(b);
-    exec_output_flush(&b->out);
-    if (exec_output_left(&b->out) <= EXEC_OUTPUT_HIGH)
+    spout_pump(&b->out);
+    if (spout_waiting(&b->out) <= MCP_OUTPUT_HIGH)
         LIST_EACH(struct mcp_post, p, &b->posts, link)
             mcp_post_go_on(p);
 }
@@ -193,7 +188,7 @@ static void loop(struct mcp_bridge *b)
         if (b->input_over) {
             if (deadline_ns == 0)
                 deadline_ns = clock_ns() + DRAIN_MS * 1000000ull;
-            bool quiet = b->n_posts == 0 && b->in.len == 0 && exec_output_left(&b->out) == 0;
+            bool quiet = b->n_posts == 0 && b->in.len == 0 && spout_waiting(&b->out) == 0;
             if (quiet || clock_ns() > deadline_ns || reader_has_gone())
                 return;
         }
@@ -222,11 +217,7 @@ static void tell_server(struct mcp_bridge *b, const char *method, const char *pa
     web_add_header(&headers, header, value);
     if (b->client->settings.api_key)
         web_add_header(&headers, "X-API-Key", b->client->settings.api_key);
-    struct web_request q = {.method = method,
-                            .url = url.buf,
-                            .headers = headers,
-                            .body = body ? body->buf : NULL,
-                            .body_len = body ? body->len : 0};
+    struct web_request q = {.method = method, .url = url.buf, .headers = headers, .body = body};
     web_prepare(easy, &q);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)GOODBYE_MS);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore);
@@ -235,16 +226,13 @@ static void tell_server(struct mcp_bridge *b, const char *method, const char *pa
 
 static void say_goodbye(struct mcp_bridge *b)
 {
-    AUTO(strbuf_done) struct strbuf body = strbuf_upto(ERROR_MAX);
-    struct json j = {.out = &body};
+    AUTO(strbuf_done) struct strbuf body = {0};
 
     if (b->session[0])
         tell_server(b, "DELETE", "/mcp", "Mcp-Session-Id", b->session, NULL);
     if (!b->own_conversation)
         return;
-    jw_object_begin(&j);
-    jw_string(jw_key(&j, "conversationId"), b->conversation);
-    jw_object_end(&j);
+    payload_texts(&body, "conversationId", b->conversation, NULL);
     tell_server(b, "POST", "/v1/contexts/cleanup", "Content-Type", "application/json", &body);
 }
 
@@ -257,15 +245,13 @@ int mcp_bridge_run(struct mcp_bridge *b)
         return CLI_EXIT_SETUP;
     }
     strbuf_init(&b->in, LINE_MAX_ + PIECE);
-    exec_output_init(&b->out, STDOUT_FILENO);
-    b->out.pending.max = OUT_MAX;
+    spout_init(&b->out, STDOUT_FILENO, OUT_MAX);
     strbuf_init(&b->url, URL_MAX);
     if (b->client) {
         strbuf_addstr(&b->url, b->client->settings.api_url);
         strbuf_addstr(&b->url, "/mcp");
         url_add_query(&b->url, "conversationId", b->conversation);
-        if (b->path)
-            url_add_query(&b->url, "pathId", b->path);
+        url_add_query(&b->url, "pathId", b->path);
     }
     loop(b);
     LIST_EACH(struct mcp_post, p, &b->posts, link)
@@ -273,7 +259,7 @@ int mcp_bridge_run(struct mcp_bridge *b)
     if (b->used)
         say_goodbye(b);
     repl_watch_close(&b->watch);
-    exec_output_done(&b->out);
+    spout_done(&b->out);
     strbuf_done(&b->in);
     strbuf_done(&b->url);
     return b->watch.ending ? CLI_EXIT_SIGNAL + b->watch.ending : 0;

@@ -13,12 +13,13 @@
 
 #include <jansson.h>
 
+#include "lib/text/spout.h"
 #include "cli/client/client.h"
-#include "cli/client/exec_output.h"
 #include "cli/client/mcp_post.h"
 
 #define MCP_SESSION_MAX 256
 #define MCP_VERSION_MAX 32
+#define MCP_OUTPUT_HIGH (256u * 1024) /* with so much output waiting, all else waits too */
 
 struct mcp_bridge {
     struct client *client;           /* NULL: settings are missing; see trouble */
@@ -32,7 +33,7 @@ struct mcp_bridge {
     struct strbuf in;                                        /* the beginning of a line */
     bool skipping;                                           /* the line is too long: drop it */
     bool input_over;
-    struct exec_output out;
+    struct spout out;
     struct list posts; /* of struct mcp_post */
     size_t n_posts;
     bool initializing;

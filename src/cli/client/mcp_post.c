@@ -13,31 +13,6 @@
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-void mcp_each_request(const json_t *message, void (*fn)(void *arg, const json_t *id), void *arg)
-{
-    size_t n = json_is_array(message) ? json_array_size(message) : 1;
-
-    for (size_t i = 0; i < n; i++) {
-        const json_t *one = json_is_array(message) ? json_array_get(message, i) : message,
-                     *id = json_object_get(one, "id");
-        if (id && json_object_get(one, "method"))
-            fn(arg, id);
-    }
-}
-
-static void count(void *arg, const json_t *id UNUSED)
-{
-    ++*(size_t *)arg;
-}
-
-static size_t requests_in(const json_t *message)
-{
-    size_t n = 0;
-
-    mcp_each_request(message, count, &n);
-    return n;
-}
-
 bool mcp_post_is(const struct mcp_post *p, const json_t *id)
 {
     return json_is_object(p->message) && json_equal(json_object_get(p->message, "id"), id);
@@ -124,20 +99,11 @@ static void on_event(void *arg, const char *data, size_t len)
 
 static size_t take_header(char *data, size_t size, size_t n, void *arg)
 {
-    static const char name[] = "mcp-session-id:";
     struct mcp_post *p = arg;
-    size_t len = size * n, skip = sizeof(name) - 1;
 
-    if (!p->initialize || len <= skip || strncasecmp(data, name, skip) != 0)
-        return len;
-    while (skip < len && data[skip] == ' ')
-        skip++;
-    size_t end = len;
-    while (end > skip && strchr("\r\n ", data[end - 1]))
-        end--;
-    if (end - skip < MCP_SESSION_MAX)
-        snprintf(p->bridge->session, MCP_SESSION_MAX, "%.*s", (int)(end - skip), data + skip);
-    return len;
+    if (p->initialize)
+        web_take_header(data, size * n, "mcp-session-id:", p->bridge->session, MCP_SESSION_MAX);
+    return size * n;
 }
 
 static size_t take_bytes(char *data, size_t size, size_t n, void *arg)
@@ -147,7 +113,7 @@ static size_t take_bytes(char *data, size_t size, size_t n, void *arg)
     const char *type = NULL;
     long status = 0;
 
-    if (exec_output_left(&p->bridge->out) > EXEC_OUTPUT_HIGH) {
+    if (spout_waiting(&p->bridge->out) > MCP_OUTPUT_HIGH) {
         p->held = true;
         return CURL_WRITEFUNC_PAUSE;
     }
@@ -211,7 +177,6 @@ static void refused(struct mcp_post *p, long status)
 static void done(struct repl_transfer *t, CURLcode code)
 {
     struct mcp_post *p = CONTAINER_OF(t, struct mcp_post, transfer);
-    size_t wanted = requests_in(p->message);
     struct sg_error e = {0};
     long status = 0;
 
@@ -222,7 +187,7 @@ static void done(struct repl_transfer *t, CURLcode code)
         if (p->answered == 0)
             mcp_bridge_fail(p->bridge, p->message, e.message);
     } else if (p->is_stream) {
-        if (p->answered == 0 && wanted > 0)
+        if (p->answered == 0)
             mcp_bridge_fail(p->bridge, p->message, "the server ended its answer without a result");
     } else if (status == 200) {
         pass_on(p, p->answer.buf, p->answer.len);
@@ -251,11 +216,9 @@ void mcp_post_begin(struct mcp_bridge *b, json_t *message)
     mcp_events_init(&p->events);
     strbuf_init(&p->answer, MCP_EVENT_MAX);
     add_headers(p, b);
-    struct web_request q = {.method = "POST",
-                            .url = b->url.buf,
-                            .headers = p->headers,
-                            .body = p->body,
-                            .body_len = strlen(p->body)};
+    struct strbuf body = {.buf = p->body, .len = strlen(p->body)};
+    struct web_request q = {
+        .method = "POST", .url = b->url.buf, .headers = p->headers, .body = &body};
     web_prepare(p->easy, &q);
     curl_easy_setopt(p->easy, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(p->easy, CURLOPT_WRITEDATA, p);

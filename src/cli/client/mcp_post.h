@@ -39,6 +39,3 @@ void mcp_post_drop(struct mcp_post *p);
 bool mcp_post_is(const struct mcp_post *p, const json_t *id);
 /* Resumes a post that was held: the client has read enough to take more. */
 void mcp_post_go_on(struct mcp_post *p);
-
-/* Calls fn for the id of each request in a message. */
-void mcp_each_request(const json_t *message, void (*fn)(void *arg, const json_t *id), void *arg);

@@ -29,7 +29,21 @@ static void add_pairs(struct json *j, const char *key, const char *const *pairs,
     jw_object_end(j);
 }
 
-static void add_env(struct json *j, const char *key, const struct env_list *env)
+void payload_text(struct json *j, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    jw_string(jw_key(j, key), value);
+}
+
+void payload_number(struct json *j, const char *key, uint64_t value)
+{
+    if (!value)
+        return;
+    jw_u64(jw_key(j, key), value);
+}
+
+void payload_env(struct json *j, const char *key, const struct env_list *env)
 {
     add_pairs(j, key, (const char *const *)env->v, env->n);
 }
@@ -44,7 +58,7 @@ void payload_create(struct strbuf *out, const struct payload_create *b)
     jw_string(jw_key(&j, "templateID"), b->template);
     jw_u64(jw_key(&j, "timeout"), b->timeout_s);
     add_pairs(&j, "metadata", b->metadata, b->n_metadata);
-    add_env(&j, "envVars", b->env);
+    payload_env(&j, "envVars", b->env);
     if (b->auto_pause)
         jw_bool(jw_key(&j, "autoPause"), true);
     if (b->secure)
@@ -61,11 +75,17 @@ void payload_timeout(struct strbuf *out, uint64_t seconds)
     jw_object_end(&j);
 }
 
-void payload_empty(struct strbuf *out)
+void payload_texts(struct strbuf *out, ...)
 {
+    const char *key;
     struct json j;
+    va_list ap;
 
     begin(&j, out);
+    va_start(ap, out);
+    while ((key = va_arg(ap, const char *)))
+        payload_text(&j, key, va_arg(ap, const char *));
+    va_end(ap);
     jw_object_end(&j);
 }
 
@@ -106,15 +126,13 @@ void payload_start(struct strbuf *out, const struct payload_start *b)
     begin(&j, out);
     jw_object_begin(jw_key(&j, "process"));
     add_command(&j, b->command);
-    add_env(&j, "envs", b->env);
-    if (b->cwd)
-        jw_string(jw_key(&j, "cwd"), b->cwd);
+    payload_env(&j, "envs", b->env);
+    payload_text(&j, "cwd", b->cwd);
     jw_object_end(&j);
-    if (b->pty) {
+    if (b->pty)
         add_size(&j, b->rows, b->cols);
-    } else {
+    else
         jw_bool(jw_key(&j, "stdin"), b->stdin_open);
-    }
     jw_object_end(&j);
 }
 
@@ -167,15 +185,6 @@ void payload_resize(struct strbuf *out, uint32_t pid, uint16_t rows, uint16_t co
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
-
-void payload_path(struct strbuf *out, const char *path)
-{
-    struct json j;
-
-    begin(&j, out);
-    jw_string(jw_key(&j, "path"), path);
-    jw_object_end(&j);
-}
 
 void payload_list(struct strbuf *out, const char *path, uint32_t depth)
 {

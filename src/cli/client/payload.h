@@ -27,7 +27,15 @@ struct payload_start {
 
 void payload_create(struct strbuf *out, const struct payload_create *b);
 void payload_timeout(struct strbuf *out, uint64_t seconds);
-void payload_empty(struct strbuf *out);
+/* An object of texts: key, value, key, value, ..., NULL. A value that is NULL is left out. */
+void payload_texts(struct strbuf *out, ...) __attribute__((sentinel));
+
+/* Members of an object. A text that is NULL, and a number that is 0, is left out; so are variables
+ * if there are none. */
+struct json;
+void payload_text(struct json *j, const char *key, const char *value);
+void payload_number(struct json *j, const char *key, uint64_t value);
+void payload_env(struct json *j, const char *key, const struct env_list *env);
 
 /* Messages for the service process.Process. */
 void payload_start(struct strbuf *out, const struct payload_start *b);
@@ -37,5 +45,4 @@ void payload_signal(struct strbuf *out, uint32_t pid, int sig); /* SIGTERM or SI
 void payload_resize(struct strbuf *out, uint32_t pid, uint16_t rows, uint16_t cols);
 
 /* Messages for the service filesystem.Filesystem. */
-void payload_path(struct strbuf *out, const char *path);
 void payload_list(struct strbuf *out, const char *path, uint32_t depth);

@@ -32,7 +32,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's objects as one array", CLI_FLAG(ps_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 static void add_metadata(struct table *t, const json_t *metadata)
 {
@@ -69,22 +68,20 @@ static const struct table_column columns[] = {
 };
 static const struct show_list shown = {columns, ARRAY_SIZE(columns), add_row, "sandboxID"};
 
-static int ps_fn(struct client *c, void *self)
+static int ps_fn(struct client *c, void *self, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *list = NULL;
     struct ps_options *o = self;
-    struct sg_error e;
+    int r = sandboxes_list(c, &o->filter, &list, e);
 
-    if (sandboxes_list(c, &o->filter, &list, &e) < 0)
-        return client_fail(&e);
-    return show_list(&shown, list, o->json, o->quiet);
+    return r < 0 ? r : show_list(&shown, list, o->json, o->quiet, e);
 }
 
 const struct client_verb ps_verb = {
     .name = "ps",
     .usage = "[OPTION]...",
     .about = "Lists the sandboxes of a server, running and paused.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), NULL, 0},
     .options_size = sizeof(struct ps_options),
     .fn = ps_fn,
 };

@@ -42,7 +42,7 @@ int remote_stat(struct remote *r, const char *path, struct remote_entry *ret, st
     AUTO(jr_free_p) json_t *tree = NULL;
     AUTO(strbuf_done) struct strbuf body = {0};
 
-    payload_path(&body, path);
+    payload_texts(&body, "path", path, NULL);
     int result = sandbox_call(r->sandbox, "filesystem.Filesystem/Stat", &body, &tree, e);
     if (result < 0)
         return result;
@@ -74,7 +74,7 @@ int remote_make_dir(struct remote *r, const char *path, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf body = {0};
 
-    payload_path(&body, path);
+    payload_texts(&body, "path", path, NULL);
     int result = sandbox_call(r->sandbox, "filesystem.Filesystem/MakeDir", &body, NULL, e);
     return result == -EEXIST ? 0 : result;
 }
@@ -166,8 +166,7 @@ static void files_url(const struct remote *r, struct strbuf *url, const char *pa
 {
     sandbox_api_url(r->sandbox, url, "files");
     url_add_query(url, "path", path);
-    if (r->user)
-        url_add_query(url, "username", r->user);
+    url_add_query(url, "username", r->user);
 }
 
 static int perform(struct transfer *t, const char *url, struct sg_error *e)

@@ -1,17 +1,16 @@
 #include "cli/client/repl_back.h"
 
 #include "lib/base/clock.h"
-#include "lib/text/json.h"
 #include "lib/text/parse.h"
 #include "lib/command/when.h"
 #include "cli/client/api.h"
 #include "cli/client/carry.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/table.h"
 #include "cli/client/url.h"
 
 #define BACK_MAX  9999
-#define BODY_MAX  256
 #define LINE_MAX_ 60 /* bytes of a cell that are shown */
 
 void repl_back_mark(struct repl_session *s, const char *code, size_t len)
@@ -84,14 +83,6 @@ int repl_back(struct repl_session *s, const char *argument, struct sg_error *e)
 
 /* ---- :log ------------------------------------------------------------------------------------ */
 
-static const json_t *find_checkpoint(const json_t *list, const char *id)
-{
-    for (size_t i = 0; id && i < json_array_size(list); i++)
-        if (strcmp(jr_text(json_array_get(list, i), "checkpointId"), id) == 0)
-            return json_array_get(list, i);
-    return NULL;
-}
-
 static void add_step(struct table *t, const struct repl_session *s, size_t i, const json_t *found)
 {
     const struct repl_step *step = &s->trail.steps[i];
@@ -130,8 +121,11 @@ int repl_back_log(struct repl_session *s, const char *argument UNUSED, struct sg
     if (r < 0)
         return r;
     table_init(&t, columns, ARRAY_SIZE(columns));
-    for (size_t i = 0; i < s->trail.n; i++)
-        add_step(&t, s, i, find_checkpoint(list, s->trail.steps[i].checkpoint));
+    for (size_t i = 0; i < s->trail.n; i++) {
+        const char *id = s->trail.steps[i].checkpoint;
+
+        add_step(&t, s, i, id ? jr_find(list, "checkpointId", id) : NULL);
+    }
     table_print(&t, stdout);
     return 0;
 }
@@ -141,16 +135,12 @@ int repl_back_log(struct repl_session *s, const char *argument UNUSED, struct sg
 int repl_back_fork(struct repl_session *s, const char *argument UNUSED, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = strbuf_upto(BODY_MAX), why = {0};
+    AUTO(strbuf_done) struct strbuf body = {0}, why = {0};
     const struct repl_context *context = &s->contexts[s->current];
-    struct json j = {.out = &body};
 
-    api_path(&path, s->life.id, "/fork");
-    jw_object_begin(&j);
-    jw_u64(jw_key(&j, "timeout"), repl_life_timeout_s(&s->life));
-    jw_object_end(&j);
-    struct api_request q = {.method = "POST", .path = path.buf, .body = &body};
-    int r = api_ask(s->life.client, &q, &answer, &refusal, e);
+    payload_timeout(&body, repl_life_timeout_s(&s->life));
+    struct api_request q = {.method = "POST", .body = &body, .refusal = &refusal};
+    int r = api_ask(s->life.client, &q, &answer, e, "/sandboxes/%s/fork", s->life.id);
     if (r < 0) {
         strbuf_init(&why, sizeof(e->message));
         carry_add_obstacle(&why, refusal);

@@ -1,9 +1,8 @@
 #include "lib/base/clock.h"
 #include "lib/text/json.h"
 #include "lib/command/ui.h"
-#include "cli/client/repl_call.h"
+#include "cli/client/repl_watch.h"
 #include "cli/client/repl_kernel.h"
-#include "cli/client/repl_refusal.h"
 #include "cli/client/payload.h"
 
 #define TURN_MS        1000
@@ -23,7 +22,7 @@ struct run {
     struct curl_slist *headers;
     struct repl_call interrupt;
 
-    struct repl_events events;
+    struct strbuf line;       /* the beginning of an event */
     struct web_reply refusal; /* an answer that refuses the cell */
     uint64_t heard_ns, interrupted_ns;
     bool ended; /* the cell has ended */
@@ -52,7 +51,7 @@ static size_t take_bytes(char *data, size_t size, size_t n, void *arg)
         strbuf_add(&run->refusal.body, data, size * n);
         return size * n;
     }
-    run->failure = repl_events_feed(&run->events, data, size * n, take_event, run, &run->error);
+    run->failure = repl_events_feed(&run->line, data, size * n, take_event, run, &run->error);
     return run->failure < 0 ? 0 : size * n;
 }
 
@@ -77,14 +76,10 @@ static void make_body(struct strbuf *body, const struct repl_cell *cell)
 
 static void begin(struct run *run)
 {
-    struct web_request q = {.method = "POST"};
-
     sandbox_api_url(run->sandbox, &run->url, "execute");
     run->headers = sandbox_headers(run->sandbox, "application/json");
-    q.url = run->url.buf;
-    q.headers = run->headers;
-    q.body = run->body.buf;
-    q.body_len = run->body.len;
+    struct web_request q = {
+        .method = "POST", .url = run->url.buf, .headers = run->headers, .body = &run->body};
     web_prepare(run->easy, &q);
     curl_easy_setopt(run->easy, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(run->easy, CURLOPT_WRITEDATA, run);
@@ -191,7 +186,7 @@ int repl_cell_run(struct repl_watch *watch, struct sandbox *sandbox, const struc
     if (!run.easy)
         abort();
     run.heard_ns = clock_ns();
-    repl_events_init(&run.events);
+    strbuf_init(&run.line, REPL_LINE_MAX);
     strbuf_init(&run.refusal.body, REFUSAL_MAX);
     repl_call_init(&run.interrupt, watch);
     run.interrupt.finished = interrupt_finished;
@@ -206,7 +201,7 @@ int repl_cell_run(struct repl_watch *watch, struct sandbox *sandbox, const struc
     curl_easy_cleanup(run.easy);
     web_headers_done(&run.headers);
     web_reply_done(&run.refusal);
-    repl_events_done(&run.events);
+    strbuf_done(&run.line);
     strbuf_done(&run.url);
     strbuf_done(&run.body);
     return r;

@@ -28,7 +28,7 @@ static int check_alive(const struct repl_session *s, struct sg_error *e)
 
 static int restart(struct repl_session *s, const char *argument UNUSED, struct sg_error *e)
 {
-    int r = repl_context_restart(&s->life.sandbox, current(s)->id, e);
+    int r = repl_context_call(&s->life.sandbox, "POST", current(s)->id, "/restart", e);
 
     if (r < 0)
         return r;

@@ -1,12 +1,31 @@
-#include "lib/text/json.h"
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/repl_kernel.h"
-#include "cli/client/repl_refusal.h"
 #include "cli/client/url.h"
 #include "cli/client/web.h"
 
 #define PATH_MAX_ 512
+#define TEXT_MAX  320
+
+int repl_refusal(const struct sandbox *sandbox, const struct web_reply *reply, struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *tree = NULL;
+    bool json = jr_parse(reply->body.buf, reply->body.len, &tree, NULL) == 0;
+    int r = api_refusal(reply, e);
+
+    if (reply->status == 502)
+        return sandbox_gone(sandbox, reply, "has ended", e);
+    if (json && *jr_text(tree, "message"))
+        return r;
+    if (json && json_is_string(json_object_get(tree, "detail")))
+        return err_set(e, e->kind, r, "%.320s", jr_text(tree, "detail"));
+    if (json && json_is_string(tree))
+        return err_set(e, e->kind, r, "%.320s", json_string_value(tree));
+    if (!json && reply->body.len > 0)
+        return err_set(e, e->kind, r, "%.*s", TEXT_MAX, reply->body.buf);
+    return r;
+}
 
 static int call(struct sandbox *sandbox, const char *method, const char *path,
                 const struct strbuf *body, json_t **ret, struct sg_error *e)
@@ -15,12 +34,9 @@ static int call(struct sandbox *sandbox, const char *method, const char *path,
     struct curl_slist *headers = sandbox_headers(sandbox, body ? "application/json" : NULL);
     AUTO(web_reply_done) struct web_reply reply = {0};
     AUTO(strbuf_done) struct strbuf url = {0};
-    struct web_request q = {.method = method, .headers = headers};
 
     sandbox_api_url(sandbox, &url, path);
-    q.url = url.buf;
-    q.body = body ? body->buf : NULL;
-    q.body_len = body ? body->len : 0;
+    struct web_request q = {.method = method, .url = url.buf, .headers = headers, .body = body};
     int r = web_call(sandbox->client->easy, &q, &reply, e);
     if (r < 0)
         return r;
@@ -29,8 +45,8 @@ static int call(struct sandbox *sandbox, const char *method, const char *path,
     return ret ? jr_parse(reply.body.buf, reply.body.len, ret, e) : 0;
 }
 
-static int call_one(struct sandbox *sandbox, const char *method, const char *id, const char *rest,
-                    struct sg_error *e)
+int repl_context_call(struct sandbox *sandbox, const char *method, const char *id, const char *rest,
+                      struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf path = strbuf_upto(PATH_MAX_), body = strbuf_upto(PATH_MAX_);
 
@@ -41,13 +57,10 @@ static int call_one(struct sandbox *sandbox, const char *method, const char *id,
 int repl_context_create(struct sandbox *sandbox, const char *language, char **ret_id,
                         char **ret_language, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf body = strbuf_upto(PATH_MAX_);
+    AUTO(strbuf_done) struct strbuf body = {0};
     AUTO(jr_free_p) json_t *answer = NULL;
-    struct json j = {.out = &body};
 
-    jw_object_begin(&j);
-    jw_string(jw_key(&j, "language"), language);
-    jw_object_end(&j);
+    payload_texts(&body, "language", language, NULL);
     int r = call(sandbox, "POST", "contexts", &body, &answer, e);
     if (r < 0)
         return r;
@@ -58,16 +71,6 @@ int repl_context_create(struct sandbox *sandbox, const char *language, char **re
     *ret_language = xstrdup(url_is_plain_name(name) ? name : language);
     *ret_id = xstrdup(id);
     return 0;
-}
-
-int repl_context_restart(struct sandbox *sandbox, const char *id, struct sg_error *e)
-{
-    return call_one(sandbox, "POST", id, "/restart", e);
-}
-
-int repl_context_remove(struct sandbox *sandbox, const char *id, struct sg_error *e)
-{
-    return call_one(sandbox, "DELETE", id, "", e);
 }
 
 int repl_context_list(struct sandbox *sandbox, json_t **ret, struct sg_error *e)

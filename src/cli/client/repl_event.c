@@ -22,16 +22,6 @@ struct repl_text repl_event_text(const struct repl_event *event, const char *key
     return (struct repl_text){.text = json_string_value(value), .len = json_string_length(value)};
 }
 
-void repl_events_init(struct repl_events *r)
-{
-    strbuf_init(&r->pending, REPL_LINE_MAX);
-}
-
-void repl_events_done(struct repl_events *r)
-{
-    strbuf_done(&r->pending);
-}
-
 static int take_line(const char *line, size_t len, repl_event_fn *fn, void *arg, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *tree = NULL;
@@ -51,7 +41,7 @@ static int take_line(const char *line, size_t len, repl_event_fn *fn, void *arg,
     return fn(arg, &event, e);
 }
 
-int repl_events_feed(struct repl_events *r, const char *data, size_t len, repl_event_fn *fn,
+int repl_events_feed(struct strbuf *pending, const char *data, size_t len, repl_event_fn *fn,
                      void *arg, struct sg_error *e)
 {
     int result = 0;
@@ -60,8 +50,8 @@ int repl_events_feed(struct repl_events *r, const char *data, size_t len, repl_e
         const char *end = memchr(data, '\n', len);
         size_t piece = end ? (size_t)(end - data) : len;
 
-        strbuf_add(&r->pending, data, piece);
-        if (r->pending.truncated)
+        strbuf_add(pending, data, piece);
+        if (pending->truncated)
             return err_set(e, SG_ERR_INTERNAL, -EPROTO, "a line of the server is too long");
         data += piece;
         len -= piece;
@@ -69,9 +59,9 @@ int repl_events_feed(struct repl_events *r, const char *data, size_t len, repl_e
             continue;
         data++;
         len--;
-        if (r->pending.len > 0)
-            result = take_line(r->pending.buf, r->pending.len, fn, arg, e);
-        strbuf_reset(&r->pending);
+        if (pending->len > 0)
+            result = take_line(pending->buf, pending->len, fn, arg, e);
+        strbuf_reset(pending);
     }
     return result;
 }

@@ -40,13 +40,8 @@ struct repl_text repl_event_text(const struct repl_event *event, const char *key
 
 typedef int repl_event_fn(void *arg, const struct repl_event *event, struct sg_error *e);
 
-struct repl_events {
-    struct strbuf pending; /* the beginning of a line */
-};
-
-void repl_events_init(struct repl_events *r);
-void repl_events_done(struct repl_events *r);
 /* Takes a piece of the answer, cut anywhere, and calls fn for each line that it completes; stops at
- * the first error. -EPROTO if a line is too long or no JSON object. */
-int repl_events_feed(struct repl_events *r, const char *data, size_t len, repl_event_fn *fn,
+ * the first error. -EPROTO if a line is too long or no JSON object. `pending` keeps the beginning of
+ * a line: a buffer of REPL_LINE_MAX. */
+int repl_events_feed(struct strbuf *pending, const char *data, size_t len, repl_event_fn *fn,
                      void *arg, struct sg_error *e);

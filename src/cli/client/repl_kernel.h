@@ -13,10 +13,16 @@
 /* Makes a context. *ret_id is its id, *ret_language the server's name of the language. */
 int repl_context_create(struct sandbox *sandbox, const char *language, char **ret_id,
                         char **ret_language, struct sg_error *e);
-int repl_context_restart(struct sandbox *sandbox, const char *id, struct sg_error *e);
-int repl_context_remove(struct sandbox *sandbox, const char *id, struct sg_error *e);
+/* "POST", "/restart": a new kernel. "DELETE", "": removes the context. */
+int repl_context_call(struct sandbox *sandbox, const char *method, const char *id, const char *rest,
+                      struct sg_error *e);
 /* Lists the contexts: an array of objects with id, language and cwd. */
 int repl_context_list(struct sandbox *sandbox, json_t **ret, struct sg_error *e);
+
+/* Explains a refusal of the code interpreter, which answers in plain text where the rest of a server
+ * answers in JSON. -ENXIO: the sandbox has ended; -ENOENT: no such context; otherwise as
+ * api_refusal. */
+int repl_refusal(const struct sandbox *sandbox, const struct web_reply *reply, struct sg_error *e);
 
 struct repl_cell {
     const char *context;

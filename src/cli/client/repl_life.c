@@ -6,7 +6,6 @@
 #include "cli/client/jr.h"
 #include "cli/client/payload.h"
 #include "cli/client/repl_kernel.h"
-#include "cli/client/url.h"
 
 #define NS_PER_S     1000000000ull
 #define LOOK_AGAIN_S 5 /* how often we ask about a sandbox whose time should be over */
@@ -38,31 +37,14 @@ void repl_life_init(struct repl_life *l, struct client *client, struct repl_watc
 
 static int create(struct repl_life *l, char **ret_id, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf body_v2 = {0}, body_v1 = {0};
     AUTO(jr_free_p) json_t *sandbox = NULL;
     struct payload_create b = {
         .template = REPL_TEMPLATE, .timeout_s = repl_life_timeout_s(l), .env = &l->options->env};
 
-    payload_create(&body_v2, &b);
-    b.secure = true;
-    payload_create(&body_v1, &b);
-    int r = api_call_newest(l->client, "/sandboxes", &body_v2, &body_v1, &sandbox, e);
-    if (r < 0)
-        return r;
-    const char *id = jr_text(sandbox, "sandboxID");
-    if (!url_is_plain_name(id))
-        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer has no id of a sandbox");
-    *ret_id = xstrdup(id);
-    return 0;
-}
-
-static void forget(struct repl_life *l)
-{
-    sandbox_close(&l->sandbox);
-    free(l->id);
-    l->id = NULL;
-    l->gone = l->own = false;
-    l->extended_ns = 0;
+    int r = sandbox_create(l->client, &b, &sandbox, e);
+    if (r == 0)
+        *ret_id = xstrdup(jr_text(sandbox, "sandboxID"));
+    return r;
 }
 
 int repl_life_begin(struct repl_life *l, bool fresh, struct sg_error *e)
@@ -123,15 +105,13 @@ void repl_life_touch(struct repl_life *l)
 bool repl_life_is_over(struct repl_life *l)
 {
     uint64_t now = clock_ns();
-    AUTO(strbuf_done) struct strbuf path = {0};
     struct sg_error e;
 
     if (l->gone || !l->extended_ns || now - l->extended_ns < repl_life_timeout_s(l) * NS_PER_S ||
         now - l->looked_ns < LOOK_AGAIN_S * NS_PER_S)
         return false;
     l->looked_ns = now;
-    api_path(&path, l->id, "");
-    l->gone = api_call(l->client, "GET", path.buf, NULL, NULL, &e) == -ENOENT;
+    l->gone = api_get(l->client, NULL, &e, "/sandboxes/%s", l->id) == -ENOENT;
     return l->gone;
 }
 
@@ -139,16 +119,18 @@ bool repl_life_is_over(struct repl_life *l)
 
 void repl_life_end(struct repl_life *l)
 {
-    AUTO(strbuf_done) struct strbuf path = {0};
     struct sg_error e;
 
     if (l->id && l->own && !l->options->keep && !l->gone) {
-        api_path(&path, l->id, "");
-        int r = api_call(l->client, "DELETE", path.buf, NULL, NULL, &e);
+        int r = api_call(l->client, "DELETE", NULL, NULL, &e, "/sandboxes/%s", l->id);
         if (r < 0 && r != -ENOENT)
             ui_error("sandbox %s could not be ended: %s", l->id, e.message);
     }
-    forget(l);
+    sandbox_close(&l->sandbox);
+    free(l->id);
+    l->id = NULL;
+    l->gone = l->own = false;
+    l->extended_ns = 0;
 }
 
 void repl_life_done(struct repl_life *l)

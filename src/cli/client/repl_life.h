@@ -6,7 +6,7 @@
 #pragma once
 
 #include "cli/client/sandbox.h"
-#include "cli/client/repl_call.h"
+#include "cli/client/repl_watch.h"
 #include "cli/client/repl_options.h"
 
 struct repl_life {

@@ -17,6 +17,3 @@ struct repl_options {
     struct env_list env;
     bool keep, json, no_colour, no_checkpoints;
 };
-
-extern const struct cli_syntax repl_syntax;
-int repl_options_check(void *options, char **rest, struct sg_error *e);

@@ -85,7 +85,7 @@ static void remove_contexts(struct repl_session *s)
         return;
     for (size_t i = 0; i < s->n_contexts; i++)
         if (s->contexts[i].made)
-            repl_context_remove(&s->life.sandbox, s->contexts[i].id, &e);
+            repl_context_call(&s->life.sandbox, "DELETE", s->contexts[i].id, "", &e);
 }
 
 /* ---- from begin to end ----------------------------------------------------------------------- */

@@ -1,13 +1,12 @@
 #include "cli/client/repl_trail.h"
 
-#include "lib/text/json.h"
 #include "lib/command/ui.h"
 #include "cli/client/api.h"
 #include "cli/client/carry.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
 #include "cli/client/url.h"
 
-#define BODY_MAX 1024
 #define WHY_MAX  800
 #define NOT_HERE "the server takes no checkpoints of this sandbox"
 
@@ -45,24 +44,12 @@ void repl_trail_done(struct repl_trail *t)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static void make_body(struct strbuf *body, const char *key, const char *value)
-{
-    struct json j = {.out = body};
-
-    strbuf_init(body, BODY_MAX);
-    jw_object_begin(&j);
-    jw_string(jw_key(&j, key), value);
-    jw_object_end(&j);
-}
-
 static void forget_checkpoint(struct repl_trail *t, const char *sandbox, const char *checkpoint)
 {
-    AUTO(strbuf_done) struct strbuf path = {0};
     struct sg_error e;
 
-    api_path(&path, sandbox, "/checkpoints/");
-    strbuf_addstr(&path, checkpoint);
-    api_call(t->client, "DELETE", path.buf, NULL, NULL, &e);
+    api_call(t->client, "DELETE", NULL, NULL, &e, "/sandboxes/%s/checkpoints/%s", sandbox,
+             checkpoint);
 }
 
 /* Takes a checkpoint. Sets exactly one of *ret, its id, and *ret_why, the reason why there is
@@ -71,15 +58,14 @@ static void take(struct repl_trail *t, const char *sandbox, const char *context,
                  char **ret, char **ret_why, char **ret_fresh)
 {
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0}, why = {0};
+    AUTO(strbuf_done) struct strbuf body = {0}, why = {0};
     struct sg_error e;
     char label[64];
 
     snprintf(label, sizeof(label), "cell %llu", (unsigned long long)number);
-    make_body(&body, "label", label);
-    api_path(&path, sandbox, "/checkpoints");
-    struct api_request q = {.method = "POST", .path = path.buf, .body = &body};
-    int r = api_ask(t->client, &q, &answer, &refusal, &e);
+    payload_texts(&body, "label", label, NULL);
+    struct api_request q = {.method = "POST", .body = &body, .refusal = &refusal};
+    int r = api_ask(t->client, &q, &answer, &e, "/sandboxes/%s/checkpoints", sandbox);
     const char *id = jr_text(json_object_get(answer, "checkpoint"), "checkpointId");
     if (r == 0 && !url_is_plain_name(id))
         r = err_set(&e, SG_ERR_INTERNAL, -EPROTO, "the server's answer has no id of a checkpoint");
@@ -108,12 +94,11 @@ static void take(struct repl_trail *t, const char *sandbox, const char *context,
 int repl_trail_rewind(struct repl_trail *t, const char *sandbox, const struct repl_step *step,
                       json_t **ret, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    AUTO(strbuf_done) struct strbuf body = {0};
     AUTO(jr_free_p) json_t *answer = NULL;
 
-    make_body(&body, "checkpointId", step->checkpoint);
-    api_path(&path, sandbox, "/rewind");
-    int r = api_call(t->client, "POST", path.buf, &body, &answer, e);
+    payload_texts(&body, "checkpointId", step->checkpoint, NULL);
+    int r = api_call(t->client, "POST", &body, &answer, e, "/sandboxes/%s/rewind", sandbox);
     if (r == 0)
         *ret = json_incref(json_object_get(answer, "kernels"));
     return r;
@@ -121,11 +106,9 @@ int repl_trail_rewind(struct repl_trail *t, const char *sandbox, const struct re
 
 int repl_trail_list(struct repl_trail *t, const char *sandbox, json_t **ret, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf path = {0};
     AUTO(jr_free_p) json_t *answer = NULL;
+    int r = api_get(t->client, &answer, e, "/sandboxes/%s/checkpoints", sandbox);
 
-    api_path(&path, sandbox, "/checkpoints");
-    int r = api_call(t->client, "GET", path.buf, NULL, &answer, e);
     if (r == 0)
         *ret = json_incref(json_object_get(answer, "checkpoints"));
     return r;

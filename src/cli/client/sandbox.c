@@ -4,6 +4,8 @@
 #include "lib/text/base64.h"
 #include "cli/client/web.h"
 #include "cli/client/jr.h"
+#include "cli/client/payload.h"
+#include "cli/client/url.h"
 
 #define URL_MAX   (32u * 1024)
 #define USER_ROOM 512
@@ -26,6 +28,30 @@ static const struct {
     {"deadline_exceeded", -ETIMEDOUT, SG_ERR_LIMIT},
     {"canceled", -ECANCELED, SG_ERR_GONE},
 };
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static int create(struct client *c, const char *path, const struct payload_create *b, json_t **ret,
+                  struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf body = {0};
+
+    payload_create(&body, b);
+    return api_call(c, "POST", &body, ret, e, "%s", path);
+}
+
+int sandbox_create(struct client *c, struct payload_create *b, json_t **ret, struct sg_error *e)
+{
+    int r = create(c, "/v2/sandboxes", b, ret, e);
+
+    if (r == -ENOENT) { /* an older server */
+        b->secure = true;
+        r = create(c, "/sandboxes", b, ret, e);
+    }
+    if (r == 0 && !url_is_plain_name(jr_text(*ret, "sandboxID")))
+        r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer has no id of a sandbox");
+    return r;
+}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -59,14 +85,12 @@ static int take_details(struct sandbox *v, const json_t *details, struct sg_erro
 static int ask(struct sandbox *v, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *details = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0};
 
     if (v->client->settings.debug) {
         v->url = settings_port_url(&v->client->settings, v->port, v->id, NULL);
         return 0;
     }
-    api_path(&path, v->id, "");
-    int r = api_call(v->client, "GET", path.buf, NULL, &details, e);
+    int r = api_get(v->client, &details, e, "/sandboxes/%s", v->id);
     return r < 0 ? r : take_details(v, details, e);
 }
 
@@ -184,11 +208,7 @@ int sandbox_call(struct sandbox *v, const char *method, const struct strbuf *bod
         return err_set(e, SG_ERR_LIMIT, -E2BIG, "the request is too large");
     sandbox_api_url(v, &url, method);
     web_add_header(&headers, "Connect-Protocol-Version", "1");
-    struct web_request q = {.method = "POST",
-                            .url = url.buf,
-                            .headers = headers,
-                            .body = body->buf,
-                            .body_len = body->len};
+    struct web_request q = {.method = "POST", .url = url.buf, .headers = headers, .body = body};
     int r = web_call(v->client->easy, &q, &reply, e);
     if (r < 0)
         return r;

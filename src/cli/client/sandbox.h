@@ -15,6 +15,10 @@ struct sandbox {
     char *authorization; /* header with the user; NULL: the sandbox's default */
 };
 
+/* Makes a sandbox; *ret is the server's object, whose sandboxID is a plain name. */
+struct payload_create;
+int sandbox_create(struct client *c, struct payload_create *b, struct json_t **ret,
+                   struct sg_error *e);
 /* Asks the control plane about the sandbox, which has no effect on the sandbox. Refuses a paused
  * sandbox that does not wake up by itself. user may be NULL. */
 int sandbox_open(struct sandbox *v, struct client *c, const char *id, const char *user,

@@ -77,11 +77,6 @@ static void print_kept(struct view *v)
     v->ring = NULL;
 }
 
-static int flush(struct sg_error *e)
-{
-    return fflush(stdout) == 0 ? 0 : err_errno(e, "cannot write to standard output");
-}
-
 static int show(struct log_tail *t, struct view *v, struct sg_error *e)
 {
     const struct timespec pause = {.tv_nsec = POLL_NS};
@@ -92,7 +87,7 @@ static int show(struct log_tail *t, struct view *v, struct sg_error *e)
         if (r < 0)
             return err_code(e, r, "read the server's log");
         print_kept(v);
-        r = flush(e);
+        r = jr_flush(e);
         if (r < 0 || !v->query->follow)
             return r;
         nanosleep(&pause, NULL);

@@ -2,19 +2,11 @@
 
 #include "lib/base/clock.h"
 #include "lib/command/when.h"
-#include "cli/client/client.h"
 #include "cli/client/jr.h"
 #include "cli/client/url.h"
 
 #define LINE_ROOM  (64u * 1024)
 #define ANSWER_MAX 16
-
-int show_json(const json_t *tree)
-{
-    struct sg_error e;
-
-    return jr_print(tree, &e) < 0 ? client_fail(&e) : 0;
-}
 
 static void fill(const struct show_list *how, const json_t *list, struct table *t)
 {
@@ -32,12 +24,13 @@ void show_rows(const struct show_list *how, const json_t *list, FILE *to)
         table_print(&t, to);
 }
 
-int show_list(const struct show_list *how, const json_t *list, bool json, bool quiet)
+int show_list(const struct show_list *how, const json_t *list, bool json, bool quiet,
+              struct sg_error *e)
 {
     AUTO(table_done) struct table t = {0};
 
     if (json)
-        return show_json(list);
+        return jr_print(list, e);
     for (size_t i = 0; quiet && i < json_array_size(list); i++) {
         const char *id = jr_text(json_array_get(list, i), how->id);
 
@@ -83,14 +76,39 @@ void show_line(struct strbuf *out, const char *name, const char *value)
     strbuf_addch(out, '\n');
 }
 
-void show_line_time(struct strbuf *out, const char *name, const char *value)
+static const char *format_time(const char *value, bool away, char *buf, size_t cap)
 {
-    char local[64] = "";
+    char local[64], relative[64];
     int64_t then;
 
-    if (when_parse_ms(value, &then) == 0)
-        when_local(then, local, sizeof(local));
-    show_line(out, name, local);
+    if (when_parse_ms(value, &then) < 0)
+        return "";
+    when_local(then, local, sizeof(local));
+    when_relative(then, clock_wall_ms(), relative, sizeof(relative));
+    snprintf(buf, cap, away ? "%s (%s)" : "%s", local, relative);
+    return buf;
+}
+
+void show_object(struct strbuf *out, const struct show_field *fields, size_t n,
+                 const json_t *object)
+{
+    char text[160];
+
+    for (const struct show_field *f = fields; f < fields + n; f++) {
+        unsigned kind = f->kind & ~(unsigned)SHOW_OPTIONAL;
+        const char *value = jr_text(object, f->key);
+        bool there = *value || (kind == SHOW_COUNT && json_object_get(object, f->key));
+
+        if ((!there && f->kind & SHOW_OPTIONAL) || (f->unless && *jr_text(object, f->unless)))
+            continue;
+        if (kind == SHOW_COUNT) {
+            snprintf(text, sizeof(text), "%llu", (unsigned long long)jr_count(object, f->key));
+            value = text;
+        } else if (kind != SHOW_TEXT) {
+            value = format_time(value, kind == SHOW_TIME_AWAY, text, sizeof(text));
+        }
+        show_line(out, f->name, value);
+    }
 }
 
 void show_say(FILE *to, const char *fmt, ...)

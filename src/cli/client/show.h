@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "lib/base/err.h"
 #include "cli/client/table.h"
 
 /* A list, as `ls` shows it. */
@@ -14,9 +15,9 @@ struct show_list {
     const char *id; /* the member that --quiet prints, where it is a plain name */
 };
 
-/* Each returns the exit status. */
-int show_json(const json_t *tree);
-int show_list(const struct show_list *how, const json_t *list, bool json, bool quiet);
+/* Prints the list as its verb's --json and --quiet say. */
+int show_list(const struct show_list *how, const json_t *list, bool json, bool quiet,
+              struct sg_error *e);
 /* Prints the table, or nothing if the list has no rows. */
 void show_rows(const struct show_list *how, const json_t *list, FILE *to);
 
@@ -24,9 +25,23 @@ void show_rows(const struct show_list *how, const json_t *list, FILE *to);
 void show_cell(struct table *t, const char *text);
 void show_count(struct table *t, const json_t *object, const char *key);
 void show_time(struct table *t, const json_t *object, const char *key);
-/* A line of an object: its name, then the value ("-" for none), or a local time. */
+/* The lines of an object. */
+enum show_kind {
+    SHOW_TEXT,
+    SHOW_COUNT,
+    SHOW_TIME,              /* local */
+    SHOW_TIME_AWAY,         /* local, and relative to now */
+    SHOW_OPTIONAL = 1 << 4, /* or-ed: left out if the object has no such member; else "-" */
+};
+struct show_field {
+    const char *name, *key;
+    unsigned kind;
+    const char *unless; /* NULL, or the field is left out if the object has this text */
+};
+void show_object(struct strbuf *out, const struct show_field *fields, size_t n,
+                 const json_t *object);
+/* One line: its name, then the value ("-" for none). */
 void show_line(struct strbuf *out, const char *name, const char *value);
-void show_line_time(struct strbuf *out, const char *name, const char *value);
 
 /* Prints a line. */
 void show_say(FILE *to, const char *fmt, ...) PRINTF(2, 3);

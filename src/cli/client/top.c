@@ -38,7 +38,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's figures as one array, once", CLI_FLAG(top_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
@@ -52,11 +51,9 @@ static int list(struct client *c, const struct top_options *o, json_t **ret, str
         return sandboxes_list(c, &none, ret, e);
     all = json_array();
     for (size_t i = 0; i < o->ids.n; i++) {
-        AUTO(strbuf_done) struct strbuf path = {0};
         json_t *one = NULL;
+        int r = api_get(c, &one, e, "/sandboxes/%s", o->ids.v[i]);
 
-        api_path(&path, o->ids.v[i], "");
-        int r = api_call(c, "GET", path.buf, NULL, &one, e);
         if (r < 0)
             return r;
         json_array_append_new(all, one);
@@ -70,15 +67,11 @@ static int list(struct client *c, const struct top_options *o, json_t **ret, str
 static int newest_metric(struct client *c, const char *id, json_t **ret, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *metrics = NULL;
-    AUTO(strbuf_done) struct strbuf path = {0};
-    char start[32];
 
     if (!url_is_plain_name(id))
         return 0;
-    api_path(&path, id, "/metrics");
-    snprintf(start, sizeof(start), "%lld", (long long)(clock_wall_ms() / 1000 - RECENT_S));
-    url_add_query(&path, "start", start);
-    int r = api_call(c, "GET", path.buf, NULL, &metrics, e);
+    int r = api_get(c, &metrics, e, "/sandboxes/%s/metrics?start=%lld", id,
+                    (long long)(clock_wall_ms() / 1000 - RECENT_S));
     if (r == -ENOENT)
         return 0;
     size_t n = r == 0 ? json_array_size(metrics) : 0;
@@ -232,14 +225,12 @@ static int show_live(struct client *c, const struct top_options *o, struct sg_er
     return r == -EINTR ? 0 : r; /* ^C is one way to quit, and no error */
 }
 
-static int top_fn(struct client *c, void *self)
+static int top_fn(struct client *c, void *self, struct sg_error *e)
 {
     const struct top_options *o = self;
     bool live = !o->once && !o->json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
-    struct sg_error e;
-    int r = live ? show_live(c, o, &e) : show_once(c, o, false, &e);
 
-    return r < 0 ? client_fail(&e) : 0;
+    return live ? show_live(c, o, e) : show_once(c, o, false, e);
 }
 
 const struct client_verb top_verb = {
@@ -247,7 +238,7 @@ const struct client_verb top_verb = {
     .usage = "[OPTION]... [ID]...",
     .about = "Shows what sandboxes use: processors, memory, disk. On a terminal the table is "
              "updated\nevery 2 seconds, until q is pressed.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), positional, 0},
     .options_size = sizeof(struct top_options),
     .fn = top_fn,
 };

@@ -25,6 +25,8 @@ void url_escape(struct strbuf *out, const char *text)
 
 void url_add_query(struct strbuf *url, const char *key, const char *value)
 {
+    if (!value)
+        return;
     strbuf_addch(url, strchr(url->buf, '?') ? '&' : '?');
     strbuf_addstr(url, key);
     strbuf_addch(url, '=');

@@ -5,7 +5,7 @@
 
 /* Appends text with everything but letters, digits and "-._~" as %XX. */
 void url_escape(struct strbuf *out, const char *text);
-/* Appends "?key=value", or "&key=value" if the URL has a query already. */
+/* Appends "?key=value", or "&key=value" if the URL has a query already. NULL: appends nothing. */
 void url_add_query(struct strbuf *url, const char *key, const char *value);
 /* Appends one pair to the filter of GET /v2/sandboxes. The protocol wants pairs escaped twice
  * before the filter becomes a value of the query. Pairs are joined by '&'. */

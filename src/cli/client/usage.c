@@ -40,7 +40,6 @@ static const struct cli_option options[] = {
     {"json", 0, NULL, "print the server's object", CLI_FLAG(usage_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -148,33 +147,27 @@ static int ask(struct client *c, const struct usage_options *o, json_t **ret, st
     AUTO(strbuf_done) struct strbuf path = strbuf_upto(API_PATH_MAX);
 
     strbuf_addstr(&path, "/v1/usage");
-    if (o->from)
-        url_add_query(&path, "from", o->from);
-    if (o->to)
-        url_add_query(&path, "to", o->to);
-    if (by_conversation(o))
-        url_add_query(&path, "by", "conversation");
-    if (o->conversation)
-        url_add_query(&path, "conversationId", o->conversation);
+    url_add_query(&path, "from", o->from);
+    url_add_query(&path, "to", o->to);
+    url_add_query(&path, "by", by_conversation(o) ? "conversation" : NULL);
+    url_add_query(&path, "conversationId", o->conversation);
     return api_pages(c, path.buf, "conversations", ret, e);
 }
 
-static int usage_fn(struct client *c, void *self)
+static int usage_fn(struct client *c, void *self, struct sg_error *e)
 {
     const struct usage_options *o = self;
     AUTO(jr_free_p) json_t *answer = NULL;
-    struct sg_error e;
+    int r = ask(c, o, &answer, e);
 
-    if (ask(c, o, &answer, &e) < 0)
-        return client_fail(&e);
-    if (o->cost && !json_is_object(json_object_get(answer, "prices"))) {
-        err_set(&e, SG_ERR_NOT_FOUND, -ENOENT,
-                "this server has no prices: set them in its sandglass.conf, like prices = "
-                "cpu=0.05/h,memory=0.006/h,egress=0.09/G,currency=USD");
-        return client_fail(&e);
-    }
+    if (r < 0)
+        return r;
+    if (o->cost && !json_is_object(json_object_get(answer, "prices")))
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
+                       "this server has no prices: set them in its sandglass.conf, like prices = "
+                       "cpu=0.05/h,memory=0.006/h,egress=0.09/G,currency=USD");
     if (o->json)
-        return show_json(answer);
+        return jr_print(answer, e);
     print_usage(o, answer);
     return 0;
 }
@@ -183,7 +176,7 @@ const struct client_verb usage_verb = {
     .name = "usage",
     .usage = "[OPTION]...",
     .about = "Shows what your sandboxes have used, by day or by conversation, and what it costs.",
-    .syntax = &syntax,
+    .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), NULL, 0},
     .options_size = sizeof(struct usage_options),
     .fn = usage_fn,
 };

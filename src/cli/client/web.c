@@ -49,8 +49,8 @@ static void prepare_body(CURL *easy, const struct web_request *q)
 {
     if (q->body) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, q->body);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body_len);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, q->body->buf);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body->len);
     }
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method);
 }
@@ -144,22 +144,26 @@ static size_t take_body(char *data, size_t size, size_t n, void *arg)
     return r->body.truncated ? 0 : size * n;
 }
 
+void web_take_header(const char *line, size_t len, const char *name, char *ret, size_t cap)
+{
+    size_t skip = strlen(name);
+
+    if (len <= skip || strncasecmp(line, name, skip) != 0)
+        return;
+    while (skip < len && line[skip] == ' ')
+        skip++;
+    while (len > skip && strchr("\r\n ", line[len - 1]))
+        len--;
+    if (len - skip < cap)
+        snprintf(ret, cap, "%.*s", (int)(len - skip), line + skip);
+}
+
 static size_t take_header(char *data, size_t size, size_t n, void *arg)
 {
-    static const char name[] = "x-next-token:";
     struct web_reply *r = arg;
-    size_t len = size * n, skip = sizeof(name) - 1;
 
-    if (len <= skip || strncasecmp(data, name, skip) != 0)
-        return len;
-    while (skip < len && data[skip] == ' ')
-        skip++;
-    size_t end = len;
-    while (end > skip && strchr("\r\n ", data[end - 1]))
-        end--;
-    if (end - skip < sizeof(r->next_token))
-        snprintf(r->next_token, sizeof(r->next_token), "%.*s", (int)(end - skip), data + skip);
-    return len;
+    web_take_header(data, size * n, "x-next-token:", r->next_token, sizeof(r->next_token));
+    return size * n;
 }
 
 void web_prepare_call(CURL *easy, const struct web_request *q, struct web_reply *reply)

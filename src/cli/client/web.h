@@ -12,24 +12,28 @@
 
 #define WEB_REPLY_MAX       (32u * 1024 * 1024)
 #define WEB_CALL_TIMEOUT_MS 60000
+#define WEB_TOKEN_MAX       1024
 
 struct web_request {
     const char *method, *url;
     const struct curl_slist *headers;
-    const char *body; /* NULL: none */
-    size_t body_len;
-    uint64_t more_ms; /* time for the call beyond WEB_CALL_TIMEOUT_MS */
+    const struct strbuf *body; /* NULL: none */
+    uint64_t more_ms;          /* time for the call beyond WEB_CALL_TIMEOUT_MS */
 };
 
 struct web_reply {
     long status;
     struct strbuf body;
-    char next_token[1024]; /* X-Next-Token, "" if the page was the last one */
+    char next_token[WEB_TOKEN_MAX]; /* X-Next-Token, "" if the page was the last one */
 };
 
 /* Adds "NAME: value" to a list; *list starts as NULL. Free it with web_headers_done. */
 void web_add_header(struct curl_slist **list, const char *name, const char *value);
 void web_headers_done(struct curl_slist **list);
+
+/* Copies the value of a header line into ret, if the line is of this name, which ends with a
+ * colon, and the value fits. */
+void web_take_header(const char *line, size_t len, const char *name, char *ret, size_t cap);
 
 /* Prepares the handle for this request. The answer goes to standard output unless the caller sets
  * another place. Only connecting has a time limit. */

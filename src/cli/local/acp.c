@@ -2,15 +2,18 @@
  * that starts us we are that agent: its messages pass in both directions unchanged, its standard
  * error stays apart, and its exit status becomes ours. We add only one line at the end, which says
  * whose doing a failure was, and a log if one is wanted. */
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "inside/agent/agent.h"
 #include "inside/agent/launch.h"
 #include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/log/log_form.h"
 #include "lib/text/parse.h"
-#include "cli/local/acp_log.h"
 #include "cli/local/acp_options.h"
 #include "cli/local/acp_source_put.h"
 #include "cli/local/cage_inputs.h"
@@ -37,6 +40,66 @@ static void print_help(void)
         "or "
         "a bad\nsource; 128 + N if signal N ended the agent or sandglass.\n");
 }
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+/* The log of one hosted agent, for whoever started it: lines of JSON in the form of the server's
+ * log (lib/log/log_form.h), to a file or to standard error. */
+struct acp_log {
+    int fd;   /* -1: no log is wanted */
+    bool own; /* log_done closes fd */
+    char sandbox_id[24];
+};
+
+/* path NULL: no log; "-": standard error; else a file that lines are appended to. */
+static int log_open(struct acp_log *l, const char *path, struct sg_error *e)
+{
+    *l = (struct acp_log){.fd = -1};
+    if (!path)
+        return 0;
+    if (strcmp(path, "-") == 0) {
+        l->fd = STDERR_FILENO;
+        return 0;
+    }
+    l->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+    l->own = l->fd >= 0;
+    return l->fd < 0 ? err_errno(e, "--log: cannot open '%.200s'", path) : 0;
+}
+
+static void log_done(struct acp_log *l)
+{
+    if (l->own)
+        close_p(&l->fd);
+    *l = (struct acp_log){.fd = -1};
+}
+
+/* Writes one line. status and ns are 0 if they do not apply. */
+static void log_say(const struct acp_log *l, enum settings_level level, enum fault fault,
+                    int status, uint64_t ns, const char *fmt, ...) PRINTF(6, 7);
+
+static void log_say(const struct acp_log *l, enum settings_level level, enum fault fault,
+                    int status, uint64_t ns, const char *fmt, ...)
+{
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(LOG_LINE_MAX);
+    char message[1024];
+    va_list ap;
+
+    if (l->fd < 0)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof(message), fmt, ap);
+    va_end(ap);
+    log_form_json(
+        &(struct log_record){
+            .ms = clock_wall_ms(),
+            .level = level,
+            .about = {.fault = fault, .sandbox_id = l->sandbox_id, .status = status, .ns = ns},
+            .message = message},
+        &line);
+    fd_write_all(l->fd, line.buf, line.len); /* a full disk does not end the agent */
+}
+
+/* ---- how it ends ----------------------------------------------------------------------------- */
 
 /* How the agent ended, or why it never ran. */
 struct ending {
@@ -193,7 +256,7 @@ static int load(struct hosting *h, struct sg_error *e)
     if (r == 0)
         r = place_source(h, e);
     if (r == 0)
-        r = acp_log_open(&h->log, h->o->log, e);
+        r = log_open(&h->log, h->o->log, e);
     return r;
 }
 
@@ -210,21 +273,20 @@ static int open_sandbox(struct hosting *h)
         sg_sandbox_open(h->engine, &options, &h->sandbox_id, &e) < 0)
         return end_by_error(h, &e);
     snprintf(h->log.sandbox_id, sizeof(h->log.sandbox_id), "%s", sg_sandbox_id(h->sandbox_id));
-    acp_log_say(&h->log, LEVEL_INFO, FAULT_SANDBOX, 0, clock_ns() - started,
-                "the sandbox was made");
+    log_say(&h->log, LEVEL_INFO, FAULT_SANDBOX, 0, clock_ns() - started, "the sandbox was made");
     return 0;
 }
 
 static void tell_source(struct hosting *h, const struct acp_tar_count *count, uint64_t started)
 {
-    acp_log_say(&h->log, LEVEL_INFO, FAULT_SANDBOX, 0, clock_ns() - started, "the source is in %s",
-                h->into);
+    log_say(&h->log, LEVEL_INFO, FAULT_SANDBOX, 0, clock_ns() - started, "the source is in %s",
+            h->into);
     if (count->left_out == 0)
         return;
-    acp_log_say(&h->log, LEVEL_WARN, FAULT_CLIENT, 0, 0,
-                "%llu entries of the source were left out, because they are not files, directories "
-                "or links: %s",
-                (unsigned long long)count->left_out, count->first_left_out);
+    log_say(&h->log, LEVEL_WARN, FAULT_CLIENT, 0, 0,
+            "%llu entries of the source were left out, because they are not files, directories "
+            "or links: %s",
+            (unsigned long long)count->left_out, count->first_left_out);
     if (!h->o->cage.quiet)
         ui_note("left out of the source: '%s'%s, no file, directory or link", count->first_left_out,
                 count->left_out > 1 ? " and others" : "");
@@ -343,15 +405,14 @@ static int run_agent(struct hosting *h)
     x.stdout_fd = STDOUT_FILENO;
     x.stderr_fd = STDERR_FILENO;
     x.interrupt_fd = h->signal_fd;
-    acp_log_say(&h->log, LEVEL_INFO, FAULT_AGENT, 0, 0, "the agent is started: %s",
-                h->o->command[0]);
+    log_say(&h->log, LEVEL_INFO, FAULT_AGENT, 0, 0, "the agent is started: %s", h->o->command[0]);
     if (sg_sandbox_exec(h->sandbox_id, &x, &result, &e) < 0) {
         return end_by_failure(h, &e);
     }
-    acp_log_say(&h->log, LEVEL_INFO, FAULT_AGENT, result.exit_code, clock_ns() - started,
-                "the agent ended: %llu bytes of output, %llu ms of processor time",
-                (unsigned long long)result.usage.stdout_bytes,
-                (unsigned long long)(result.usage.cpu_user_us + result.usage.cpu_system_us) / 1000);
+    log_say(&h->log, LEVEL_INFO, FAULT_AGENT, result.exit_code, clock_ns() - started,
+            "the agent ended: %llu bytes of output, %llu ms of processor time",
+            (unsigned long long)result.usage.stdout_bytes,
+            (unsigned long long)(result.usage.cpu_user_us + result.usage.cpu_system_us) / 1000);
     r = end_by_result(h, &result);
     sg_result_free(&result);
     return r;
@@ -365,7 +426,7 @@ static void tell_ending(const struct hosting *h)
 
     if (!end->whose)
         return;
-    acp_log_say(&h->log, LEVEL_ERROR, end->fault, end->status, 0, "%s: %s", end->whose, end->text);
+    log_say(&h->log, LEVEL_ERROR, end->fault, end->status, 0, "%s: %s", end->whose, end->text);
     if (!h->o->cage.quiet)
         ui_error("%s: %s", end->whose, end->text);
 }
@@ -386,7 +447,7 @@ static void hosting_done(struct hosting *h)
 {
     cage_inputs_done(&h->in);
     acp_source_close(&h->source);
-    acp_log_done(&h->log);
+    log_done(&h->log);
     free(h->secrets);
     close_p(&h->signal_fd);
 }

@@ -44,14 +44,6 @@ static int apply_into(void *self, const struct cli_option *option UNUSED, const 
 
 /* ---- secrets --------------------------------------------------------------------------------- */
 
-static bool is_variable(const char *s)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-
-    return *s && strchr(letters, *s) && strlen(s) <= 64 &&
-           s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] == '\0';
-}
-
 /* The user may have put the secret's value here by mistake, so no message shows the text. */
 static int bad_secret(struct sg_error *e, const char *why)
 {
@@ -97,7 +89,7 @@ static int apply_secret(void *self, const struct cli_option *option UNUSED, cons
         *equals = '\0';
     s->name = s->text;
     s->variable = equals ? equals + 1 : s->text;
-    if (!is_variable(s->name) || !is_variable(s->variable))
+    if (!secret_name_is_valid(s->name) || !secret_name_is_valid(s->variable))
         return bad_secret(e, "the part before '@' must be the name of a variable, never a value");
     for (size_t i = 0; i + 1 < o->n_secrets; i++)
         if (strcmp(o->secrets[i].name, s->name) == 0)

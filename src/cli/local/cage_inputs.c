@@ -1,7 +1,6 @@
 #include "cli/local/cage_inputs.h"
 
 #include "cli/local/server_settings.h"
-#include "cli/shared/text_file.h"
 #include "warden/server.h"
 
 #define ENV_HINT "split it, or pass the values in a file with --mount"
@@ -37,26 +36,15 @@ static int load_guard(const struct cage_options *o, struct cage_inputs *in, stru
     return 0;
 }
 
-static int load_all(const struct cage_options *o, struct cage_inputs *in, struct sg_error *e)
-{
-    int r = policy_file_load(&in->policy, o->policy, e);
-
-    if (r == 0)
-        r = env_load(&o->env_files, &o->env, ENV_HINT, &in->env, e);
-    if (r == 0)
-        r = load_guard(o, in, e);
-    return r;
-}
-
 int cage_inputs_load(const struct cage_options *o, struct cage_inputs *ret, struct sg_error *e)
 {
     /* Filled in place and not copied afterwards: the policy points into itself. */
     *ret = (struct cage_inputs){0};
-    int r = load_all(o, ret, e);
+    int r = policy_file_load(&ret->policy, o->policy, e);
 
-    if (r < 0)
-        cage_inputs_done(ret);
-    return r;
+    if (r == 0)
+        r = env_load(&o->env_files, &o->env, ENV_HINT, &ret->env, e);
+    return r < 0 ? r : load_guard(o, ret, e);
 }
 
 void cage_inputs_done(struct cage_inputs *in)

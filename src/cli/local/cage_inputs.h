@@ -11,7 +11,7 @@ struct cage_inputs {
     char *guard_settings, *guard_program, *guard_roots; /* NULL: the library's default */
 };
 
-/* On failure nothing is left to free. */
+/* Call cage_inputs_done even after an error. */
 int cage_inputs_load(const struct cage_options *o, struct cage_inputs *ret, struct sg_error *e);
 void cage_inputs_done(struct cage_inputs *in);
 

@@ -7,10 +7,22 @@
 #pragma once
 
 #include "cli/shared/env_options.h"
-#include "cli/local/network_list.h"
+#include "lib/base/err.h"
 #include "lib/command/options.h"
 
 #define CAGE_MOUNTS_MAX 64
+
+/* The value of --network: "block", "allow", or a list of destinations with commas between:
+ *
+ *     example.com,*.example.com,192.0.2.0/24     nothing but these
+ *     !192.0.2.7,!*.ads.example                  everything but these */
+#define NETWORK_LIST_MAX 4096 /* entries */
+
+struct network_list {
+    enum sg_network mode;
+    const char **allow, **deny; /* NULL-terminated, or NULL */
+    char *text;                 /* a copy of the value, which the lists point into */
+};
 
 struct cage_options {
     bool help, quiet;
@@ -78,5 +90,9 @@ int cage_user(void *to, const struct cli_option *o, const char *value, struct sg
 int cage_cwd(void *to, const struct cli_option *o, const char *value, struct sg_error *e);
 int cage_hostname(void *to, const struct cli_option *o, const char *value, struct sg_error *e);
 int cage_network(void *self, const struct cli_option *o, const char *value, struct sg_error *e);
+
+/* Parses `value` into `l`, and frees what `l` held before. */
+int network_list_parse(struct network_list *l, const char *value, struct sg_error *e);
+void network_list_done(struct network_list *l);
 
 void cage_options_done(struct cage_options *o);

@@ -76,19 +76,33 @@ static void check_mode(struct check_result *r)
     }
 }
 
+static bool only_v2(void)
+{
+    char dir[128];
+
+    return find_mount("cgroup2", NULL, dir, sizeof(dir)) &&
+           !find_mount("cgroup", "memory", dir, sizeof(dir));
+}
+
+struct controller {
+    const char *name, *only_v2; /* NULL, or why version 2 alone has none */
+};
+
 /* Each controller keeps one of the limits. Without it no sandbox may run. */
 static void check_controller(struct check_result *r)
 {
-    const char *name = r->about;
+    const struct controller *c = r->about;
+    const char *name = c->name;
     char dir[128];
+
+    if (c->only_v2 && only_v2())
+        return check_ok(r, "%s", c->only_v2);
     bool v1 = find_mount("cgroup", name, dir, sizeof(dir));
     bool v2 = !v1 && find_mount("cgroup2", NULL, dir, sizeof(dir)) && v2_offers(dir, name);
     int err = v1 || v2 ? try_group(dir) : -ENOENT;
 
-    if (err == 0) {
-        check_ok(r, "version %d, %s", v1 ? 1 : 2, dir);
-        return;
-    }
+    if (err == 0)
+        return check_ok(r, "version %d, %s", v1 ? 1 : 2, dir);
     if (v1 || v2)
         check_missing(r, "no group can be made in %s: %s", dir, strerror(-err));
     else
@@ -100,30 +114,6 @@ static void check_controller(struct check_result *r)
         check_fix(r, V2_FIX, name);
     else
         check_fix(r, V1_FIX, name, name);
-}
-
-static bool only_v2(void)
-{
-    char dir[128];
-
-    return find_mount("cgroup2", NULL, dir, sizeof(dir)) &&
-           !find_mount("cgroup", "memory", dir, sizeof(dir));
-}
-
-static void check_freezer(struct check_result *r)
-{
-    if (only_v2())
-        check_ok(r, "part of version 2");
-    else
-        check_controller(r);
-}
-
-static void check_devices(struct check_result *r)
-{
-    if (only_v2())
-        check_ok(r, "version 2 uses BPF programs instead");
-    else
-        check_controller(r);
 }
 
 static bool host_has_swap(void)
@@ -140,33 +130,28 @@ static void check_swap(struct check_result *r)
 {
     char dir[128], path[256];
 
-    if (!host_has_swap()) {
-        check_ok(r, "the host has no swap");
-        return;
-    }
-    if (only_v2()) {
-        check_ok(r, "limited by memory.swap.max");
-        return;
-    }
+    if (!host_has_swap())
+        return check_ok(r, "the host has no swap");
+    if (only_v2())
+        return check_ok(r, "limited by memory.swap.max");
     if (find_mount("cgroup", "memory", dir, sizeof(dir))) {
         snprintf(path, sizeof(path), "%s/memory.memsw.limit_in_bytes", dir);
-        if (access(path, F_OK) == 0) {
-            check_ok(r, "limited by memory.memsw");
-            return;
-        }
+        if (access(path, F_OK) == 0)
+            return check_ok(r, "limited by memory.memsw");
     }
     check_warn(r, "not accounted: sandboxes may fill the host's swap");
     check_fix(r, "boot with swapaccount=1 on the kernel's command line, or turn swap off");
 }
 
+#define CONTROLLER(...) check_controller, (&(const struct controller){__VA_ARGS__})
 static const struct check cgroup_checks[] = {
     {"mode", check_mode, NULL},
-    {"memory", check_controller, "memory"},
+    {"memory", CONTROLLER("memory", NULL)},
     {"swap", check_swap, NULL},
-    {"pids", check_controller, "pids"},
-    {"cpu", check_controller, "cpu"},
-    {"freezer", check_freezer, "freezer"},
-    {"devices", check_devices, "devices"},
+    {"pids", CONTROLLER("pids", NULL)},
+    {"cpu", CONTROLLER("cpu", NULL)},
+    {"freezer", CONTROLLER("freezer", "part of version 2")},
+    {"devices", CONTROLLER("devices", "version 2 uses BPF programs instead")},
 };
 const struct check_group doctor_cgroups = {"Control groups", cgroup_checks,
                                            ARRAY_SIZE(cgroup_checks)};

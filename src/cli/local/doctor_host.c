@@ -91,10 +91,8 @@ static void check_open_files(struct check_result *r)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_max >= FILES_ENOUGH) {
-        check_ok(r, "at most %llu", (unsigned long long)limit.rlim_max);
-        return;
-    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_max >= FILES_ENOUGH)
+        return check_ok(r, "at most %llu", (unsigned long long)limit.rlim_max);
     check_warn(r, "at most %llu", (unsigned long long)limit.rlim_max);
     check_fix(r, "raise the hard limit: ulimit -Hn 65536, or LimitNOFILE= of the service");
 }
@@ -113,10 +111,8 @@ static void check_memory(struct check_result *r)
             sscanf(p, "MemAvailable: %llu", &kib);
     }
     format_size(kib * 1024, v, sizeof(v));
-    if (kib * 1024 >= MEMORY_ENOUGH) {
-        check_ok(r, "%s available", v);
-        return;
-    }
+    if (kib * 1024 >= MEMORY_ENOUGH)
+        return check_ok(r, "%s available", v);
     check_warn(r, "%s available", v);
     check_fix(r, "free some memory, or run with a smaller --memory and --disk");
 }
@@ -157,19 +153,15 @@ static void check_stale(struct check_result *r)
     struct sg_host_state state;
     struct sg_error e;
 
-    if (geteuid() != 0) {
-        check_ok(r, "not looked at: needs root");
-        return;
-    }
+    if (geteuid() != 0)
+        return check_ok(r, "not looked at: needs root");
     if (sg_host_state(&state, &e) < 0) {
         check_missing(r, "%s", e.message);
         check_fix(r, "make /run/sandglass usable for root");
         return;
     }
-    if (state.slots_stale == 0 && state.groups_stale == 0) {
-        check_ok(r, "nothing left by crashed runs; %u id ranges in use", state.slots_used);
-        return;
-    }
+    if (state.slots_stale == 0 && state.groups_stale == 0)
+        return check_ok(r, "nothing left by crashed runs; %u id ranges in use", state.slots_used);
     check_warn(r, "%u id ranges and %u control groups left by crashed runs", state.slots_stale,
                state.groups_stale);
     check_fix(r, "sandglass doctor --sweep");
@@ -200,10 +192,8 @@ static void check_runtime(struct check_result *r)
     char path[64];
 
     snprintf(path, sizeof(path), "/usr/bin/%s", runtime->program);
-    if (access(path, X_OK) == 0) {
-        check_ok(r, "%s", path);
-        return;
-    }
+    if (access(path, X_OK) == 0)
+        return check_ok(r, "%s", path);
     check_warn(r, "no %s: %s does not work", path, runtime->used_for);
     check_fix(r, "apt-get install %s", runtime->package);
 }

@@ -32,14 +32,10 @@ static void check_namespace(struct check_result *r)
     int flag = n->flag, err = probe_in_child(try_unshare, &flag);
     long max = probe_sysctl(n->sysctl);
 
-    if (err == 0 && max >= 0) {
-        check_ok(r, "at most %ld", max);
-        return;
-    }
-    if (err == 0) {
-        check_ok(r, "available");
-        return;
-    }
+    if (err == 0 && max >= 0)
+        return check_ok(r, "at most %ld", max);
+    if (err == 0)
+        return check_ok(r, "available");
     check_missing(r, "%s", strerror(-err));
     if (max == 0)
         check_fix(r, "allow them: echo 15000 > /proc/sys/%s", n->sysctl);
@@ -89,10 +85,8 @@ static void check_clone3(struct check_result *r)
     /* A kernel that has clone3 refuses a structure of size 0 with EINVAL, and starts nothing. */
     long n = syscall(SYS_clone3, NULL, 0);
 
-    if (n < 0 && errno == EINVAL) {
-        check_ok(r, "available");
-        return;
-    }
+    if (n < 0 && errno == EINVAL)
+        return check_ok(r, "available");
     check_missing(r, "%s", strerror(errno));
     check_fix(r,
               "needs Linux 5.7 or later, and no seccomp filter around sandglass that forbids it");
@@ -100,10 +94,8 @@ static void check_clone3(struct check_result *r)
 
 static void check_memfd(struct check_result *r)
 {
-    if (probe_sysctl("vm/memfd_noexec") != 2) {
-        check_ok(r, "allowed");
-        return;
-    }
+    if (probe_sysctl("vm/memfd_noexec") != 2)
+        return check_ok(r, "allowed");
     check_missing(r, "forbidden: vm.memfd_noexec = 2");
     check_fix(r, "the agent runs from a sealed memory file: sysctl -w vm.memfd_noexec=1");
 }
@@ -112,10 +104,8 @@ static void check_seccomp(struct check_result *r)
 {
     uint32_t action = SECCOMP_RET_KILL_PROCESS;
 
-    if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0) {
-        check_ok(r, "filters, kill of the whole process");
-        return;
-    }
+    if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0)
+        return check_ok(r, "filters, kill of the whole process");
     check_missing(r, "%s", strerror(errno));
     check_fix(r, "needs a kernel with CONFIG_SECCOMP_FILTER=y, Linux 4.14 or later");
 }
@@ -124,10 +114,8 @@ static void check_landlock(struct check_result *r)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
-    if (abi > 0) {
-        check_ok(r, "ABI %ld", abi);
-        return;
-    }
+    if (abi > 0)
+        return check_ok(r, "ABI %ld", abi);
     check_warn(r, "not available: %s", strerror(errno));
     check_fix(
         r,
@@ -156,10 +144,8 @@ static void check_ptrace(struct check_result *r)
     long scope = probe_sysctl("kernel/yama/ptrace_scope");
     int err = CPU_KNOWN ? probe_in_child(try_trace, NULL) : -ENOSYS;
 
-    if (err == 0) {
-        check_ok(r, "kernels are live copies of warm interpreters");
-        return;
-    }
+    if (err == 0)
+        return check_ok(r, "kernels are live copies of warm interpreters");
     check_warn(
         r, "%s: warm interpreters are copied by plain fork, and sandboxes cannot be forked live",
         CPU_KNOWN ? strerror(-err) : "this processor is not supported");
@@ -199,10 +185,8 @@ static void check_hardening(struct check_result *r)
         if (used >= sizeof(fix))
             break;
     }
-    if (!low) {
-        check_ok(r, "all %zu settings", ARRAY_SIZE(hardening));
-        return;
-    }
+    if (!low)
+        return check_ok(r, "all %zu settings", ARRAY_SIZE(hardening));
     check_warn(r, "%zu of %zu settings are off", low, ARRAY_SIZE(hardening));
     check_fix(r, "sysctl -w%s", fix);
 }
@@ -212,15 +196,11 @@ static void check_core_pattern(struct check_result *r)
     AUTO(free_p) char *text = NULL;
     size_t len;
 
-    if (file_read(AT_FDCWD, "/proc/sys/kernel/core_pattern", 4096, &text, &len) < 0) {
-        check_ok(r, "no core dumps");
-        return;
-    }
+    if (file_read(AT_FDCWD, "/proc/sys/kernel/core_pattern", 4096, &text, &len) < 0)
+        return check_ok(r, "no core dumps");
     text[strcspn(text, "\n")] = '\0';
-    if (text[0] != '|') {
-        check_ok(r, "'%.100s'", text);
-        return;
-    }
+    if (text[0] != '|')
+        return check_ok(r, "'%.100s'", text);
     check_warn(r, "'%.100s': a program of the host, run as root, reads dumps of sandboxes", text);
     check_fix(r, "sysctl -w kernel.core_pattern=core");
 }

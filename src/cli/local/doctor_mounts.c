@@ -212,64 +212,62 @@ static int try_layer_stack(void *arg UNUSED)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-static void report(struct check_result *r, int err, const char *fix)
+struct trial {
+    int (*fn)(void *arg);
+    const char *fix;
+};
+
+static int try(struct check_result *r)
 {
-    if (err == 0) {
+    const struct trial *trial = r->about;
+    int err = probe_in_child(trial->fn, NULL);
+
+    if (err < 0) {
+        check_missing(r, "%s", strerror(-err));
+        check_fix(r, "%s", err == -EPERM ? "run sandglass as the host's root" : trial->fix);
+    } else {
         check_ok(r, "available");
-        return;
     }
-    check_missing(r, "%s", strerror(-err));
-    check_fix(r, "%s", err == -EPERM ? "run sandglass as the host's root" : fix);
+    return err;
 }
 
-static void check_mount_api(struct check_result *r)
+static void check_trial(struct check_result *r)
 {
-    report(r, probe_in_child(try_mount_api, NULL),
-           "needs Linux 5.12 or later (fsopen, mount_setattr)");
+    try(r);
 }
 
 static void check_idmapped_tmpfs(struct check_result *r)
 {
-    int err = probe_in_child(try_idmapped_tmpfs, NULL);
-
-    report(r, err, "");
-    if (err == -EINVAL) {
+    if (try(r) == -EINVAL) {
         check_warn(r, "%s: the ids on scratch disks are the host's", strerror(EINVAL));
         check_fix(r, "sandboxes run; Linux 6.3 or later maps them");
     }
-}
-
-static void check_overlay(struct check_result *r)
-{
-    report(r, probe_in_child(try_overlay, NULL),
-           "needs Linux 5.19 or later with CONFIG_OVERLAY_FS; if it is a module: modprobe overlay");
 }
 
 static void check_layer_stack(struct check_result *r)
 {
     int err = probe_in_child(try_layer_stack, NULL);
 
-    if (err == 0) {
-        check_ok(r, "a running sandbox can be forked");
-        return;
-    }
+    if (err == 0)
+        return check_ok(r, "a running sandbox can be forked");
     check_warn(r, "%s: a sandbox's files are copied, and it cannot be forked live", strerror(-err));
     check_fix(r, "needs Linux 6.15 or later");
 }
 
-static void check_var_lib(struct check_result *r)
-{
-    report(r, probe_in_child(try_idmapped_path, NULL),
-           TEMPLATES " must lie on a file system whose ids can be mapped: ext4, xfs, btrfs; not "
-                     "NFS, overlay");
-}
-
+#define TRIAL(...) (&(const struct trial){__VA_ARGS__})
 static const struct check mount_checks[] = {
-    {"mount API", check_mount_api, NULL},
-    {"tmpfs, ids mapped", check_idmapped_tmpfs, NULL},
-    {"overlay on mapped layers", check_overlay, NULL},
+    {"mount API", check_trial,
+     TRIAL(try_mount_api, "needs Linux 5.12 or later (fsopen, mount_setattr)")},
+    {"tmpfs, ids mapped", check_idmapped_tmpfs, TRIAL(try_idmapped_tmpfs, "")},
+    {"overlay on mapped layers", check_trial,
+     TRIAL(
+         try_overlay,
+         "needs Linux 5.19 or later with CONFIG_OVERLAY_FS; if it is a module: modprobe overlay")},
     {"layers that are shared", check_layer_stack, NULL},
-    {TEMPLATES ", ids mapped", check_var_lib, NULL},
+    {TEMPLATES ", ids mapped", check_trial,
+     TRIAL(try_idmapped_path,
+           TEMPLATES " must lie on a file system whose ids can be mapped: ext4, xfs, btrfs; not "
+                     "NFS, overlay")},
 };
 const struct check_group doctor_filesystems = {"File systems", mount_checks,
                                                ARRAY_SIZE(mount_checks)};

@@ -27,10 +27,8 @@ static void probe_server(struct check_result *r)
     }
     snprintf(path, sizeof(path), "%s/" TROUBLE_NAME, s->state);
     got = file_read(AT_FDCWD, path, TROUBLE_MAX, &text, NULL);
-    if (got == -ENOENT) {
-        check_ok(r, "no trouble reported in %.100s", s->state);
-        return;
-    }
+    if (got == -ENOENT)
+        return check_ok(r, "no trouble reported in %.100s", s->state);
     if (got < 0) {
         check_warn(r, "'%.100s' cannot be read: %s", path, strerror(-got));
         check_fix(r, "run sandglass as root: sudo sandglass doctor");

@@ -97,14 +97,13 @@ bool report_line(char *buf, size_t cap, const struct sg_result *r)
 
     switch (r->limit) {
     case SG_LIMIT_TIME:
-        format_duration_us(r->timeout_ms * 1000, v, sizeof(v));
         snprintf(buf, cap,
-                 "time limit of %s reached: the program was killed; raise it with --timeout", v);
+                 "time limit of %s reached: the program was killed; raise it with --timeout",
+                 format_duration_us(r->timeout_ms * 1000, v, sizeof(v)));
         return true;
     case SG_LIMIT_MEMORY:
-        format_size(r->limits_applied.memory_bytes, v, sizeof(v));
-        snprintf(buf, cap, "memory limit of %s reached: %s was killed; raise it with --memory", v,
-                 victim(r));
+        snprintf(buf, cap, "memory limit of %s reached: %s was killed; raise it with --memory",
+                 format_size(r->limits_applied.memory_bytes, v, sizeof(v)), victim(r));
         return true;
     case SG_LIMIT_PIDS:
         snprintf(buf, cap,
@@ -112,23 +111,22 @@ bool report_line(char *buf, size_t cap, const struct sg_result *r)
                  r->limits_applied.pids);
         return true;
     case SG_LIMIT_DISK:
-        format_size(r->limits_applied.disk_bytes, v, sizeof(v));
         snprintf(buf, cap,
-                 "disk limit of %s reached: no more could be written; raise it with --disk", v);
+                 "disk limit of %s reached: no more could be written; raise it with --disk",
+                 format_size(r->limits_applied.disk_bytes, v, sizeof(v)));
         return true;
     case SG_LIMIT_OUTPUT:
-        format_size(r->output_limit, v, sizeof(v));
         snprintf(buf, cap,
                  "output limit of %s reached: the rest was dropped; raise it with --output-limit",
-                 v);
+                 format_size(r->output_limit, v, sizeof(v)));
         return true;
     case SG_LIMIT_NONE:
     case SG_LIMIT_MAX_:
     default:
-        break;
+        if (r->signal == 0)
+            return false;
+        snprintf(buf, cap, "the program was ended by signal %d (%s)", r->signal,
+                 strsignal(r->signal));
+        return true;
     }
-    if (r->signal == 0)
-        return false;
-    snprintf(buf, cap, "the program was ended by signal %d (%s)", r->signal, strsignal(r->signal));
-    return true;
 }

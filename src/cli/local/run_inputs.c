@@ -49,28 +49,16 @@ static int add_term(const struct run_options *o, struct env_list *env, struct sg
     return env_list_set_or_copy(env, "--tty", "TERM", e);
 }
 
-static int load_all(const struct run_options *o, struct run_inputs *in, struct sg_error *e)
-{
-    int r = language_of(o, &in->language, e);
-
-    if (r == 0)
-        r = cage_inputs_load(&o->cage, &in->cage, e);
-    if (r == 0)
-        r = add_term(o, &in->cage.env, e);
-    if (r == 0)
-        r = load_code(o, in, e);
-    return r;
-}
-
 int run_inputs_load(const struct run_options *o, struct run_inputs *ret, struct sg_error *e)
 {
-    /* Filled in place and not copied afterwards: the policy points into itself. */
     *ret = (struct run_inputs){0};
-    int r = load_all(o, ret, e);
+    int r = language_of(o, &ret->language, e);
 
-    if (r < 0)
-        run_inputs_done(ret);
-    return r;
+    if (r == 0)
+        r = cage_inputs_load(&o->cage, &ret->cage, e);
+    if (r == 0)
+        r = add_term(o, &ret->cage.env, e);
+    return r < 0 ? r : load_code(o, ret, e);
 }
 
 void run_inputs_done(struct run_inputs *in)

@@ -13,6 +13,7 @@ struct run_inputs {
     enum sg_language language;
 };
 
-/* Reads standard input only if the code comes from there. On failure nothing is left to free. */
+/* Reads standard input only if the code comes from there. Call run_inputs_done even after an
+ * error. */
 int run_inputs_load(const struct run_options *o, struct run_inputs *ret, struct sg_error *e);
 void run_inputs_done(struct run_inputs *in);

@@ -1,4 +1,4 @@
-#include "engine/spout.h"
+#include "lib/text/spout.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* A descriptor of the caller to which a program's output is written. Writes never wait, so a slow
- * reader delays this output and nothing else.
+/* A descriptor of the caller to which output is written. Writes never wait, so a slow reader delays
+ * this output and nothing else.
  *
  * The caller's other processes may share the descriptor and its flags, so the spout does not make
  * it non-blocking. Instead it opens a pipe a second time for itself, sends to a socket with

@@ -17,6 +17,5 @@ struct create_options {
     bool auto_pause, json;
 };
 
-extern const struct cli_syntax create_syntax;
 /* Frees the environment and the metadata; plain values stay. */
 void create_options_done(struct create_options *o);

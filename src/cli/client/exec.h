@@ -13,6 +13,3 @@ struct exec_options {
     struct env_list env;
     uint64_t timeout_ms; /* 0: no limit */
 };
-
-extern const struct cli_syntax exec_syntax;
-int exec_options_check(void *options, char **rest, struct sg_error *e);
