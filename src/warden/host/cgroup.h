@@ -23,7 +23,6 @@ struct cgroup;
 struct cgroup_place;
 
 struct cgroup_stats {
-    uint64_t memory_peak;
     uint64_t oom_kills; /* since the group was made */
     uint64_t pids_hits; /* forks refused by the limit, since the group was made */
 };
@@ -115,8 +114,6 @@ const struct cgroup_ops *cgroup_host(struct sg_error *e);
 /* Makes the groups, with device rules in place. set_limits sets the limits later. */
 int cgroup_create(struct cgroup_place *place, uint32_t slot, struct cgroup **ret,
                   struct sg_error *e);
-/* Freezes or thaws the group, and waits until that is done. */
-int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e);
 /* Memory of a group; dir is its directory in the hierarchy of memory. */
 void cgroup_memory(const struct cgroup_ops *ops, int dir, struct cgroup_usage *ret);
 
