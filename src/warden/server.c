@@ -255,6 +255,7 @@ static void choose_path(struct server *s)
     struct sg_error e = {0};
     char why[NETWORK_WHY];
 
+    netpath_use(&s->prepared.plan);
     if (!s->provider->network)
         return;
     if (s->provider->network->choose(wishes[s->settings.egress_path], &s->path, why, &e) < 0)
@@ -354,7 +355,7 @@ static int start(struct run *run, struct sg_error *e)
     if (r == 0)
         r = serve_listen(s, e);
     if (r == 0)
-        r = privileges_drop(&s->filter, e);
+        r = privileges_drop(&s->prepared.filter, e);
     if (r == 0)
         heartbeats_start(s);
     if (r == 0)
