@@ -164,12 +164,11 @@ static void drain(struct run *run)
     loop_timer_set(&run->server.loop, &run->patience, clock_ns() + drain_ns + DRAIN_GRACE_NS);
 }
 
-static void on_signal(struct loop_source *src, uint32_t events)
+static void on_signal(struct loop_source *src, uint32_t events UNUSED)
 {
     struct run *run = CONTAINER_OF(src, struct run, signals);
     struct signalfd_siginfo info;
 
-    (void)events;
     if (read(src->fd, &info, sizeof(info)) != sizeof(info))
         return;
     if (info.ssi_signo == SIGHUP)

@@ -231,9 +231,9 @@ static bool v1_strike(int dir)
     return busy;
 }
 
-static int v1_hand_down(int dir, const char *where, struct sg_error *e)
+static int v1_hand_down(int dir UNUSED, const char *where UNUSED, struct sg_error *e UNUSED)
 {
-    (void)dir, (void)where, (void)e; /* in v1 every group has its hierarchy's controllers */
+    /* in v1 every group has its hierarchy's controllers */
     return 0;
 }
 

@@ -257,7 +257,7 @@ int domain_start_broker(struct domain *d, struct sg_error *e)
         return image;
     child_end(&d->broker_pidfd, HELPER_END_MS, NULL);
     close_p(&d->broker_sock);
-    d->broker_pidfd = d->broker_sock = -1;
+    close_p(&d->broker_pidfd);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
         return err_errno(e, "make a socket pair");
     d->broker_sock = socks[0];

@@ -362,7 +362,6 @@ static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *
         if ((!must_attach && errno != EINVAL) || p.n_layer_stack > 0)
             return mounts_mount_error(fs, e, "make the root overlay");
         close_p(&fs);
-        fs = -1;
         r = create_root_attached(spec, &p, &fs, e);
         if (r < 0)
             return r;

@@ -137,13 +137,12 @@ static int spawn(struct start *s, int *ret_pidfd)
     return r;
 }
 
-static void on_ended(struct loop_source *src, uint32_t events)
+static void on_ended(struct loop_source *src, uint32_t events UNUSED)
 {
     struct files_worker *w = CONTAINER_OF(src, struct files_worker, process);
     struct server *s = w->server;
     struct files_answer a;
 
-    (void)events;
     loop_unwatch(&s->loop, &w->process);
     if (ipc_take(w->sock, FILES_MAGIC, &a, sizeof(a), sizeof(a), NULL) != (ssize_t)sizeof(a))
         a = (struct files_answer){.code = -ECHILD,
@@ -280,9 +279,9 @@ int files_workers_open(struct server *s, struct sg_error *e)
     return 0;
 }
 
-static void on_late(struct loop_timer *timer)
+static void on_late(struct loop_timer *timer UNUSED)
 {
-    (void)timer; /* it only wakes the loop */
+    /* it only wakes the loop */
 }
 
 void files_workers_close(struct server *s)

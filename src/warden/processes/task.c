@@ -60,12 +60,11 @@ static pid_t fork_with(int *fds, size_t n, int *ret_pidfd)
     return 0;
 }
 
-static void on_ended(struct loop_source *src, uint32_t events)
+static void on_ended(struct loop_source *src, uint32_t events UNUSED)
 {
     struct task *t = CONTAINER_OF(src, struct task, process);
     int status = 0;
 
-    (void)events;
     loop_unwatch(&t->server->loop, &t->process);
     if (waitpid(t->pid, &status, WNOHANG) != t->pid)
         status = -1;

@@ -59,7 +59,7 @@ void checkpoint_release(struct checkpoint *m)
         checkpoint_without_frozen_kernels(m);
     }
     stack_free(m->stack);
-    snapshot_release(m->server, m->snapshot);
+    snapshot_release(m->snapshot);
     checkpoint_free(m);
 }
 
@@ -106,12 +106,12 @@ static void on_saved(void *arg, struct snapshot *l, uint64_t bytes, const struct
     if (!l || !wanted)
         checkpoint_forget(v->checkpoint);
     if (l && !wanted)
-        snapshot_forget(s, l);
+        snapshot_forget(l);
     if (l)
         front_answer(s, &v->ticket, &a, -1);
     else
         front_answer_error(s, &v->ticket, e->code, e);
-    snapshot_release(s, l);
+    snapshot_release(l);
     checkpoint_release(v->checkpoint);
     free(v);
 }

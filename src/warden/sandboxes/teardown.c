@@ -46,9 +46,8 @@ static void look(struct teardown *g)
     free(g);
 }
 
-static void on_process(struct loop_source *src, uint32_t events)
+static void on_process(struct loop_source *src, uint32_t events UNUSED)
 {
-    (void)events;
     look(CONTAINER_OF(src, struct teardown, process));
 }
 

@@ -190,16 +190,15 @@ static struct tenant_pool_request *take_fitting_request(struct tenant_pool *w,
 }
 
 /* A sandbox that waited in the pool has died. */
-static void on_ready_gone(struct loop_source *src, uint32_t events)
+static void on_ready_gone(struct loop_source *src, uint32_t events UNUSED)
 {
     struct start *b = CONTAINER_OF(src, struct start, line);
     struct sg_error e = {.message = "a sandbox ended while it waited"};
 
-    (void)events;
     start_fail(b, &e);
 }
 
-static void on_word(struct loop_source *src, uint32_t events)
+static void on_word(struct loop_source *src, uint32_t events UNUSED)
 {
     struct start *b = CONTAINER_OF(src, struct start, line);
     struct tenant_pool *w = b->tenant_pool;
@@ -207,7 +206,6 @@ static void on_word(struct loop_source *src, uint32_t events)
     struct sg_error e = {0};
     int r = OPS(b->instance)->started(b->instance, &e);
 
-    (void)events;
     if (r == -EAGAIN)
         return;
     if (r < 0) {
@@ -334,11 +332,10 @@ static void move_requests(struct tenant_pool *w)
     }
 }
 
-static void on_spawner(struct loop_source *src, uint32_t events)
+static void on_spawner(struct loop_source *src, uint32_t events UNUSED)
 {
     struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, spawner);
 
-    (void)events;
     helper_heard(w, PROCESS_SPAWNER);
     if (!OPS(w->provider)->begun(w->provider))
         return; /* it only answered a heartbeat */

@@ -119,7 +119,6 @@ bool places_trim(struct provider *p, uint64_t before_ns)
     if (!s || s->rested_ns > before_ns)
         return false;
     close_p(&s->lower);
-    s->lower = -1;
     renew(s, NULL);
     add(p, &p->cold, take_first(p, &p->resting));
     return true;

@@ -79,7 +79,6 @@ void instance_end(struct instance *i, uint32_t siblings)
     netpath_done(&i->netpath);
     close_p(&i->channel);
     close_p(&i->userns);
-    i->channel = i->userns = -1;
     instance_files_done(i);
     if (i->frozen)
         cg->ops->kill(cg);
