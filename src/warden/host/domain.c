@@ -156,6 +156,11 @@ static int open_ns(pid_t pid, const char *which, struct sg_error *e)
     return fd < 0 ? err_errno(e, "open '%s'", path) : fd;
 }
 
+int domain_open_userns(const struct domain *d, struct sg_error *e)
+{
+    return open_ns(d->holder_pid, "user", e);
+}
+
 /* The kernel counts some things per user (inotify instances, message queues, pending signals...),
  * and counts them also for the maker of each user namespace above. If that were the host's root,
  * one sandbox could use up root's share. So F is made under its own first id; the capabilities
@@ -217,7 +222,7 @@ static int start_in_domain(struct domain *d, int image, const char *role, int *f
 {
     AUTO(close_p) int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
     AUTO(close_p) int pidns = open_ns(d->holder_pid, "pid", e);
-    int r = pidns < 0 ? pidns : open_ns(d->holder_pid, "user", e);
+    int r = pidns < 0 ? pidns : domain_open_userns(d, e);
 
     fds[n] = r;
     if (r >= 0 && (own < 0 || setns(pidns, CLONE_NEWPID) < 0))

@@ -21,6 +21,8 @@ struct domain {
 int domain_program(struct sg_error *e);
 /* Makes a domain with slots for max_sandboxes. */
 int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e);
+/* Opens the domain's user namespace, in which 0 is the first id of its own slot. */
+int domain_open_userns(const struct domain *d, struct sg_error *e);
 /* Starts the domain's broker (inside/broker/twin.h), which answers on broker_sock. Replaces a
  * broker that has ended. */
 int domain_start_broker(struct domain *d, struct sg_error *e);

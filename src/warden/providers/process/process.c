@@ -78,7 +78,7 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
     places_init(p);
     r = domain_open(n, &p->domain, e);
     if (r == 0) {
-        r = template_open(&p->template, e);
+        r = template_open(&p->domain, &p->template, e);
         if (r == 0) {
             r = cgroup_place_open(setup->server, setup->tenant, &p->place, e);
             if (r < 0)
