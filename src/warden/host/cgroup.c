@@ -257,8 +257,7 @@ int cgroup_create(struct cgroup_place *place, uint32_t slot, struct cgroup **ret
 
     if (r < 0)
         return r;
-    c = xcalloc(1, sizeof(*c));
-    *c = (struct cgroup){.ops = ops, .dir = {-1, -1, -1, -1, -1, -1}};
+    c = NEW(struct cgroup, .ops = ops, .dir = {-1, -1, -1, -1, -1, -1});
     snprintf(c->path, sizeof(c->path), "%s/%u", cgroup_place_path(place), slot);
     for (int k = 0; k < ops->n_groups && r == 0; k++)
         r = cgroup_open_group(c, tops[k], k, e);

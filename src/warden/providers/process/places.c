@@ -55,7 +55,7 @@ static uint64_t memory_of(struct slot *s)
  * sandbox gets a new group. */
 static int renew(struct slot *s, struct sg_error *e)
 {
-    int r = s->cgroup ? s->cgroup->ops->destroy(steal_ptr(&s->cgroup), e) : 0;
+    int r = s->cgroup ? cgroup_destroy(steal_ptr(&s->cgroup), e) : 0;
 
     s->worn = false;
     s->seen = (struct cgroup_stats){0};

@@ -113,7 +113,7 @@ static int slot_close(struct slot *s, struct sg_error *e)
 
     close_p(&s->lower);
     if (s->cgroup)
-        r2 = s->cgroup->ops->destroy(s->cgroup, r < 0 ? NULL : e);
+        r2 = cgroup_destroy(s->cgroup, r < 0 ? NULL : e);
     return r < 0 ? r : r2;
 }
 
@@ -196,7 +196,7 @@ static int line(const struct instance *i)
 static int pause_ask(struct instance *i, bool on, struct sg_error *e)
 {
     struct cgroup *cg = i->provider->slots[i->index].cgroup;
-    int r = cg->ops->freeze(cg, on, e);
+    int r = cgroup_ask_freeze(cg, on, e);
 
     if (r == 0)
         i->frozen = on;

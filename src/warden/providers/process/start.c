@@ -55,17 +55,9 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
 
     if (r < 0)
         return r;
-    i = xcalloc(1, sizeof(*i));
-    *i = (struct instance){.head.ops = p->head.ops,
-                           .provider = p,
-                           .index = index,
-                           .channel = -1,
-                           .pidfd = -1,
-                           .userns = -1,
-                           .old_root = -1,
-                           .netpath = NETPATH_NONE,
-                           .kernel_ends = {-1, -1, -1},
-                           .kept_kernel = -1};
+    i = NEW(struct instance, .head.ops = p->head.ops, .provider = p, .index = index, .channel = -1,
+            .pidfd = -1, .userns = -1, .old_root = -1, .netpath = NETPATH_NONE,
+            .kernel_ends = {-1, -1, -1}, .kept_kernel = -1);
     p->slots[index].used_by = i;
     r = make_groups(i, e);
     if (r == 0)
@@ -103,7 +95,7 @@ static int apply_limits(struct instance *i, const struct sg_limits *limits, stru
     if (!DEFENCE_OMITTED(i->provider->omit, DEFENCE_CGROUP))
         r = cg->ops->set_limits(cg, limits, e);
     if (s->worn)
-        cg->ops->stats(cg, &s->seen);
+        cgroup_stats(cg, &s->seen);
     s->worn = true;
     return r;
 }

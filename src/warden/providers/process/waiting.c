@@ -110,7 +110,7 @@ static void instance_events(struct instance *i, struct instance_events *ret)
     struct slot *s = &i->provider->slots[i->index];
     struct cgroup_stats now;
 
-    s->cgroup->ops->stats(s->cgroup, &now);
+    cgroup_stats(s->cgroup, &now);
     *ret = (struct instance_events){.memory_peak = cgroup_peak(s->cgroup),
                                     .oom_kills = now.oom_kills - s->seen.oom_kills,
                                     .pids_hits = now.pids_hits - s->seen.pids_hits};
