@@ -77,11 +77,10 @@ static void on_ended(struct loop_source *src, uint32_t events UNUSED)
 void task_start(struct server *s, const int *fds, size_t n, task_work work, task_done done,
                 void *arg)
 {
-    struct task *t = xcalloc(1, sizeof(*t));
+    struct task *t = NEW(struct task, .server = s, .process = {.fd = -1, .fn = on_ended},
+                         .pidfd = -1, .done = done, .arg = arg);
     int own[TASK_FDS_MAX];
 
-    *t = (struct task){
-        .server = s, .process = {.fd = -1, .fn = on_ended}, .pidfd = -1, .done = done, .arg = arg};
     memcpy(own, fds, n * sizeof(own[0]));
     t->pid = fork_with(own, n, &t->pidfd);
     if (t->pid == 0)

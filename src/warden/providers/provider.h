@@ -163,7 +163,7 @@ extern const struct provider_ops *const providers[];
 
 struct provider_helpers {
     /* The helper's process id; 0: there is none. */
-    int (*pid)(const struct provider *p, enum process h);
+    int (*pid)(struct provider *p, enum process h);
     /* Sends the helper a heartbeat. The broker answers among its other news, as news of no kind. */
     void (*beat)(struct provider *p, enum process h);
     /* Whether holder or spawner gave a sign of life. */

@@ -94,12 +94,8 @@ struct fork_start *fork_start_begin(struct checkpoint *m, struct tenant_pool *w,
 
     if (!i)
         return NULL;
-    u = xcalloc(1, sizeof(*u));
-    *u = (struct fork_start){.checkpoint = m,
-                             .tenant_pool = w,
-                             .limits = *limits,
-                             .instance = i,
-                             .line = {.fd = -1, .fn = on_line}};
+    u = NEW(struct fork_start, .checkpoint = m, .tenant_pool = w, .limits = *limits, .instance = i,
+            .line = {.fd = -1, .fn = on_line});
     if (send_root(u, &e) < 0)
         fail(u, &e);
     else

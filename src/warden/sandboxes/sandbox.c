@@ -428,24 +428,17 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
                     struct snapshot *snapshot, struct checkpoint *checkpoint, int note,
                     const struct policy_text *policy)
 {
-    struct sandbox *g = xcalloc(1, sizeof(*g));
+    struct sandbox *g =
+        NEW(struct sandbox, .server = s, .phase = MAKING,
+            .snapshot = snapshot ? snapshot_use(snapshot) : NULL, .limits = o->limits, .note = note,
+            .deadline_ns = o->deadline_ns, .on_expiry = (enum order_expiry)o->on_expiry,
+            .kernel = (o->flags & ORDER_KERNEL) != 0 && !checkpoint,
+            .fork = {.checkpoint = checkpoint ? checkpoint_use(checkpoint) : NULL, .report = -1},
+            .process.fd = -1, .line.fd = -1, .step_ns = clock_ns(),
+            .job = {.event = ON_STARTED, .ticket = *t, .order = *o});
     struct sg_error e = {0};
     int r;
 
-    *g = (struct sandbox){
-        .server = s,
-        .phase = MAKING,
-        .snapshot = snapshot ? snapshot_use(snapshot) : NULL,
-        .limits = o->limits,
-        .note = note,
-        .deadline_ns = o->deadline_ns,
-        .on_expiry = (enum order_expiry)o->on_expiry,
-        .kernel = (o->flags & ORDER_KERNEL) != 0 && !checkpoint,
-        .fork = {.checkpoint = checkpoint ? checkpoint_use(checkpoint) : NULL, .report = -1},
-        .process.fd = -1,
-        .line.fd = -1,
-        .step_ns = clock_ns(),
-        .job = {.event = ON_STARTED, .ticket = *t, .order = *o}};
     sandbox_network_init(g, policy);
     snprintf(g->id, sizeof(g->id), "%s", o->id);
     map_add(&s->sandboxes, &g->by_id, hash_text(0, g->id));

@@ -34,9 +34,8 @@ struct save {
 /* Takes the family over. */
 static struct snapshot *snapshot_new(struct family *f, const char *name, const char *file)
 {
-    struct snapshot *l = xcalloc(1, sizeof(*l));
+    struct snapshot *l = NEW(struct snapshot, .family = f, .dir = -1, .users = 1);
 
-    *l = (struct snapshot){.family = f, .dir = -1, .users = 1};
     snprintf(l->name, sizeof(l->name), "%s", name);
     snprintf(l->file, sizeof(l->file), "%s", file);
     list_push(&f->server->snapshots, &l->link);
@@ -228,12 +227,10 @@ struct save *snapshot_save(struct server *s, const struct save_order *o, save_do
         return NULL;
     work_name(file);
     id_random(id);
-    v = xcalloc(1, sizeof(*v));
-    *v = (struct save){.server = s,
-                       .snapshot = snapshot_new(family, o->name ? o->name : "",
-                                                o->durable && o->name ? o->name : file),
-                       .done = done,
-                       .arg = arg};
+    v = NEW(struct save, .server = s,
+            .snapshot = snapshot_new(family, o->name ? o->name : "",
+                                     o->durable && o->name ? o->name : file),
+            .done = done, .arg = arg);
     snprintf(v->aside, sizeof(v->aside), "new-%s", id);
     if (save_start(s, v, o, e) < 0) {
         snapshot_free(v->snapshot);

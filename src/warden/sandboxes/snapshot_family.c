@@ -33,8 +33,7 @@ static int family_open(struct server *s, const char *name, struct family **ret, 
 
     if (fd < 0)
         return err_errno(e, "open '%s/layers/%.64s'", s->state.path, name);
-    f = xcalloc(1, sizeof(*f));
-    *f = (struct family){.server = s, .dir = fd, .users = 1};
+    f = NEW(struct family, .server = s, .dir = fd, .users = 1);
     snprintf(f->name, sizeof(f->name), "%s", name);
     *ret = f;
     return 0;

@@ -357,10 +357,9 @@ static void on_spawner(struct loop_source *src, uint32_t events UNUSED)
 
 static int ask(struct tenant_pool *w, struct sg_error *e)
 {
-    struct start *b = xcalloc(1, sizeof(*b));
+    struct start *b = NEW(struct start, .tenant_pool = w, .line.fd = -1);
     int r;
 
-    *b = (struct start){.tenant_pool = w, .line.fd = -1};
     r = OPS(w->provider)->begin(w->provider, &b->instance, e);
     if (r < 0) {
         free(b);
@@ -599,14 +598,11 @@ static void limit_tenant(struct tenant_pool *w)
 static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_pool **ret,
                             struct sg_error *e)
 {
-    struct tenant_pool *w = xcalloc(1, sizeof(*w));
+    struct tenant_pool *w =
+        NEW(struct tenant_pool, .server = s, .spawner = {.fd = -1, .fn = on_spawner},
+            .tick.fn = on_tick, .calm.fn = on_calm, .idle_since_ns = clock_ns());
     int r;
 
-    *w = (struct tenant_pool){.server = s,
-                              .spawner = {.fd = -1, .fn = on_spawner},
-                              .tick.fn = on_tick,
-                              .calm.fn = on_calm,
-                              .idle_since_ns = clock_ns()};
     snprintf(w->tenant, sizeof(w->tenant), "%s", tenant);
     struct provider_setup setup = {.max_instances =
                                        is_nobodys(w) ? PROBE_SLOTS : room(&s->settings),
