@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "lib/ipc/link.h"
+#include "lib/ipc/calls.h"
 
 #define MAGIC 0x69706366u
 

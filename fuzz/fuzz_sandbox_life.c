@@ -117,7 +117,7 @@ static void forget_names(struct rig *r)
         if (m)
             checkpoint_forget(m);
         if (l)
-            snapshot_forget(r->s, l);
+            snapshot_forget(l);
     }
 }
 

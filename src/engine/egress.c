@@ -19,6 +19,7 @@
 #include "wire/text_fd.h"
 #include "engine/sandbox.h"
 #include "warden/host/child.h"
+#include "warden/host/netpath_plan.h"
 #include "warden/host/program.h"
 
 #define GUARD_NAME "sandglass-guard"
@@ -248,6 +249,7 @@ int egress_open(const struct sg_options *o, struct egress **ret, struct sg_error
     struct egress *g = xcalloc(1, sizeof(*g));
     int r;
 
+    netpath_plan_use();
     g->pidfd = g->sock = g->dir = -1;
     g->stop = eventfd(0, EFD_CLOEXEC);
     g->settings =

@@ -381,7 +381,7 @@ static int finish(struct exec *x, uint64_t started, struct sg_result *ret, struc
         r = read_ending(&x->call, &end, e);
     if (r < 0)
         return r;
-    OPS(x->sandbox->instance)->events(x->sandbox->instance, &events);
+    provider_waiting.events(x->sandbox->instance, &events);
     struct sg_result res = {
         .duration_us = (clock_ns() - started) / 1000,
         .limit = which_limit(x, &end, &events),
@@ -418,7 +418,7 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
     if (r == 0 && results)
         results_give(s, q, results);
     if (s->one_shot)
-        OPS(s->instance)->kill(s->instance); /* the sandbox dies while we read its counters */
+        provider_waiting.kill(s->instance); /* the sandbox dies while we read its counters */
     s->broken = r == -EPIPE || r == -EPROTO || r == -ETIMEDOUT || r == -ECONNRESET;
     if (r == 0)
         r = finish(&x, started, ret, e);

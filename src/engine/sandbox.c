@@ -8,6 +8,8 @@
 #include "lib/base/clock.h"
 #include "engine/control.h"
 #include "engine/egress.h"
+#include "warden/host/cgroup_place.h"
+#include "warden/host/hostmount.h"
 #include "warden/host/limits.h"
 
 #define ENGINE_DEFAULT 1024u
@@ -24,8 +26,10 @@ int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_err
         return err_invalid(e, "an engine holds at most %u sandboxes", ENGINE_MAX);
     engine = xcalloc(1, sizeof(*engine));
     struct provider_setup setup = {.max_instances = max_sandboxes ? max_sandboxes : ENGINE_DEFAULT,
+                                   .server = CGROUP_LOCAL,
+                                   .tenant = CGROUP_RUNS,
                                    .omit = control_omit()};
-    r = providers[0]->open(&setup, &engine->provider, e);
+    r = provider_waiting.ops->open(&setup, &engine->provider, e);
     if (r < 0) {
         free(engine);
         return r;
@@ -69,13 +73,25 @@ static int open_guarded(struct sg_engine *engine, const struct instance_spec *sp
     int r = engine->egress ? 0 : egress_open(o, &engine->egress, e);
 
     if (r == 0)
-        r = OPS(engine->provider)->create(engine->provider, spec, &s->instance, e);
+        r = provider_waiting.create(engine->provider, spec, &s->instance, e);
     if (r < 0)
         return r;
     r = egress_admit(engine->egress, s->instance, s->id, o, placeholders, e);
     if (r < 0)
-        OPS(s->instance)->destroy(s->instance, NULL);
+        provider_waiting.destroy(s->instance, NULL);
     return r;
+}
+
+static int open_mount(const struct instance_spec *spec, size_t which, uint32_t first_id,
+                      int *ret_fd, struct sg_error *e)
+{
+    struct hostmount_spec mount = {.source = spec->mounts[which].source,
+                                   .writable = spec->mounts[which].writable,
+                                   .roots = spec->mount_roots,
+                                   .first_id = first_id,
+                                   .owner_inside = spec->mount_owner};
+
+    return hostmount_open(&mount, ret_fd, e);
 }
 
 static int open_instance(struct sg_engine *engine, const struct sg_options *o,
@@ -84,6 +100,7 @@ static int open_instance(struct sg_engine *engine, const struct sg_options *o,
     struct instance_spec spec = {.hostname = o->hostname ? o->hostname : "sandbox",
                                  .mounts = o->mounts,
                                  .n_mounts = o->n_mounts,
+                                 .open_mount = open_mount,
                                  .mount_roots = policy_mount_roots(o)};
     const struct agent_user *owner = agent_user_find(o->mount_owner ? o->mount_owner : "user");
     int r = limits_complete(&o->limits, &spec.limits, e);
@@ -98,7 +115,7 @@ static int open_instance(struct sg_engine *engine, const struct sg_options *o,
     if (r == 0 && o->network != SG_NETWORK_BLOCK)
         r = open_guarded(engine, &spec, o, placeholders, s, e);
     else if (r == 0)
-        r = OPS(engine->provider)->create(engine->provider, &spec, &s->instance, e);
+        r = provider_waiting.create(engine->provider, &spec, &s->instance, e);
     s->limits = spec.limits;
     return r;
 }
@@ -138,7 +155,7 @@ int sandbox_begin(struct sg_engine *engine, const struct sg_options *options,
     if (r < 0) {
         free(s);
     } else {
-        s->chan = session_open(OPS(s->instance)->take_channel(s->instance));
+        s->chan = session_open(provider_waiting.take_channel(s->instance));
         s->starting = true;
         r = secrets_install(s, &o, placeholders, e);
         if (r < 0)
@@ -155,7 +172,7 @@ int sandbox_await(struct sg_sandbox *s, struct sg_error *e)
     if (!s->starting)
         return 0;
     s->starting = false;
-    return OPS(s->instance)->await(s->instance, chan_fd(s->chan), e);
+    return provider_waiting.await(s->instance, chan_fd(s->chan), e);
 }
 
 int sg_sandbox_open(struct sg_engine *engine, const struct sg_options *options,
@@ -205,12 +222,12 @@ int sg_sandbox_exec(struct sg_sandbox *sandbox, const struct sg_exec *exec, stru
 
 int sg_sandbox_pause(struct sg_sandbox *sandbox, struct sg_error *e)
 {
-    return OPS(sandbox->instance)->pause_wait(sandbox->instance, true, e);
+    return provider_waiting.pause(sandbox->instance, true, e);
 }
 
 int sg_sandbox_resume(struct sg_sandbox *sandbox, struct sg_error *e)
 {
-    return OPS(sandbox->instance)->pause_wait(sandbox->instance, false, e);
+    return provider_waiting.pause(sandbox->instance, false, e);
 }
 
 /* A command line that runs code, with the strings that it points to. */
@@ -328,7 +345,7 @@ int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e)
 {
     struct instance *i = sandbox ? sandbox_leave(sandbox) : NULL;
 
-    return i ? OPS(i)->destroy(i, e) : 0;
+    return i ? provider_waiting.destroy(i, e) : 0;
 }
 
 void sg_result_free(struct sg_result *r)

@@ -5,7 +5,7 @@
 
 #include "lib/base/ids.h"
 #include "lib/base/languages.h"
-#include "warden/providers/provider.h"
+#include "warden/providers/waiting.h"
 #include "engine/session.h"
 
 struct egress;

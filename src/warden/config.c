@@ -54,7 +54,7 @@ int serve_open_config(const char *path, int *ret, struct sg_error *e)
 /* In memory that the child and the warden share. */
 struct reading_result {
     struct settings_answer answer;
-    struct seccomp_prog filter; /* at the start: the warden's own */
+    struct prepared prepared; /* at the start */
 };
 
 struct reading {
@@ -77,19 +77,25 @@ static int read_settings(const int *fds, void *arg)
         return -errno;
     settings_answer(&rd->from, fds[0], rd->now, a);
     if (a->r == 0 && !rd->now)
-        a->r = privileges_compile(&rd->result->filter, &a->error);
+        a->r = privileges_compile(&rd->result->prepared.filter, &a->error);
+    if (a->r == 0 && !rd->now)
+        netpath_plan_make(&rd->result->prepared.plan);
     return 0;
 }
 
 /* Whether a reader of the answer stays inside of its arrays. */
-static bool is_sound(struct settings_answer *a, const struct seccomp_prog *filter)
+static bool is_sound(struct settings_answer *a, const struct prepared *p)
 {
+    for (size_t i = 0; i < BATCH_MAX_ * 2; i++)
+        if (p->plan.batches[i / 2][i % 2].len > sizeof(p->plan.batches[0][0].bytes))
+            return false;
     a->error.message[sizeof(a->error.message) - 1] = '\0';
     for (size_t i = 0; i < SETTING_MAX_; i++)
         a->changed[i][SETTINGS_ENV_MAX - 1] = '\0';
     return a->n_changed <= SETTING_MAX_ && a->n_addresses <= SETTINGS_ADDRESSES_MAX &&
            a->n_plain <= a->n_addresses && a->front.len <= SETTINGS_TEXT_MAX &&
-           a->guard.len <= SETTINGS_TEXT_MAX && filter->len <= SECCOMP_PROG_MAX;
+           a->guard.len <= SETTINGS_TEXT_MAX && p->filter.len <= SECCOMP_PROG_MAX &&
+           p->plan.n_lookup <= LOOKUP_MAX && p->plan.map < LOOKUP_MAX;
 }
 
 static void on_read(void *arg, int status)
@@ -99,11 +105,11 @@ static void on_read(void *arg, int status)
 
     if (status == 0)
         memcpy(a, &rd->result->answer, sizeof(*a));
-    if (status != 0 || !is_sound(a, &rd->result->filter))
+    if (status != 0 || !is_sound(a, &rd->result->prepared))
         a->r = err_set(&a->error, SG_ERR_INTERNAL, -ECHILD,
                        "the settings cannot be read: the child that reads them has failed");
     else if (!rd->now)
-        rd->server->filter = rd->result->filter;
+        rd->server->prepared = rd->result->prepared;
     if (rd->result != MAP_FAILED)
         munmap(rd->result, sizeof(*rd->result));
     rd->done(rd->server, a);

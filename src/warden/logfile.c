@@ -97,5 +97,4 @@ void logfile_close(struct logfile *l)
         loop_timer_cancel(&l->server->loop, &l->timer);
     close_p(&l->fd);
     close_p(&l->dir);
-    l->fd = l->dir = -1;
 }

@@ -231,7 +231,7 @@ static int order_forget(struct server *s, const struct ticket *t, struct order *
     if (m)
         checkpoint_forget(m);
     if (l)
-        snapshot_forget(s, l);
+        snapshot_forget(l);
     front_answer(s, t, NULL, -1);
     return 0;
 }

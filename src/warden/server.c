@@ -164,12 +164,11 @@ static void drain(struct run *run)
     loop_timer_set(&run->server.loop, &run->patience, clock_ns() + drain_ns + DRAIN_GRACE_NS);
 }
 
-static void on_signal(struct loop_source *src, uint32_t events)
+static void on_signal(struct loop_source *src, uint32_t events UNUSED)
 {
     struct run *run = CONTAINER_OF(src, struct run, signals);
     struct signalfd_siginfo info;
 
-    (void)events;
     if (read(src->fd, &info, sizeof(info)) != sizeof(info))
         return;
     if (info.ssi_signo == SIGHUP)
@@ -255,6 +254,7 @@ static void choose_path(struct server *s)
     struct sg_error e = {0};
     char why[NETWORK_WHY];
 
+    netpath_use(&s->prepared.plan);
     if (!s->provider->network)
         return;
     if (s->provider->network->choose(wishes[s->settings.egress_path], &s->path, why, &e) < 0)
@@ -354,7 +354,7 @@ static int start(struct run *run, struct sg_error *e)
     if (r == 0)
         r = serve_listen(s, e);
     if (r == 0)
-        r = privileges_drop(&s->filter, e);
+        r = privileges_drop(&s->prepared.filter, e);
     if (r == 0)
         heartbeats_start(s);
     if (r == 0)

@@ -52,6 +52,7 @@
 #include "warden/memory/pressure.h"
 #include "warden/readiness.h"
 #include "lib/loop/loop.h"
+#include "warden/host/netpath.h"
 #include "warden/host/privileges.h"
 #include "warden/state.h"
 
@@ -76,6 +77,12 @@ struct extra_text {
 };
 void extra_text_done(struct extra_text *t);
 
+/* Put together without rights. */
+struct prepared {
+    struct seccomp_prog filter; /* see privileges.h */
+    struct netpath_plan plan;
+};
+
 #define ENDS_KEPT 256
 
 struct server {
@@ -83,7 +90,7 @@ struct server {
     const struct provider_ops *provider; /* of its sandboxes */
     struct settings settings;
     struct settings_answer *told; /* the last answer of the child that reads them */
-    struct seccomp_prog filter;   /* see privileges.h */
+    struct prepared prepared;     /* by the same child, at the start */
     struct state state;
     struct cgroup_place *place; /* control groups of all sandboxes of this server */
     struct budget budget;

@@ -92,22 +92,21 @@ struct snapshot *snapshot_use(struct snapshot *l)
     return l;
 }
 
-void snapshot_release(struct server *s, struct snapshot *l)
+void snapshot_release(struct snapshot *l)
 {
     if (!l || --l->users > 0)
         return;
     list_remove(&l->link);
-    (void)s;
     rig_snapshots--;
     free(l);
 }
 
-void snapshot_forget(struct server *s, struct snapshot *l)
+void snapshot_forget(struct snapshot *l)
 {
     if (!l->name[0])
         return;
     l->name[0] = '\0';
-    snapshot_release(s, l);
+    snapshot_release(l);
 }
 
 struct save *snapshot_save(struct server *s, const struct save_order *o, save_done done, void *arg,
@@ -145,7 +144,7 @@ void snapshot_save_cancel(struct save *v)
 {
     rig_unlink_save(v);
     v->snapshot->users = 1;
-    snapshot_release(v->server, v->snapshot);
+    snapshot_release(v->snapshot);
     free(v);
 }
 
@@ -160,7 +159,7 @@ static void rig_saved(bool well)
     rig_unlink_save(v);
     if (!well) {
         v->snapshot->users = 1;
-        snapshot_release(v->server, v->snapshot);
+        snapshot_release(v->snapshot);
         err_set(&e, SG_ERR_LIMIT, -ENOSPC, "no room for a snapshot");
     }
     v->done(v->arg, well ? v->snapshot : NULL, 1, &e);
@@ -368,7 +367,7 @@ static void rig_close(struct rig *r)
     struct snapshot *l;
     while ((l = LIST_FIRST(struct snapshot, &r->s->snapshots, link))) {
         l->users = 1;
-        snapshot_release(r->s, l);
+        snapshot_release(l);
     }
     budget_done(&r->s->budget);
     loop_done(&r->s->loop);

@@ -14,6 +14,7 @@
 #include "lib/base/fd.h"
 #include "warden/host/cgroup.h"
 #include "warden/host/cgroup_place.h"
+#include "warden/host/cgroup_wait.h"
 #include "warden/host/devices_bpf.h"
 #include "warden/host/slots.h"
 
@@ -32,14 +33,14 @@ static struct cgroup *make(void)
     struct cgroup *cg = NULL;
 
     EXPECT(slots_take(&slots, 1, &e) == 0);
-    EXPECT(cgroup_place_local(&place, &e) == 0);
+    EXPECT(cgroup_place_open(CGROUP_LOCAL, CGROUP_RUNS, &place, &e) == 0);
     EXPECT(cgroup_create(place, slots.first, &cg, &e) == 0);
     return cg;
 }
 
 static void drop(struct cgroup *cg)
 {
-    EXPECT(cg->ops->destroy(cg, &e) == 0);
+    EXPECT(cgroup_destroy(cg, &e) == 0);
     cgroup_place_close(place);
     slots_release(&slots);
 }
@@ -94,7 +95,7 @@ TEST(pids_limit_holds_and_is_counted)
     EXPECT(cg->ops->set_limits(cg, &limits, &e) == 0);
     /* pids + 1 are allowed in all; the first is the child itself. */
     EXPECT(in_group(cg, fork_until_refused) == 20);
-    cg->ops->stats(cg, &s);
+    cgroup_stats(cg, &s);
     EXPECT(s.pids_hits == 1);
     while (!cg->ops->empty(cg))
         ms(20);
@@ -151,9 +152,9 @@ TEST(memory_limit_kills_and_is_counted)
 
     EXPECT(cg->ops->set_limits(cg, &limits, &e) == 0);
     EXPECT(in_group(cg, eat_memory) == 128 + SIGKILL);
-    cg->ops->stats(cg, &s);
+    cgroup_stats(cg, &s);
     EXPECT(s.oom_kills == 1);
-    EXPECT(s.memory_peak > 32u << 20 && s.memory_peak <= 64u << 20);
+    EXPECT(cgroup_peak(cg) > 32u << 20 && cgroup_peak(cg) <= 64u << 20);
     drop(cg);
 }
 

@@ -1,4 +1,4 @@
-#include "lib/ipc/link.h"
+#include "lib/ipc/calls.h"
 
 #include <poll.h>
 #include <sys/socket.h>

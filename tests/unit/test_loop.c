@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "lib/base/clock.h"
-#include "lib/loop/loop.h"
+#include "lib/loop/tasks.h"
 
 TAP_MAIN
 

@@ -30,6 +30,7 @@ static struct place make_place(void)
     int ready[2];
     char c;
 
+    netpath_plan_use();
     EXPECT(pipe(ready) == 0);
     p.pid = sys_clone3(&args);
     if (p.pid == 0) {
@@ -223,6 +224,7 @@ TEST(this_host_has_each_of_them)
     char why[NETPATH_WHY];
     int after;
 
+    netpath_plan_use();
     EXPECT(netpath_probe(0, &path, why, &e) == 0 && path == PATH_SK_LOOKUP && why[0] == '\0');
     for (enum egress_path wish = PATH_SK_LOOKUP; wish < PATH_MAX_; wish++) {
         EXPECT(netpath_probe(wish, &path, why, &e) == 0 && path == wish);

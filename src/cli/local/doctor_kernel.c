@@ -53,6 +53,7 @@ static void check_egress(struct check_result *r)
     enum egress_path path;
     struct sg_error e;
 
+    netpath_plan_use();
     if (netpath_probe(0, &path, why, &e) < 0) {
         check_warn(r, "sandboxes have no network");
         check_fix(r, "%.300s", e.message);

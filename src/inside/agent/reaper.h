@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "lib/loop/loop.h"
+#include "lib/loop/tasks.h"
 
 struct child {
     pid_t pid;

@@ -5,7 +5,7 @@
 #include "inside/agent/countdown.h"
 #include "inside/agent/door.h"
 #include "inside/agent/line.h"
-#include "lib/loop/loop.h"
+#include "lib/loop/tasks.h"
 #include "inside/agent/reaper.h"
 #include "lib/channel/chan.h"
 #include "lib/channel/wire.h"

@@ -25,6 +25,7 @@ static inline void close_p(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
+    *fd = -1;
 }
 
 /* Hands a descriptor or a pointer out of a scope that would otherwise release it. */

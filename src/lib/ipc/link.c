@@ -4,12 +4,9 @@
 #include <poll.h>
 #include <string.h>
 
-#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 
-#define PLACE_BITS  20
-#define CALLS_FIRST 16
-#define TURN        64
+#define TURN 64
 
 /* A message that waits for room in the socket. */
 struct ipc_unsent {
@@ -37,11 +34,6 @@ void ipc_link_open(struct ipc_link *l, int sock)
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
-
-static bool below(size_t n, size_t limit)
-{
-    return limit == 0 || n < limit;
-}
 
 static void drop(struct ipc_link *l, struct ipc_unsent *u)
 {
@@ -84,7 +76,7 @@ static void enqueue(struct ipc_link *l, const struct ipc_out *out, uint64_t call
     l->changed(l);
 }
 
-static int put(struct ipc_link *l, const struct ipc_out *out, uint64_t call)
+int ipc_link_put(struct ipc_link *l, const struct ipc_out *out, uint64_t call)
 {
     struct ipc_head *head = out->head;
     struct iovec parts[2] = {
@@ -98,7 +90,7 @@ static int put(struct ipc_link *l, const struct ipc_out *out, uint64_t call)
         return -EPIPE;
     if (l->n_unsent == 0)
         r = ipc_send_parts(l->sock, parts, out->fds, out->n_fds);
-    if (r != -EAGAIN || l->kind->no_queue || !below(l->n_unsent, l->kind->unsent_max))
+    if (r != -EAGAIN || l->kind->no_queue || !ipc_below(l->n_unsent, l->kind->unsent_max))
         return r;
     enqueue(l, out, call);
     return 0;
@@ -106,101 +98,7 @@ static int put(struct ipc_link *l, const struct ipc_out *out, uint64_t call)
 
 int ipc_link_send(struct ipc_link *l, const struct ipc_out *out)
 {
-    return put(l, out, 0);
-}
-
-/* ---- calls ----------------------------------------------------------------------------------- */
-
-static struct ipc_call *find_call(const struct ipc_link *l, uint64_t seq)
-{
-    size_t place = seq & ((1u << PLACE_BITS) - 1);
-
-    return seq != 0 && place < l->n_calls && l->calls[place].seq == seq ? &l->calls[place] : NULL;
-}
-
-static void grow(struct ipc_link *l)
-{
-    uint32_t n = l->n_calls ? l->n_calls * 2 : CALLS_FIRST;
-    struct ipc_call *calls = xcalloc(n, sizeof(*calls));
-
-    if (l->n_calls > 0)
-        memcpy(calls, l->calls, l->n_calls * sizeof(*calls));
-    free(l->calls);
-    l->calls = calls;
-    l->n_calls = n;
-}
-
-static struct ipc_call *free_place(struct ipc_link *l)
-{
-    uint32_t n = l->n_calls;
-
-    if (!below(l->n_open, l->kind->calls_max) || l->n_open >= 1u << PLACE_BITS)
-        return NULL;
-    /* The search goes on where the last one ended, so it is short. */
-    for (uint32_t i = 0; i < n; i++)
-        if (l->calls[(l->n_called + i) % n].seq == 0)
-            return &l->calls[(l->n_called + i) % n];
-    grow(l);
-    return &l->calls[n];
-}
-
-int ipc_link_call(struct ipc_link *l, const struct ipc_out *out, void (*done)(void), void *arg)
-{
-    uint64_t wait = l->kind->wait_ns;
-    struct ipc_call *c = free_place(l);
-    struct ipc_head *head = out->head;
-    int r;
-
-    if (!c)
-        return l->sock < 0 ? -EPIPE : -EAGAIN;
-    head->seq = ++l->n_called << PLACE_BITS | (uint64_t)(c - l->calls);
-    r = put(l, out, head->seq);
-    if (r < 0)
-        return r;
-    *c = (struct ipc_call){.seq = head->seq,
-                           .done = done,
-                           .arg = arg,
-                           .due_ns = wait ? clock_ns() + wait : UINT64_MAX};
-    if (l->n_open++ == 0)
-        l->changed(l);
-    return 0;
-}
-
-static int settle(struct ipc_call *c, struct ipc_in *in)
-{
-    struct ipc_call copy = *c;
-
-    c->seq = 0;
-    in->link->n_open--;
-    return in->link->kind->answer(&copy, in);
-}
-
-/* Answers the calls that are due by then. An owner may call anew meanwhile, which may move the
- * table. */
-static void give_up(struct ipc_link *l, uint64_t due_ns, int r)
-{
-    struct ipc_in none = {.link = l, .r = r};
-
-    memset(none.fds.at, -1, sizeof(none.fds.at));
-    for (uint32_t i = 0; i < l->n_calls && l->n_open > 0; i++)
-        if (l->calls[i].seq != 0 && l->calls[i].due_ns <= due_ns)
-            settle(&l->calls[i], &none);
-}
-
-uint64_t ipc_link_due(const struct ipc_link *l)
-{
-    uint64_t due = UINT64_MAX;
-
-    for (uint32_t i = 0; i < l->n_calls && l->n_open > 0 && l->kind->wait_ns; i++)
-        if (l->calls[i].seq != 0 && l->calls[i].due_ns < due)
-            due = l->calls[i].due_ns;
-    return due;
-}
-
-void ipc_link_expire(struct ipc_link *l)
-{
-    give_up(l, clock_ns(), -ETIMEDOUT);
-    l->changed(l);
+    return ipc_link_put(l, out, 0);
 }
 
 void ipc_link_close(struct ipc_link *l)
@@ -213,7 +111,8 @@ void ipc_link_close(struct ipc_link *l)
         drop(l, u);
     l->changed(l);
     close(sock);
-    give_up(l, UINT64_MAX, -EPIPE);
+    if (l->calling)
+        l->calling->give_up(l, UINT64_MAX, -EPIPE);
 }
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -222,7 +121,12 @@ int ipc_link_events(const struct ipc_link *l)
 {
     if (l->sock < 0)
         return 0;
-    return (below(l->n_unsent, l->kind->read_below) ? POLLIN : 0) | (l->n_unsent ? POLLOUT : 0);
+    return (ipc_below(l->n_unsent, l->kind->read_below) ? POLLIN : 0) | (l->n_unsent ? POLLOUT : 0);
+}
+
+static struct ipc_call *find_call(const struct ipc_link *l, uint64_t seq)
+{
+    return l->calling ? l->calling->find(l, seq) : NULL;
 }
 
 static int dispatch(struct ipc_in *in)
@@ -232,7 +136,7 @@ static int dispatch(struct ipc_in *in)
 
     ((char *)l->buf)[in->len] = '\0';
     if (call)
-        return settle(call, in);
+        return l->calling->settle(call, in);
     return l->kind->take ? l->kind->take(in) : -EPROTO;
 }
 
@@ -280,7 +184,7 @@ void ipc_link_ready(struct ipc_link *l)
         send_waiting(l);
     for (unsigned i = 0;
          i < (l->kind->turn ? l->kind->turn : TURN) && l->sock >= 0 && l->opened == opened &&
-         below(l->n_unsent, l->kind->read_below) && ipc_link_take(l);
+         ipc_below(l->n_unsent, l->kind->read_below) && ipc_link_take(l);
          i++)
         ;
 }

@@ -3,7 +3,7 @@
  * wait for (lib/uv/ipc_uv.h does both for libuv).
  *
  *   messages out   sent at once or, if the socket is full, kept in order until it has room
- *   calls          messages that are answered. The link numbers them (seq), keeps for each whom to
+ *   calls          (calls.h) messages that are answered. The link numbers them (seq), keeps for each whom to
  *                  tell, and tells exactly once: with the answer, with -ETIMEDOUT, or with -EPIPE
  *                  when the link is closed
  *   messages in    checked (size, magic), a few for each turn of the loop, so that others get their
@@ -17,13 +17,7 @@
 #include "lib/ipc/ipc.h"
 
 struct ipc_link;
-
-struct ipc_call {
-    uint64_t seq;       /* 0: this place in the table is free */
-    void (*done)(void); /* of the type that the owner gave it */
-    void *arg;
-    uint64_t due_ns; /* clock_ns() */
-};
+struct ipc_call;
 
 /* A message that has come in, or why there is none. */
 struct ipc_in {
@@ -55,6 +49,13 @@ struct ipc_kind {
     void (*gone)(struct ipc_link *l, int r);
 };
 
+/* What a link with calls does about them. */
+struct ipc_calling {
+    struct ipc_call *(*find)(const struct ipc_link *l, uint64_t seq);
+    int (*settle)(struct ipc_call *c, struct ipc_in *in);
+    void (*give_up)(struct ipc_link *l, uint64_t due_ns, int r);
+};
+
 struct ipc_link {
     const struct ipc_kind *kind;
     void (*changed)(struct ipc_link *l); /* ipc_link_events or ipc_link_due may be other now */
@@ -62,7 +63,8 @@ struct ipc_link {
     uint64_t opened;                     /* how often */
     struct list unsent;
     size_t n_unsent;
-    struct ipc_call *calls; /* the lower part of seq is the place here */
+    const struct ipc_calling *calling; /* of calls.c; NULL: there never was a call */
+    struct ipc_call *calls;            /* the lower part of seq is the place here */
     uint32_t n_calls, n_open;
     uint64_t n_called;
     void *buf; /* one message that came in */
@@ -89,16 +91,18 @@ void ipc_link_close(struct ipc_link *l);
 /* 0: sent, or waiting for room. -EAGAIN: too many wait. -EPIPE: there is no peer. Other errors are
  * the socket's; a peer that has ended is noticed by reading, too. Fills in the magic. */
 int ipc_link_send(struct ipc_link *l, const struct ipc_out *out);
-/* The same for a call; fills in seq. `answer` is called later, unless this fails. */
-int ipc_link_call(struct ipc_link *l, const struct ipc_out *out, void (*done)(void), void *arg);
+
+/* For calls.c: the message belongs to the call with this seq. */
+int ipc_link_put(struct ipc_link *l, const struct ipc_out *out, uint64_t call);
+static inline bool ipc_below(size_t n, size_t limit)
+{
+    return limit == 0 || n < limit;
+}
 
 /* ---- for the loop ---------------------------------------------------------------------------- */
 
 /* POLLIN and POLLOUT, as far as they are to be waited for; 0 if the link is closed. */
 int ipc_link_events(const struct ipc_link *l);
-/* When to call ipc_link_expire, by clock_ns(); UINT64_MAX: never. */
-uint64_t ipc_link_due(const struct ipc_link *l);
-void ipc_link_expire(struct ipc_link *l);
 /* The socket is ready: sends what waits, and takes messages. It may be called at any time. */
 void ipc_link_ready(struct ipc_link *l);
 /* Takes one message. False: there is none, or the peer is gone. */

@@ -15,17 +15,10 @@ int loop_init(struct loop *l, int batch)
     return l->epoll_fd < 0 ? -errno : 0;
 }
 
-static void empty_bin(struct loop *l)
-{
-    struct loop_trash *t;
-
-    while ((t = LIST_POP(struct loop_trash, &l->bin, link)))
-        t->fn(t);
-}
-
 void loop_done(struct loop *l)
 {
-    empty_bin(l);
+    if (l->empty_bin)
+        l->empty_bin(l);
     close_p(&l->epoll_fd);
     free(l->heap);
     *l = (struct loop){.epoll_fd = -1};
@@ -157,35 +150,6 @@ static void run_timers(struct loop *l)
     }
 }
 
-/* ---- tasks and trash ------------------------------------------------------------------------- */
-
-void loop_task_queue(struct loop *l, struct loop_task *task)
-{
-    if (!list_linked(&task->link))
-        list_push(&l->tasks, &task->link);
-}
-
-void loop_task_cancel(struct loop_task *task)
-{
-    list_remove(&task->link);
-}
-
-/* Runs the tasks queued so far; tasks that these queue run in the next turn. */
-static void run_tasks(struct loop *l)
-{
-    struct list now = {0};
-    struct loop_task *task;
-
-    list_move(&l->tasks, &now);
-    while ((task = LIST_POP(struct loop_task, &now, link)))
-        task->fn(task);
-}
-
-void loop_throw_away(struct loop *l, struct loop_trash *trash)
-{
-    list_push(&l->bin, &trash->link);
-}
-
 /* ---- turns ----------------------------------------------------------------------------------- */
 
 void loop_want_idle(struct loop *l)
@@ -227,8 +191,10 @@ int loop_turn(struct loop *l)
         l->want_idle = false;
         l->idle(l);
     }
-    run_tasks(l);
+    if (l->run_tasks)
+        l->run_tasks(l);
     run_timers(l);
-    empty_bin(l);
+    if (l->empty_bin)
+        l->empty_bin(l);
     return 0;
 }

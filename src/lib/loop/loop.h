@@ -35,23 +35,15 @@ struct loop_timer {
     size_t place; /* its index in the heap, from 1; 0: not armed */
 };
 
-/* Runs once, in the next turn. A task with much to do queues itself again for each next part. */
-struct loop_task {
-    void (*fn)(struct loop_task *task);
-    struct list link;
-};
-
-struct loop_trash {
-    struct list link;
-    void (*fn)(struct loop_trash *trash); /* frees the object */
-};
-
 struct loop {
     int epoll_fd;
     int batch;                /* events of a turn */
     struct loop_timer **heap; /* heap[1] is the first */
     size_t n_timers, cap;
-    struct list tasks, bin, polled;
+    struct list polled;
+    struct list tasks, bin; /* see tasks.h, as the functions: NULL without any */
+    void (*run_tasks)(struct loop *l);
+    void (*empty_bin)(struct loop *l);
     void (*no_room)(void); /* called when the first source is polled; or NULL */
     bool want_idle;
     void (*idle)(struct loop *l);
@@ -71,8 +63,5 @@ void loop_watch(struct loop *l, struct loop_source *src, int fd, uint32_t events
 void loop_unwatch(struct loop *l, struct loop_source *src);
 void loop_timer_set(struct loop *l, struct loop_timer *timer, uint64_t at_ns);
 void loop_timer_cancel(struct loop *l, struct loop_timer *timer);
-void loop_task_queue(struct loop *l, struct loop_task *task);
-void loop_task_cancel(struct loop_task *task);
-void loop_throw_away(struct loop *l, struct loop_trash *trash);
 /* Calls l->idle once when there is nothing else to do. */
 void loop_want_idle(struct loop *l);

@@ -4,7 +4,7 @@
 
 #include <uv.h>
 
-#include "lib/ipc/link.h"
+#include "lib/ipc/calls.h"
 
 struct ipc_uv {
     struct ipc_link link;

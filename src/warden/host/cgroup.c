@@ -11,8 +11,6 @@
 #include "lib/base/fd.h"
 #include "warden/host/cgroup_place.h"
 
-#define FREEZE_MS 2000
-
 /* Whether the comma-separated list contains the word. */
 static bool has_word(const char *list, const char *word)
 {
@@ -259,8 +257,7 @@ int cgroup_create(struct cgroup_place *place, uint32_t slot, struct cgroup **ret
 
     if (r < 0)
         return r;
-    c = xcalloc(1, sizeof(*c));
-    *c = (struct cgroup){.ops = ops, .dir = {-1, -1, -1, -1, -1, -1}};
+    c = NEW(struct cgroup, .ops = ops, .dir = {-1, -1, -1, -1, -1, -1});
     snprintf(c->path, sizeof(c->path), "%s/%u", cgroup_place_path(place), slot);
     for (int k = 0; k < ops->n_groups && r == 0; k++)
         r = cgroup_open_group(c, tops[k], k, e);
@@ -305,7 +302,6 @@ int cgroup_not_limited(const struct cgroup *c, int r, struct sg_error *e)
 
 void cgroup_stats(struct cgroup *c, struct cgroup_stats *ret)
 {
-    ret->memory_peak = cgroup_read_u64(c->dir[0], c->ops->peak_file);
     ret->oom_kills = cgroup_read_key(c->dir[0], c->ops->oom_file, "oom_kill");
     ret->pids_hits = cgroup_read_key(c->dir[c->ops->pids], "pids.events", "max");
 }
@@ -328,17 +324,4 @@ int cgroup_ask_freeze(struct cgroup *c, bool on, struct sg_error *e)
     return r < 0 ? err_set(e, err_kind_of(-r), r, "freeze control group %s: %s", c->path,
                            strerror(-r))
                  : 0;
-}
-
-int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e)
-{
-    int r = cgroup_ask_freeze(c, on, e);
-
-    for (int tries = 0; r == 0 && on && !c->ops->frozen(c); tries++) {
-        if (tries == FREEZE_MS * 5)
-            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT,
-                           "the control group did not freeze in time");
-        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-    }
-    return r;
 }

@@ -23,7 +23,6 @@ struct cgroup;
 struct cgroup_place;
 
 struct cgroup_stats {
-    uint64_t memory_peak;
     uint64_t oom_kills; /* since the group was made */
     uint64_t pids_hits; /* forks refused by the limit, since the group was made */
 };
@@ -58,16 +57,10 @@ struct cgroup_ops {
     int (*prepare)(struct cgroup *c, struct sg_error *e);
     /* Opens one descriptor per hierarchy; whoever writes "0" to it moves itself into the group. */
     int (*open_doors)(struct cgroup *c, struct cgroup_doors *ret, struct sg_error *e);
-    /* Opens the list of the group's processes, one pid a line, in the pid namespace of the
-     * reader. */
-    int (*open_members)(struct cgroup *c, int *ret, struct sg_error *e);
     int (*set_limits)(struct cgroup *c, const struct sg_limits *l, struct sg_error *e);
     /* Makes usage count processor time too. Call it before open_doors. */
     int (*account)(struct cgroup *c, struct sg_error *e);
-    /* Freezing is only asked for; frozen() says when it is done. Thawing is done on return. */
-    int (*freeze)(struct cgroup *c, bool on, struct sg_error *e);
     bool (*frozen)(struct cgroup *c);
-    void (*stats)(struct cgroup *c, struct cgroup_stats *ret);
     void (*usage)(struct cgroup *c, struct cgroup_usage *ret);
     /* Whether the group reached its own memory limit, not one above it, since the last call. v1
      * only knows that the peak reached the limit, even if files of the disk caused it; the call
@@ -81,8 +74,6 @@ struct cgroup_ops {
     /* Thaws the group and sends SIGKILL to everything in it. */
     void (*kill)(struct cgroup *c);
     bool (*empty)(struct cgroup *c);
-    /* Removes the groups; they must be empty. Frees c. */
-    int (*destroy)(struct cgroup *c, struct sg_error *e);
     /* Opens the group `sandglass` of each hierarchy that has groups of sandboxes, memory's first;
      * -1 where there is none. With `make`, missing ones are made, every call returns the same
      * descriptors, and the caller must not close them. */
@@ -115,18 +106,19 @@ const struct cgroup_ops *cgroup_host(struct sg_error *e);
 /* Makes the groups, with device rules in place. set_limits sets the limits later. */
 int cgroup_create(struct cgroup_place *place, uint32_t slot, struct cgroup **ret,
                   struct sg_error *e);
-/* Freezes or thaws the group, and waits until that is done. */
-int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e);
+/* Opens the list of the group's processes, one pid a line, in the pid namespace of the reader. */
+int cgroup_open_members(struct cgroup *c, int *ret, struct sg_error *e);
+/* Freezing is only asked for; frozen() says when it is done. Thawing is done on return. */
+int cgroup_ask_freeze(struct cgroup *c, bool on, struct sg_error *e);
+void cgroup_stats(struct cgroup *c, struct cgroup_stats *ret);
+/* Removes the groups; they must be empty. Frees c. */
+int cgroup_destroy(struct cgroup *c, struct sg_error *e);
 /* Memory of a group; dir is its directory in the hierarchy of memory. */
 void cgroup_memory(const struct cgroup_ops *ops, int dir, struct cgroup_usage *ret);
 
 /* ---- shared by the implementations ----------------------------------------------------------- */
 
 int cgroup_open_group(struct cgroup *c, int top, int hierarchy, struct sg_error *e);
-int cgroup_open_members(struct cgroup *c, int *ret, struct sg_error *e);
-int cgroup_ask_freeze(struct cgroup *c, bool on, struct sg_error *e);
-void cgroup_stats(struct cgroup *c, struct cgroup_stats *ret);
-int cgroup_destroy(struct cgroup *c, struct sg_error *e);
 int cgroup_not_limited(const struct cgroup *c, int r, struct sg_error *e);
 struct cgroup_mount {
     char path[256];

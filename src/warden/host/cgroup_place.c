@@ -9,8 +9,6 @@
 #include "lib/base/fd.h"
 #include "warden/host/cgroup.h"
 
-#define LOCAL_TENANT "runs"
-
 struct cgroup_place {
     const struct cgroup_ops *ops;
     char path[CGROUP_PATH_MAX];
@@ -80,17 +78,9 @@ int cgroup_place_open(const char *server, const char *tenant, struct cgroup_plac
         return dir;
     *ret = xcalloc(1, sizeof(**ret));
     **ret = (struct cgroup_place){.ops = ops, .dir = dir, .oom_watch = -1};
+    (*ret)->lasting = strcmp(server, CGROUP_LOCAL) == 0;
     memcpy((*ret)->path, path, sizeof(path));
     return 0;
-}
-
-int cgroup_place_local(struct cgroup_place **ret, struct sg_error *e)
-{
-    int r = cgroup_place_open(CGROUP_LOCAL, LOCAL_TENANT, ret, e);
-
-    if (r == 0)
-        (*ret)->lasting = true;
-    return r;
 }
 
 void cgroup_place_close(struct cgroup_place *p)

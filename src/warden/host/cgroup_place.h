@@ -19,15 +19,14 @@
 #include "lib/base/err.h"
 
 #define CGROUP_NAME_MAX 24
-#define CGROUP_LOCAL    "local"
+#define CGROUP_LOCAL    "local" /* instead of a server and its tenant, for one-shots */
+#define CGROUP_RUNS     "runs"
 
 struct cgroup_place;
 
 /* tenant NULL: opens the server's level. */
 int cgroup_place_open(const char *server, const char *tenant, struct cgroup_place **ret,
                       struct sg_error *e);
-/* Opens the place of one-shots. */
-int cgroup_place_local(struct cgroup_place **ret, struct sg_error *e);
 /* Removes the groups, if this was the last user and nothing is in them. NULL is allowed. */
 void cgroup_place_close(struct cgroup_place *p);
 /* "<server>/<tenant>" */

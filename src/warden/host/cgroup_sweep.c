@@ -142,9 +142,8 @@ static int strike_group(const struct cgroup_ops *ops, int top, const char *path)
     return dir >= 0 && ops->strike(dir);
 }
 
-static int remove_group(const struct cgroup_ops *ops, int top, const char *path)
+static int remove_group(const struct cgroup_ops *ops UNUSED, int top, const char *path)
 {
-    (void)ops;
     return cgroup_rmdir(top, path);
 }
 

@@ -231,9 +231,9 @@ static bool v1_strike(int dir)
     return busy;
 }
 
-static int v1_hand_down(int dir, const char *where, struct sg_error *e)
+static int v1_hand_down(int dir UNUSED, const char *where UNUSED, struct sg_error *e UNUSED)
 {
-    (void)dir, (void)where, (void)e; /* in v1 every group has its hierarchy's controllers */
+    /* in v1 every group has its hierarchy's controllers */
     return 0;
 }
 
@@ -271,18 +271,14 @@ const struct cgroup_ops cgroup_v1 = {
     .thawed_text = "THAWED",
     .stat_keys = stat_keys,
     .open_doors = v1_open_doors,
-    .open_members = cgroup_open_members,
     .set_limits = v1_set_limits,
     .account = v1_account,
-    .freeze = cgroup_ask_freeze,
     .frozen = v1_frozen,
-    .stats = cgroup_stats,
     .was_full = v1_was_full,
     .usage = v1_usage,
     .hurry = v1_hurry,
     .kill = v1_kill,
     .empty = v1_empty,
-    .destroy = cgroup_destroy,
     .tops = v1_tops,
     .strike = v1_strike,
     .hand_down = v1_hand_down,

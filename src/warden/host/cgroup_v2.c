@@ -85,9 +85,9 @@ static void v2_hurry(struct cgroup *c, uint32_t siblings)
     cgroup_put_u64(c->dir[0], "cpu.weight", siblings > 100 ? 10000 : siblings * 100);
 }
 
-static int v2_account(struct cgroup *c, struct sg_error *e)
+static int v2_account(struct cgroup *c UNUSED, struct sg_error *e UNUSED)
 {
-    (void)c, (void)e; /* v2 always counts it */
+    /* v2 always counts it */
     return 0;
 }
 
@@ -104,9 +104,8 @@ static bool v2_was_full(struct cgroup *c)
     return c->ooms > before;
 }
 
-static uint64_t v2_ooms(int dir, int *watch, uint64_t so_far)
+static uint64_t v2_ooms(int dir, int *watch UNUSED, uint64_t so_far UNUSED)
 {
-    (void)watch, (void)so_far;
     return cgroup_read_key(dir, "memory.events.local", "oom");
 }
 
@@ -191,18 +190,14 @@ const struct cgroup_ops cgroup_v2 = {
     .stat_keys = stat_keys,
     .prepare = v2_prepare,
     .open_doors = v2_open_doors,
-    .open_members = cgroup_open_members,
     .set_limits = v2_set_limits,
     .account = v2_account,
-    .freeze = cgroup_ask_freeze,
     .frozen = v2_frozen,
-    .stats = cgroup_stats,
     .was_full = v2_was_full,
     .usage = v2_usage,
     .hurry = v2_hurry,
     .kill = v2_kill,
     .empty = v2_empty,
-    .destroy = cgroup_destroy,
     .tops = v2_tops,
     .strike = v2_strike,
     .hand_down = v2_hand_down,

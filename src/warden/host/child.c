@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,22 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
+
+#define STACK (64u * 1024)
+
+int child_clone(int (*fn)(void *arg), void *arg, int flags, int *ret_pidfd)
+{
+    AUTO(free_p) char *stack = xcalloc(1, STACK);
+    sigset_t all, old;
+    int r;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    r = clone(fn, stack + STACK, CLONE_VM | CLONE_VFORK | flags, arg, ret_pidfd);
+    r = r < 0 ? -errno : r;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return r;
+}
 
 void child_kill(int pidfd)
 {

@@ -3,6 +3,11 @@
 
 #include "lib/base/err.h"
 
+/* Starts a child like vfork: it shares this process's memory until it execs or ends, and this waits
+ * for that. So nothing is copied, however large the program is that uses the library, and fn must
+ * not allocate. Signals are blocked in it, because no handler of that program may run there. flags:
+ * of clone. Returns its pid or -errno. */
+int child_clone(int (*fn)(void *arg), void *arg, int flags, int *ret_pidfd);
 void child_kill(int pidfd); /* -1 is allowed */
 /* How a child ended. */
 struct child_exit {

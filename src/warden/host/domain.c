@@ -24,7 +24,6 @@
 #include "inside/broker/twin.h"
 
 #define HELPER_END_MS 5000
-#define HELPER_STACK  (16u * 1024)
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -128,22 +127,11 @@ static int start_helper(int image, const char *role, int flags, int *fds, int n,
                         struct sg_error *e)
 {
     struct helper h = {.role = role, .image = image, .flags = flags, .fds = fds, .n = n};
-    AUTO(free_p) char *stack = xcalloc(1, HELPER_STACK);
-    sigset_t all, old;
-
-    /* Like vfork: the child uses the parent's memory until it execs, so nothing is copied, however
-     * large the program is that uses the library. Signals are blocked, because no handler of that
-     * program may run in the child meanwhile. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pid_t pid = clone(exec_helper, stack + HELPER_STACK,
-                      CLONE_VM | CLONE_VFORK | CLONE_PIDFD | flags | SIGCHLD, &h, ret_pidfd);
-    int r = pid < 0 ? err_errno(e, "start %s", role) : pid;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int pid = child_clone(exec_helper, &h, CLONE_PIDFD | flags | SIGCHLD, ret_pidfd);
 
     for (int i = 0; i < n; i++)
         close_p(&fds[i]);
-    return r;
+    return pid < 0 ? err_code(e, pid, "start %s", role) : pid;
 }
 
 static int open_ns(pid_t pid, const char *which, struct sg_error *e)
@@ -154,6 +142,11 @@ static int open_ns(pid_t pid, const char *which, struct sg_error *e)
     snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, which);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? err_errno(e, "open '%s'", path) : fd;
+}
+
+int domain_open_userns(const struct domain *d, struct sg_error *e)
+{
+    return open_ns(d->holder_pid, "user", e);
 }
 
 /* The kernel counts some things per user (inotify instances, message queues, pending signals...),
@@ -217,7 +210,7 @@ static int start_in_domain(struct domain *d, int image, const char *role, int *f
 {
     AUTO(close_p) int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
     AUTO(close_p) int pidns = open_ns(d->holder_pid, "pid", e);
-    int r = pidns < 0 ? pidns : open_ns(d->holder_pid, "user", e);
+    int r = pidns < 0 ? pidns : domain_open_userns(d, e);
 
     fds[n] = r;
     if (r >= 0 && (own < 0 || setns(pidns, CLONE_NEWPID) < 0))
@@ -257,7 +250,7 @@ int domain_start_broker(struct domain *d, struct sg_error *e)
         return image;
     child_end(&d->broker_pidfd, HELPER_END_MS, NULL);
     close_p(&d->broker_sock);
-    d->broker_pidfd = d->broker_sock = -1;
+    close_p(&d->broker_pidfd);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
         return err_errno(e, "make a socket pair");
     d->broker_sock = socks[0];
@@ -324,82 +317,6 @@ void domain_close(struct domain *d)
     slots_release(&d->slots);
 }
 
-/* ---- watching the helpers -------------------------------------------------------------------- */
-
-static int *helper_pidfd(struct domain *d, enum process h)
-{
-    return h == PROCESS_HOLDER    ? &d->holder_pidfd
-           : h == PROCESS_SPAWNER ? &d->spawner_pidfd
-                                  : &d->broker_pidfd;
-}
-
-int domain_helper_pid(const struct domain *d, enum process h)
-{
-    struct domain copy = *d;
-
-    return child_pid(*helper_pidfd(&copy, h));
-}
-
-/* Never waits: the socket of a helper that does not read fills up, but the helper is killed long
- * before. */
-void domain_beat(struct domain *d, enum process h)
-{
-    static const struct spawn_request to_spawner = {.magic = STAGE_BEAT};
-    static const struct twin_request to_broker = {.magic = TWIN_MAGIC, .op = TWIN_BEAT};
-
-    if (h == PROCESS_HOLDER)
-        send(d->holder_sock, "b", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    else if (h == PROCESS_SPAWNER)
-        send(d->spawner_sock, &to_spawner, sizeof(to_spawner), MSG_NOSIGNAL | MSG_DONTWAIT);
-    else
-        send(d->broker_sock, &to_broker, sizeof(to_broker), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-bool domain_beat_answered(struct domain *d, enum process h)
-{
-    struct spawn_reply reply;
-    bool any = false;
-    char c;
-
-    if (h == PROCESS_HOLDER) {
-        while (recv(d->holder_sock, &c, 1, MSG_DONTWAIT) > 0)
-            any = true;
-        return any;
-    }
-    while (recv(d->spawner_sock, &reply, sizeof(reply), MSG_DONTWAIT | MSG_PEEK) == sizeof(reply) &&
-           reply.code == STAGE_BEATS) {
-        recv(d->spawner_sock, &reply, sizeof(reply), MSG_DONTWAIT);
-        any = true;
-    }
-    return any;
-}
-
-void domain_helper_kill(struct domain *d, enum process h)
-{
-    child_kill(*helper_pidfd(d, h));
-}
-
-void domain_helper_continue(struct domain *d, enum process h)
-{
-    syscall(SYS_pidfd_send_signal, *helper_pidfd(d, h), SIGCONT, NULL, 0);
-}
-
-/* When a holder ends, its descriptors close first, then everything in W ends, then the holder
- * itself. So its socket tells first. */
-bool domain_holder_gone(const struct domain *d)
-{
-    /* POLLRDHUP, because unread answers to heartbeats may still be in the socket. */
-    struct pollfd p = {.fd = d->holder_sock, .events = POLLRDHUP};
-
-    return poll(&p, 1, 0) == 1;
-}
-
-void domain_helper_ended(struct domain *d, enum process h, struct child_exit *ret)
-{
-    *ret = (struct child_exit){0};
-    child_end(helper_pidfd(d, h), HELPER_END_MS, ret);
-}
-
 /* ---- sandboxes ------------------------------------------------------------------------------- */
 
 int domain_spawn_begin(struct domain *d, const struct domain_order *order, struct sg_error *e)
@@ -423,8 +340,11 @@ int domain_spawn_begin(struct domain *d, const struct domain_order *order, struc
 bool domain_spawn_ready(struct domain *d)
 {
     struct pollfd p = {.fd = d->spawner_sock, .events = POLLIN};
+    struct spawn_reply reply;
 
-    domain_beat_answered(d, PROCESS_SPAWNER);
+    while (recv(p.fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_PEEK) == sizeof(reply) &&
+           reply.code == STAGE_BEATS)
+        recv(p.fd, &reply, sizeof(reply), MSG_DONTWAIT);
     return poll(&p, 1, 0) == 1;
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "lib/base/err.h"
-#include "wire/processes.h"
 #include "warden/host/child.h"
 #include "warden/host/slots.h"
 
@@ -21,6 +20,8 @@ struct domain {
 int domain_program(struct sg_error *e);
 /* Makes a domain with slots for max_sandboxes. */
 int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e);
+/* Opens the domain's user namespace, in which 0 is the first id of its own slot. */
+int domain_open_userns(const struct domain *d, struct sg_error *e);
 /* Starts the domain's broker (inside/broker/twin.h), which answers on broker_sock. Replaces a
  * broker that has ended. */
 int domain_start_broker(struct domain *d, struct sg_error *e);
@@ -30,22 +31,6 @@ void domain_kill(struct domain *d);
 /* Waits for the helpers' end and gives the slots back. The sandboxes' control groups must be gone
  * already. */
 void domain_close(struct domain *d);
-
-/* The helper processes, for the code that watches whether they live and work. */
-/* The helper's process id; 0: there is none. */
-int domain_helper_pid(const struct domain *d, enum process h);
-/* Sends the helper a heartbeat. The broker answers among its other news, as news of no kind. */
-void domain_beat(struct domain *d, enum process h);
-/* Takes the answers to heartbeats from holder or spawner; true if there were any. Leaves the
- * spawner's other answers in the socket. */
-bool domain_beat_answered(struct domain *d, enum process h);
-/* Kills the helper (a holder: and all of W); or continues it, if it was stopped. */
-void domain_helper_kill(struct domain *d, enum process h);
-void domain_helper_continue(struct domain *d, enum process h);
-/* Whether the holder has ended, or is about to: then everything in W ends. */
-bool domain_holder_gone(const struct domain *d);
-/* The helper has ended: reaps it, and tells how it ended. */
-void domain_helper_ended(struct domain *d, enum process h, struct child_exit *ret);
 
 struct domain_child {
     int pidfd;

@@ -155,9 +155,9 @@ static int attach(struct netpath *np, struct sg_error *e)
         r = np->link = netpath_attach_lookup(np->tcp, np->udp, e);
         return r < 0 ? r : 0;
     case PATH_TPROXY:
-        return netpath_add_tproxy(ipv6, e);
+        return netpath_tell(BATCH_TPROXY, ipv6, e);
     case PATH_REDIRECT:
-        return netpath_add_redirect(e);
+        return netpath_tell(BATCH_REDIRECT, ipv6, e);
     case PATH_MAX_:
     default:
         return err_set(e, SG_ERR_INTERNAL, -EINVAL, "unknown kind of network path");
@@ -193,7 +193,7 @@ int netpath_prepare(int pidfd, enum egress_path path, struct netpath *ret, struc
 
 int netpath_open_here(struct netpath *np, struct sg_error *e)
 {
-    int r = netpath_set_routes(has_ipv6(np->tcp), true, e);
+    int r = netpath_tell(BATCH_ROUTES, has_ipv6(np->tcp), e);
 
     if (r == 0)
         np->open = true;
@@ -227,7 +227,7 @@ int netpath_close(int pidfd, struct netpath *np, struct sg_error *e)
 
     if (!np->open || home < 0)
         return np->open ? home : 0;
-    r = netpath_set_routes(has_ipv6(np->tcp), false, e);
+    r = netpath_tell(BATCH_NO_ROUTES, has_ipv6(np->tcp), e);
     if (r < 0)
         return r;
     np->open = false;

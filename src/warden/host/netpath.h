@@ -30,6 +30,7 @@
 #pragma once
 
 #include "lib/base/err.h"
+#include "warden/host/netpath_plan.h"
 #include "wire/guard.h"
 
 #define NETPATH_OWN4    0xc0000008u /* 192.0.0.8, the sandbox's: a "dummy address" (RFC 7600) */
@@ -48,6 +49,8 @@ struct netpath {
         .tcp = -1, .udp = -1, .link = -1, \
     }
 
+/* The plan of all ways out, which must stay; call it first. */
+void netpath_use(const struct netpath_plan *plan);
 /* pidfd: of a process in the namespace. */
 int netpath_prepare(int pidfd, enum egress_path path, struct netpath *ret, struct sg_error *e);
 /* Open and close the way out. They do nothing if it is open, or closed, already. */

@@ -6,6 +6,7 @@
 #include <linux/netlink.h>
 #include <string.h>
 
+#include "warden/host/netlink.h"
 #include "warden/host/netpath_impl.h"
 
 #define TABLE "sandglass"
@@ -196,25 +197,12 @@ static void put_tproxy(struct netlink *n, uint8_t family, uint8_t protocol, cons
     rule_end(&r);
 }
 
-static int commit(struct netlink *n, const char *what, struct sg_error *e)
+void netpath_nft_tproxy(bool ipv6, struct netlink_batch *ret)
 {
-    int r;
-
-    batch(n, NFNL_MSG_BATCH_END);
-    r = netlink_commit(n);
-    return r < 0 ? err_set(e, SG_ERR_UNSUPPORTED, r, "add rules '%s' to nftables: %s", what,
-                           strerror(-r))
-                 : 0;
-}
-
-int netpath_add_tproxy(bool ipv6, struct sg_error *e)
-{
-    AUTO(netlink_done) struct netlink n = {.sock = -1};
+    struct netlink n = {.batch = ret};
     uint32_t guard4 = htonl(NETPATH_GUARD4);
-    int r = netlink_open(&n, NETLINK_NETFILTER, e);
 
-    if (r < 0)
-        return r;
+    ret->protocol = NETLINK_NETFILTER;
     batch(&n, NFNL_MSG_BATCH_BEGIN);
     put_chain(&n, "filter", HOOK_PREROUTING, PRIORITY_MANGLE);
     leave_own_alone(&n);
@@ -224,7 +212,7 @@ int netpath_add_tproxy(bool ipv6, struct sg_error *e)
         put_tproxy(&n, FAMILY_IPV6, IPPROTO_TCP, &netpath_guard6, sizeof(netpath_guard6));
         put_tproxy(&n, FAMILY_IPV6, IPPROTO_UDP, &netpath_guard6, sizeof(netpath_guard6));
     }
-    return commit(&n, "tproxy", e);
+    batch(&n, NFNL_MSG_BATCH_END);
 }
 
 static void put_redirect(struct netlink *n, uint8_t protocol)
@@ -243,17 +231,15 @@ static void put_redirect(struct netlink *n, uint8_t protocol)
     rule_end(&r);
 }
 
-int netpath_add_redirect(struct sg_error *e)
+void netpath_nft_redirect(struct netlink_batch *ret)
 {
-    AUTO(netlink_done) struct netlink n = {.sock = -1};
-    int r = netlink_open(&n, NETLINK_NETFILTER, e);
+    struct netlink n = {.batch = ret};
 
-    if (r < 0)
-        return r;
+    ret->protocol = NETLINK_NETFILTER;
     batch(&n, NFNL_MSG_BATCH_BEGIN);
     put_chain(&n, "nat", HOOK_OUTPUT, PRIORITY_DSTNAT);
     leave_own_alone(&n);
     put_redirect(&n, IPPROTO_TCP);
     put_redirect(&n, IPPROTO_UDP);
-    return commit(&n, "redirect", e);
+    batch(&n, NFNL_MSG_BATCH_END);
 }

@@ -16,7 +16,6 @@
 #include "lib/base/sys.h"
 #include "warden/host/child.h"
 
-#define STACK       (32u * 1024)
 #define SEND_BUFFER (4 * 1024 * 1024)
 
 #define FILE_FD (PROGRAM_FD + 2) /* the program itself, until it runs */
@@ -142,21 +141,15 @@ static int become(void *arg)
     die(s, "be started");
 }
 
-/* Like vfork: see start_helper in domain.c. When clone returns, the child has exec'ed or ended. */
+/* When it returns, the child has exec'ed or ended. */
 static int spawn(struct start *s, int *ret_pidfd, struct sg_error *e)
 {
-    AUTO(free_p) char *stack = xcalloc(1, STACK);
-    sigset_t all, old;
-    int pid, r;
+    int pid = child_clone(become, s, CLONE_PIDFD | SIGCHLD, ret_pidfd);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pid =
-        clone(become, stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, s, ret_pidfd);
-    r = pid < 0 ? err_errno(e, "start the %s", s->program->name) : pid;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (pid < 0 || !s->trouble)
-        return r;
+    if (pid < 0)
+        return err_code(e, pid, "start the %s", s->program->name);
+    if (!s->trouble)
+        return pid;
     child_end(ret_pidfd, END_MS, NULL);
     close_p(ret_pidfd);
     return err_set(e, s->trouble_errno == ENOMEM ? SG_ERR_INTERNAL : SG_ERR_UNSUPPORTED,

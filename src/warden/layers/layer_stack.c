@@ -36,8 +36,7 @@ int scratch_make(uint64_t bytes, uint64_t inodes, struct scratch **ret, struct s
     mount = sys_fsmount(fs, SCRATCH_FLAGS);
     if (mount < 0)
         return err_errno(e, "mount the scratch file system");
-    s = xcalloc(1, sizeof(*s));
-    *s = (struct scratch){.mount = mount, .users = 1, .bytes = bytes, .inodes = inodes};
+    s = NEW(struct scratch, .mount = mount, .users = 1, .bytes = bytes, .inodes = inodes);
     *ret = s;
     return 0;
 }
@@ -161,9 +160,8 @@ int scratch_is_empty(const struct scratch *s, const char *upper, struct sg_error
 
 struct layer *layer_new(struct scratch *s, const char *dir)
 {
-    struct layer *t = xcalloc(1, sizeof(*t));
+    struct layer *t = NEW(struct layer, .scratch = scratch_use(s), .users = 1);
 
-    *t = (struct layer){.scratch = scratch_use(s), .users = 1};
     snprintf(t->dir, sizeof(t->dir), "%s", dir);
     return t;
 }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -13,8 +12,8 @@
 #include <linux/securebits.h>
 
 #include "lib/base/sys.h"
+#include "warden/host/child.h"
 
-#define CHILD_STACK (64u * 1024)
 #define UPPER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define LOWER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY)
 
@@ -280,17 +279,11 @@ static int create_attached_main(void *arg)
 
 static int create_attached(struct attached *a)
 {
-    AUTO(free_p) char *stack = xcalloc(1, CHILD_STACK);
-    sigset_t all, old;
-    pid_t pid;
+    int pid = child_clone(create_attached_main, a, CLONE_FILES, NULL);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pid = clone(create_attached_main, stack + CHILD_STACK, CLONE_VM | CLONE_VFORK | CLONE_FILES, a);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (pid < 0)
-        return -1;
-    while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+        a->r = pid;
+    while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
         ;
     errno = -a->r;
     return a->r < 0 ? -1 : 0;
@@ -362,7 +355,6 @@ static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *
         if ((!must_attach && errno != EINVAL) || p.n_layer_stack > 0)
             return mounts_mount_error(fs, e, "make the root overlay");
         close_p(&fs);
-        fs = -1;
         r = create_root_attached(spec, &p, &fs, e);
         if (r < 0)
             return r;

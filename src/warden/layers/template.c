@@ -1,40 +1,27 @@
 #include "warden/layers/template.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <endian.h>
 #include <fcntl.h>
-#include <glob.h>
-#include <limits.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
-#include "lib/base/fd.h"
 #include "lib/base/hash.h"
-#include "lib/base/ids.h"
-#include "warden/host/images.h"
-#include "warden/layers/template_fonts.h"
-#include "warden/layers/tree.h"
+#include "lib/base/sys.h"
+#include "warden/host/domain.h"
+#include "warden/layers/mounts.h"
+#include "warden/layers/template_build.h"
 
-#define FONTS_MAX (4u * 1024 * 1024)
-
-static void closedir_p(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
-
-/* One entry of the pack. */
-struct packed {
-    struct template_entry entry;
-    char path[256];
-    const char *data;
-};
-
-/* Moves *at to the next entry, from NULL to the first; false at the end. The pack is our own. */
-static bool next_packed(const uint8_t **at, struct packed *ret)
+/* The pack is our own. */
+bool template_next(const uint8_t **at, struct template_packed *ret)
 {
     const uint8_t *p = *at ? *at : sg_template_image + TEMPLATE_HASH_LEN;
     struct template_entry *e = &ret->entry;
@@ -54,165 +41,6 @@ static bool next_packed(const uint8_t **at, struct packed *ret)
     return true;
 }
 
-static int make_dir(int at, const char *path, mode_t mode, uint32_t uid, uint32_t gid,
-                    struct sg_error *e)
-{
-    if (mkdirat(at, path, mode) < 0 || fchmodat(at, path, mode, 0) < 0 ||
-        fchownat(at, path, uid, gid, 0) < 0)
-        return err_errno(e, "make '%s' of the template", path);
-    return 0;
-}
-
-static int make_file(int at, const char *path, const void *data, size_t len, mode_t mode,
-                     uint32_t uid, uint32_t gid, struct sg_error *e)
-{
-    AUTO(close_p) int fd = openat(at, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    int r;
-
-    if (fd < 0 || fchmod(fd, mode) < 0 || fchown(fd, uid, gid) < 0)
-        return err_errno(e, "make '%s' of the template", path);
-    r = fd_write_all(fd, data, len);
-    if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "write '%s' of the template: %s", path, strerror(-r));
-    return 0;
-}
-
-static int make_link(int at, const char *path, const char *data, size_t len, struct sg_error *e)
-{
-    char to[256];
-
-    snprintf(to, sizeof(to), "%.*s", (int)len, data);
-    return symlinkat(to, at, path) < 0 ? err_errno(e, "link '%s' of the template", path) : 0;
-}
-
-/* Copies all files that match "/etc/python3*" and the like. A pattern may match nothing. */
-static int copy_matches(int at, const char *pattern, struct sg_error *e)
-{
-    glob_t found = {0};
-    int r = 0;
-
-    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && r == 0; i++)
-            r = tree_copy(found.gl_pathv[i], at, found.gl_pathv[i] + 1, e);
-    globfree(&found);
-    return r;
-}
-
-static int make_packed(int at, const struct packed *p, struct sg_error *e)
-{
-    const struct template_entry *h = &p->entry;
-
-    switch (h->mode & S_IFMT) {
-    case S_IFDIR:
-        return make_dir(at, p->path, h->mode & 07777, h->uid, h->gid, e);
-    case S_IFREG:
-        return make_file(at, p->path, p->data, h->len, h->mode & 07777, h->uid, h->gid, e);
-    case S_IFLNK:
-        return make_link(at, p->path, p->data, h->len, e);
-    default:
-        return copy_matches(at, p->path, e);
-    }
-}
-
-static int make_sub(int at, const char *name, struct sg_error *e)
-{
-    int fd;
-
-    if (mkdirat(at, name, 0755) < 0 || fchmodat(at, name, 0755, 0) < 0)
-        return err_errno(e, "make '%s' of the template", name);
-    fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return err_errno(e, "open '%s' of the template", name);
-    return fd;
-}
-
-/* Puts the list into both homes. */
-static int add_fonts(int at, struct sg_error *e)
-{
-    static const struct {
-        const char *home;
-        uid_t uid;
-    } homes[] = {{"home/user", 1000}, {"root", 0}};
-    struct strbuf list;
-    char name[TEMPLATE_FONTS_NAME], path[128];
-    int r = 0;
-
-    strbuf_init(&list, FONTS_MAX);
-    if (template_fonts_ask(at, name, &list) < 0) {
-        strbuf_done(&list);
-        return 0;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(homes) && r == 0; i++) {
-        uid_t uid = homes[i].uid;
-
-        snprintf(path, sizeof(path), "%s/.cache", homes[i].home);
-        r = make_dir(at, path, 0755, uid, uid, e);
-        snprintf(path, sizeof(path), "%s/.cache/matplotlib", homes[i].home);
-        r = r < 0 ? r : make_dir(at, path, 0755, uid, uid, e);
-        snprintf(path, sizeof(path), "%s/.cache/matplotlib/%s", homes[i].home, name);
-        r = r < 0 ? r : make_file(at, path, list.buf, list.len, 0644, uid, uid, e);
-    }
-    strbuf_done(&list);
-    return r;
-}
-
-static int build(int at, struct sg_error *e)
-{
-    size_t len = (size_t)(sg_sudo_image_end - sg_sudo_image);
-    const uint8_t *place = NULL;
-    struct packed p;
-    int r = 0;
-
-    while (r == 0 && next_packed(&place, &p))
-        r = make_packed(at, &p, e);
-    if (r == 0)
-        r = make_file(at, "usr/local/bin/sudo", sg_sudo_image, len, 0755, 0, 0, e);
-    return r < 0 ? r : add_fonts(at, e);
-}
-
-/* Removes templates of earlier versions, unless an engine uses one: that holds a shared lock on
- * it. */
-static void remove_unused(int top, const char *keep)
-{
-    AUTO(closedir_p) DIR *d = NULL;
-    struct dirent *entry;
-    int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    d = fd < 0 ? NULL : fdopendir(fd);
-    while (d && (entry = readdir(d)) != NULL) {
-        AUTO(close_p) int one = -1;
-        if (strncmp(entry->d_name, "template-", 9) != 0 || strcmp(entry->d_name, keep) == 0)
-            continue;
-        one = openat(top, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (one >= 0 && flock(one, LOCK_EX | LOCK_NB) == 0)
-            tree_remove(top, entry->d_name, NULL);
-    }
-}
-
-/* Builds the template under another name and renames it, so that it is complete or absent. If two
- * processes race, one of them wins. */
-static int build_aside(int top, const char *name, struct sg_error *e)
-{
-    AUTO(close_p) int at = -1;
-    char id[ID_LEN + 1], aside[64];
-    mode_t old = umask(022);
-    int r;
-
-    id_random(id);
-    snprintf(aside, sizeof(aside), "template-new-%s", id);
-    at = make_sub(top, aside, e);
-    if (at >= 0)
-        flock(at, LOCK_SH);
-    r = at < 0 ? at : build(at, e);
-    umask(old);
-    if (r == 0 && renameat(top, aside, top, name) < 0 && errno != EEXIST && errno != ENOTEMPTY)
-        r = err_errno(e, "put the template into '" TEMPLATE_DIR "'");
-    tree_remove(top, aside, NULL);
-    if (r == 0)
-        remove_unused(top, name);
-    return r;
-}
-
 /* Hashes the time at which this file of the host was changed, if it is there. */
 static uint64_t hash_time(uint64_t h, const char *path)
 {
@@ -222,6 +50,11 @@ static uint64_t hash_time(uint64_t h, const char *path)
     return stat(path, &st) == 0 ? hash_stable(h, &st.st_mtim, sizeof(st.st_mtim)) : h;
 }
 
+static const char *const fonts_inputs[] = {
+    TEMPLATE_FONTS_MODULE,       "/usr/share/fonts",       "/usr/share/fonts/opentype",
+    "/usr/share/fonts/truetype", "/usr/share/fonts/type1",
+};
+
 /* The hash of all that the template is made of: the hash in the pack, the times of the host's files
  * in it, and the first page of the sudo program, which contains its build id. */
 static uint64_t content_hash(void)
@@ -230,17 +63,17 @@ static uint64_t content_hash(void)
     uint64_t h = hash_stable(0, sg_sudo_image, sudo_len < 4096 ? sudo_len : 4096);
     const uint8_t *place = NULL;
     bool in_host = false;
-    struct packed p;
+    struct template_packed p;
 
     h = hash_stable(h, &sudo_len, sizeof(sudo_len));
     h = hash_stable(h, sg_template_image, TEMPLATE_HASH_LEN);
-    while (next_packed(&place, &p) && !(in_host && p.entry.mode != 0)) {
+    while (template_next(&place, &p) && !(in_host && p.entry.mode != 0)) {
         in_host = p.entry.mode == 0;
         if (in_host)
             h = hash_time(h, p.path);
     }
-    for (size_t i = 0; i < template_n_fonts_inputs; i++)
-        h = hash_time(h, template_fonts_inputs[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(fonts_inputs); i++)
+        h = hash_time(h, fonts_inputs[i]);
     return h;
 }
 
@@ -256,7 +89,58 @@ static int open_template(int top, const char *name, struct template *ret)
     return 0;
 }
 
-int template_open(struct template *ret, struct sg_error *e)
+/* In memory that the child shares. */
+struct outcome {
+    int r;
+    struct sg_error e;
+};
+
+/* Runs in the child. It keeps `top` open and no other descriptor: a copy of a lock or of a socket
+ * would outlive this process. */
+static void build(struct outcome *o, int userns, int top, const char *name)
+{
+    if (setgroups(0, NULL) < 0 || setns(userns, CLONE_NEWUSER) < 0 || setresgid(0, 0, 0) < 0 ||
+        setresuid(0, 0, 0) < 0) {
+        o->r = err_errno(&o->e, "enter the domain's user namespace");
+        return;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the change of ids would clear it */
+    for (int fd = STDERR_FILENO + 1; fd <= top; fd = top + 1)
+        sys_close_range((unsigned)fd, fd < top ? (unsigned)top - 1 : ~0U, 0);
+    o->r = template_build(top, name, &o->e);
+}
+
+/* Has a child build the template that is nobody on the host, and waits for it. */
+static int build_apart(const struct domain *d, int top, const char *name, struct sg_error *e)
+{
+    struct outcome *o =
+        mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    AUTO(close_p) int userns = domain_open_userns(d, e), mapped = -1;
+    pid_t pid = -1;
+    int r = userns < 0 ? userns : mounts_map_writable(top, TEMPLATE_DIR, userns, &mapped, e);
+
+    if (o == MAP_FAILED)
+        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "no memory to share with a child");
+    if (r == 0) {
+        o->r = err_set(&o->e, SG_ERR_INTERNAL, -ECHILD, "the child that makes it was killed");
+        pid = fork();
+        r = pid < 0 ? err_errno(e, "start a child") : 0;
+    }
+    if (pid == 0) {
+        build(o, userns, mapped, name);
+        _exit(0);
+    }
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (r == 0)
+        r = o->r;
+    if (r < 0 && pid > 0 && e)
+        *e = o->e;
+    munmap(o, sizeof(*o));
+    return r;
+}
+
+int template_open(const struct domain *d, struct template *ret, struct sg_error *e)
 {
     struct template t = {.dir = -1, .host_usr = -1};
     AUTO(close_p) int top = -1;
@@ -271,7 +155,7 @@ int template_open(struct template *ret, struct sg_error *e)
     snprintf(name, sizeof(name), "template-" SG_VERSION "-%016llx",
              (unsigned long long)content_hash());
     if (r == 0 && open_template(top, name, &t) < 0) {
-        r = build_aside(top, name, e);
+        r = build_apart(d, top, name, e);
         if (r == 0 && open_template(top, name, &t) < 0)
             r = err_errno(e, "open the template '%s'", name);
     }

@@ -10,9 +10,14 @@
 #pragma once
 
 #include "lib/base/err.h"
+#include "warden/host/images.h"
+
+struct domain;
 
 #define TEMPLATE_DIR   "/var/lib/sandglass"
 #define TEMPLATE_EMPTY "mnt" /* an empty directory in it */
+/* Its list of fonts (template_fonts.h) is made with this. */
+#define TEMPLATE_FONTS_MODULE "/usr/lib/python3/dist-packages/matplotlib/font_manager.py"
 
 struct template
 {
@@ -20,5 +25,16 @@ struct template
     int host_usr;
 };
 
-int template_open(struct template *ret, struct sg_error *e);
+/* One entry of the pack (warden/host/images.h). */
+struct template_packed {
+    struct template_entry entry;
+    char path[256];
+    const char *data;
+};
+/* Moves *at to the next entry, from NULL to the first; false at the end. */
+bool template_next(const uint8_t **at, struct template_packed *ret);
+
+/* If there is none, a child makes it: one that is nobody on the host, but root of the domain's user
+ * namespace. */
+int template_open(const struct domain *d, struct template *ret, struct sg_error *e);
 void template_close(struct template *t);

@@ -10,20 +10,14 @@
 #include "lib/base/fd.h"
 #include "warden/host/child.h"
 #include "warden/host/program.h"
+#include "warden/layers/template.h"
 
-#define MODULES    "/usr/lib/python3/dist-packages/"
 #define PYTHON     "/usr/bin/python3"
 #define SCRIPT     "/proc/self/fd/4" /* PROGRAM_FD + 1 */
-#define FONTS_ID   0x0fff0004u       /* belongs to nobody: below all ids of sandboxes */
+#define FONTS_ID   65534             /* in the namespace: belongs to nobody */
 #define PACKET_MAX (64u * 1024)
 #define ANSWER_NS  30000000000ull
 #define END_MS     1000
-
-const char *const template_fonts_inputs[] = {
-    MODULES "matplotlib/font_manager.py", "/usr/share/fonts",       "/usr/share/fonts/opentype",
-    "/usr/share/fonts/truetype",          "/usr/share/fonts/type1",
-};
-const size_t template_n_fonts_inputs = ARRAY_SIZE(template_fonts_inputs);
 
 static bool is_name(const char *name, size_t len)
 {
@@ -77,7 +71,7 @@ int template_fonts_ask(int at, char ret_name[TEMPLATE_FONTS_NAME], struct strbuf
     struct sg_error e;
     int r;
 
-    if (access(template_fonts_inputs[0], F_OK) < 0 || access(PYTHON, X_OK) < 0)
+    if (access(TEMPLATE_FONTS_MODULE, F_OK) < 0 || access(PYTHON, X_OK) < 0)
         return -ENOENT;
     program.more = script = openat(at, TEMPLATE_FONTS_SCRIPT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     r = script < 0 ? -errno : program_start(&program, &ends, &e);

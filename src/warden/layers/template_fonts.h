@@ -16,11 +16,6 @@
 #define TEMPLATE_FONTS_SCRIPT "usr/local/lib/sandglass/kernels/python/fonts.py"
 #define TEMPLATE_FONTS_NAME   64
 
-/* Files and directories of the host that the list is made from: if one changes, a new list is
- * made. */
-extern const char *const template_fonts_inputs[];
-extern const size_t template_n_fonts_inputs;
-
 /* Gets the name of the list below ~/.cache/matplotlib, and its content. `at` is the template, with
  * the script in it. -ENOENT: there is no list. */
 int template_fonts_ask(int at, char ret_name[TEMPLATE_FONTS_NAME], struct strbuf *list);

@@ -34,7 +34,7 @@ static int copy_file(const char *from, const struct stat *st, int to_dir, const 
         return 0;
     in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (in < 0)
-        return err_errno(e, "open '%s'", from);
+        return errno == EACCES ? 0 : err_errno(e, "open '%s'", from);
     r = fd_read_all(in, COPY_FILE_MAX, &data, &len);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "read '%s': %s", from, strerror(-r));
@@ -68,7 +68,7 @@ static int copy_dir(const char *from, int to_dir, const char *to, struct sg_erro
     struct dirent *entry;
 
     if (!d)
-        return err_errno(e, "open '%s'", from);
+        return errno == EACCES ? 0 : err_errno(e, "open '%s'", from);
     if (mkdirat(to_dir, to, 0755) < 0 && errno != EEXIST)
         return err_errno(e, "make '%s'", to);
     while ((entry = readdir(d)) != NULL) {

@@ -5,7 +5,8 @@
 #include "lib/base/err.h"
 
 /* Copies a regular file, a link or a directory of these to `to`, which is relative to to_dir. The
- * copy belongs to root and keeps modes; files over 16 MiB are left out. The parent must exist;
+ * copy belongs to the caller and keeps modes; files over 16 MiB are left out, and what the caller may
+ * not read. The parent must exist;
  * files that exist already stay. */
 int tree_copy(const char *from, int to_dir, const char *to, struct sg_error *e);
 /* Removes dir/name and all below it. It may be missing. */

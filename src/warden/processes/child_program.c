@@ -143,11 +143,10 @@ void child_program_failing(struct child_program *v, const char *why)
     trouble_write(v->server);
 }
 
-void child_program_kill(struct heartbeat *b, enum process_fault why)
+void child_program_kill(struct heartbeat *b, enum process_fault why UNUSED)
 {
     struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
 
-    (void)why;
     log_line(LEVEL_ERROR, "%s %u is killed and replaced", v->kind->name, v->turn);
     v->hung = true;
     child_kill(v->pidfd); /* on_process does the rest */
@@ -168,13 +167,12 @@ static void tell_end(struct child_program *v, const struct child_exit *how)
         child_program_failing(v, text);
 }
 
-static void on_process(struct loop_source *src, uint32_t events)
+static void on_process(struct loop_source *src, uint32_t events UNUSED)
 {
     struct child_program *v = CONTAINER_OF(src, struct child_program, process);
     struct server *s = v->server;
     struct child_exit how = {0};
 
-    (void)events;
     loop_unwatch(&s->loop, &v->process);
     /* Its last messages may say why it cannot start. */
     for (int i = 0; i < LAST_WORDS_MAX && !v->ready && v->link.sock >= 0; i++)
@@ -235,9 +233,8 @@ static void on_changed(struct ipc_link *l)
         loop_unwatch(&v->server->loop, &v->messages);
 }
 
-static void on_messages(struct loop_source *src, uint32_t events)
+static void on_messages(struct loop_source *src, uint32_t events UNUSED)
 {
-    (void)events;
     ipc_link_ready(&CONTAINER_OF(src, struct child_program, messages)->link);
 }
 

@@ -43,23 +43,21 @@ static void beat(struct heartbeat *b)
     OPS(w->provider)->helpers->beat(w->provider, h);
 }
 
-static void kill_helper(struct heartbeat *b, enum process_fault why)
+static void kill_helper(struct heartbeat *b, enum process_fault why UNUSED)
 {
     enum process h;
     struct tenant_pool *w = tenant_pool_of(b, &h);
 
-    (void)why;
     log_line(LEVEL_ERROR, "%s %d is killed and replaced", process_name(b->kind->process), b->pid);
     w->hung[h] = true;
     OPS(w->provider)->helpers->kill(w->provider, h);
 }
 
-static void continue_helper(struct heartbeat *b, enum process_fault why)
+static void continue_helper(struct heartbeat *b, enum process_fault why UNUSED)
 {
     enum process h;
     struct tenant_pool *w = tenant_pool_of(b, &h);
 
-    (void)why;
     log_line(LEVEL_WARN,
              "holder %d was stopped and is continued: its tenant's sandboxes depend on it", b->pid);
     OPS(w->provider)->helpers->go_on(w->provider, h);

@@ -23,7 +23,6 @@
 #include "warden/providers/provider.h"
 #include "warden/server.h"
 
-#define STACK      (32u * 1024)
 #define CLOSE_NS   5000000000ull
 #define PROBE_MARK "user.overlay.probe"
 
@@ -121,29 +120,12 @@ static int become(void *arg)
     _exit(126);
 }
 
-/* Like vfork: see start_helper in domain.c. */
-static int spawn(struct start *s, int *ret_pidfd)
-{
-    AUTO(free_p) char *stack = xcalloc(1, STACK);
-    sigset_t all, old;
-    int pid, r;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pid =
-        clone(become, stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, s, ret_pidfd);
-    r = pid < 0 ? -errno : 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return r;
-}
-
-static void on_ended(struct loop_source *src, uint32_t events)
+static void on_ended(struct loop_source *src, uint32_t events UNUSED)
 {
     struct files_worker *w = CONTAINER_OF(src, struct files_worker, process);
     struct server *s = w->server;
     struct files_answer a;
 
-    (void)events;
     loop_unwatch(&s->loop, &w->process);
     if (ipc_take(w->sock, FILES_MAGIC, &a, sizeof(a), sizeof(a), NULL) != (ssize_t)sizeof(a))
         a = (struct files_answer){.code = -ECHILD,
@@ -205,20 +187,15 @@ struct files_worker *files_worker_start(struct server *s, const struct files_ord
     fd_set_nonblock(socks[1], false);
     struct start start = {.userns = s->files.userns, .image = s->files.image, .sock = socks[1]};
     r = send_request(s, socks[0], o, e);
-    if (r == 0 && (r = spawn(&start, &pidfd)) < 0)
-        err_set(e, err_kind_of(-r), r, "start a files worker: %s", strerror(-r));
+    if (r == 0 && (r = child_clone(become, &start, CLONE_PIDFD | SIGCHLD, &pidfd)) < 0)
+        err_code(e, r, "start a files worker");
     close(socks[1]);
     if (r < 0) {
         close(socks[0]);
         return NULL;
     }
-    w = xcalloc(1, sizeof(*w));
-    *w = (struct files_worker){.server = s,
-                               .process = {.fd = -1, .fn = on_ended},
-                               .pidfd = pidfd,
-                               .sock = socks[0],
-                               .done = done,
-                               .arg = arg};
+    w = NEW(struct files_worker, .server = s, .process = {.fd = -1, .fn = on_ended}, .pidfd = pidfd,
+            .sock = socks[0], .done = done, .arg = arg);
     s->files.n++;
     loop_watch(&s->loop, &w->process, pidfd, EPOLLIN);
     return w;
@@ -280,9 +257,9 @@ int files_workers_open(struct server *s, struct sg_error *e)
     return 0;
 }
 
-static void on_late(struct loop_timer *timer)
+static void on_late(struct loop_timer *timer UNUSED)
 {
-    (void)timer; /* it only wakes the loop */
+    /* it only wakes the loop */
 }
 
 void files_workers_close(struct server *s)

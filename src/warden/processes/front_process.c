@@ -12,9 +12,9 @@
 #define FRONT_USER "sandglass"
 #define FRONT_ID   0x0fff0000u /* if there is no such user: below all ids of sandboxes */
 
-static int take_order(struct server *s, struct child_program *v, void *m, struct ipc_fds *fds)
+static int take_order(struct server *s, struct child_program *v UNUSED, void *m,
+                      struct ipc_fds *fds)
 {
-    (void)v;
     return orders_take(s, m, fds->at);
 }
 
@@ -28,9 +28,8 @@ static void beat(struct heartbeat *b)
         front_tell(v->server, &a, NULL, 0);
 }
 
-static void greet(struct server *s, struct child_program *v)
+static void greet(struct server *s, struct child_program *v UNUSED)
 {
-    (void)v;
     orders_greet(s);
 }
 

@@ -33,20 +33,18 @@ void guard_meet_front(struct server *s)
     child_program_meet(&s->guard, &m, sizeof(m), TELL_GUARD);
 }
 
-static void greet(struct server *s, struct child_program *v)
+static void greet(struct server *s, struct child_program *v UNUSED)
 {
-    (void)v;
     guard_tell_settings(s);
     guard_meet_front(s);
     sandboxes_introduce_guard(s);
 }
 
 static int take_message(struct server *s, struct child_program *v, void *message,
-                        struct ipc_fds *fds)
+                        struct ipc_fds *fds UNUSED)
 {
     struct guard_message *m = message;
 
-    (void)fds;
     m->id[ID_LEN] = m->tenant[ID_LEN] = m->message[sizeof(m->message) - 1] = '\0';
     switch (m->what) {
     case GUARD_APPLIED:

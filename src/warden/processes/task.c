@@ -60,12 +60,11 @@ static pid_t fork_with(int *fds, size_t n, int *ret_pidfd)
     return 0;
 }
 
-static void on_ended(struct loop_source *src, uint32_t events)
+static void on_ended(struct loop_source *src, uint32_t events UNUSED)
 {
     struct task *t = CONTAINER_OF(src, struct task, process);
     int status = 0;
 
-    (void)events;
     loop_unwatch(&t->server->loop, &t->process);
     if (waitpid(t->pid, &status, WNOHANG) != t->pid)
         status = -1;
@@ -78,11 +77,10 @@ static void on_ended(struct loop_source *src, uint32_t events)
 void task_start(struct server *s, const int *fds, size_t n, task_work work, task_done done,
                 void *arg)
 {
-    struct task *t = xcalloc(1, sizeof(*t));
+    struct task *t = NEW(struct task, .server = s, .process = {.fd = -1, .fn = on_ended},
+                         .pidfd = -1, .done = done, .arg = arg);
     int own[TASK_FDS_MAX];
 
-    *t = (struct task){
-        .server = s, .process = {.fd = -1, .fn = on_ended}, .pidfd = -1, .done = done, .arg = arg};
     memcpy(own, fds, n * sizeof(own[0]));
     t->pid = fork_with(own, n, &t->pidfd);
     if (t->pid == 0)

@@ -21,13 +21,11 @@ void workers_meet_front(struct server *s)
     meet(s, &s->exporter);
 }
 
-static int take_message(struct server *s, struct child_program *v, void *message,
-                        struct ipc_fds *fds)
+static int take_message(struct server *s UNUSED, struct child_program *v, void *message,
+                        struct ipc_fds *fds UNUSED)
 {
     struct worker_message *m = message;
 
-    (void)s;
-    (void)fds;
     m->message[sizeof(m->message) - 1] = '\0';
     if (m->what == WORKER_READY)
         child_program_ready(v);

@@ -11,8 +11,7 @@
  * instance that will not die keeps its slot for ever, because its ids must not be reused, and is
  * reported.
  *
- * Creating and destroying exist twice: as calls that wait, for the library, and in steps that do
- * not wait, for the server. An owner uses one way or the other. */
+ * No call here waits; those of the library do, and are in waiting.h. */
 #pragma once
 
 #include <sandglass.h>
@@ -45,8 +44,7 @@ struct provided {
 
 struct provider_setup {
     uint32_t max_instances;
-    /* Where the control groups of its instances are: see warden/host/cgroup_place.h. Without
-     * server: the place of one-shots. */
+    /* Where the control groups of its instances are: see warden/host/cgroup_place.h. */
     const char *server, *tenant;
     unsigned omit;   /* control builds only, see inside/stage/defences.h */
     bool account;    /* count the processor time of instances */
@@ -64,6 +62,9 @@ struct instance_spec {
     size_t n_mounts;
     const char *const *mount_roots; /* NULL-terminated */
     uint32_t mount_owner;           /* the id inside of the sources' owners */
+    /* Opens the source of one; first_id is the sandbox's id 0 on the host. */
+    int (*open_mount)(const struct instance_spec *spec, size_t which, uint32_t first_id,
+                      int *ret_fd, struct sg_error *e);
     /* The agent's socket is not a channel but a line, over which channels are sent: see connect. */
     bool line;
     bool twins; /* and the agent asks for kernels on it */
@@ -72,14 +73,8 @@ struct instance_spec {
     const int *layer;
 };
 
-struct instance_events {
-    uint64_t oom_kills, pids_hits; /* since the last call, or since creation */
-    uint64_t memory_peak;          /* since creation */
-};
-
 struct instance_stats {
-    uint64_t oom_kills, pids_hits; /* since creation, if `events` was never called */
-    uint64_t cpu_usec;             /* since creation */
+    uint64_t oom_kills, pids_hits, cpu_usec; /* since creation */
     uint64_t memory_bytes, memory_cache, memory_reclaimable;
     bool was_full; /* of its own memory, since the last call; stats only */
 };
@@ -151,24 +146,6 @@ struct provider_ops {
      * sandbox would not die and its slot is lost. */
     int (*ended)(struct instance *i, struct sg_error *e);
 
-    /* Calls that wait. */
-
-    /* Returns while the sandbox is still starting. Its channel takes requests from now on; call
-     * `await` before the first answer is read. */
-    int (*create)(struct provider *p, const struct instance_spec *spec, struct instance **ret,
-                  struct sg_error *e);
-    /* The host's end of the channel. It becomes the caller's; call this once. */
-    int (*take_channel)(struct instance *i);
-    /* Says whether the sandbox is up, or why not. */
-    int (*await)(struct instance *i, int channel_fd, struct sg_error *e);
-    void (*events)(struct instance *i, struct instance_events *ret);
-    int (*pause_wait)(struct instance *i, bool on, struct sg_error *e);
-    /* Sends SIGKILL to all processes of the sandbox, and does not wait. destroy must follow, and
-     * then has less to wait for. */
-    void (*kill)(struct instance *i);
-    /* Frees i in any case. */
-    int (*destroy)(struct instance *i, struct sg_error *e);
-
     const struct provider_helpers *helpers;
     const struct provider_network *network;
     const struct provider_kernels *kernels;
@@ -186,7 +163,7 @@ extern const struct provider_ops *const providers[];
 
 struct provider_helpers {
     /* The helper's process id; 0: there is none. */
-    int (*pid)(const struct provider *p, enum process h);
+    int (*pid)(struct provider *p, enum process h);
     /* Sends the helper a heartbeat. The broker answers among its other news, as news of no kind. */
     void (*beat)(struct provider *p, enum process h);
     /* Whether holder or spawner gave a sign of life. */

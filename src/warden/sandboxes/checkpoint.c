@@ -14,9 +14,9 @@
 
 struct checkpoint *checkpoint_new(struct server *s, const char *tenant, const char *sandbox)
 {
-    struct checkpoint *m = xcalloc(1, sizeof(*m));
+    struct checkpoint *m =
+        NEW(struct checkpoint, .server = s, .users = 1, .written = -1, .note = -1);
 
-    *m = (struct checkpoint){.server = s, .users = 1, .written = -1, .note = -1};
     snprintf(m->tenant, sizeof(m->tenant), "%s", tenant);
     snprintf(m->sandbox, sizeof(m->sandbox), "%s", sandbox);
     list_push(&s->checkpoints, &m->link);
@@ -59,7 +59,7 @@ void checkpoint_release(struct checkpoint *m)
         checkpoint_without_frozen_kernels(m);
     }
     stack_free(m->stack);
-    snapshot_release(m->server, m->snapshot);
+    snapshot_release(m->snapshot);
     checkpoint_free(m);
 }
 
@@ -106,12 +106,12 @@ static void on_saved(void *arg, struct snapshot *l, uint64_t bytes, const struct
     if (!l || !wanted)
         checkpoint_forget(v->checkpoint);
     if (l && !wanted)
-        snapshot_forget(s, l);
+        snapshot_forget(l);
     if (l)
         front_answer(s, &v->ticket, &a, -1);
     else
         front_answer_error(s, &v->ticket, e->code, e);
-    snapshot_release(s, l);
+    snapshot_release(l);
     checkpoint_release(v->checkpoint);
     free(v);
 }
@@ -120,10 +120,9 @@ void checkpoint_save(struct checkpoint *m, const struct ticket *t)
 {
     struct save_order o = {
         .name = m->name, .durable = true, .below = m->snapshot, .stack = m->stack};
-    struct saving *v = xcalloc(1, sizeof(*v));
+    struct saving *v = NEW(struct saving, .checkpoint = checkpoint_use(m), .ticket = *t);
     struct sg_error e = {0};
 
-    *v = (struct saving){.checkpoint = checkpoint_use(m), .ticket = *t};
     if (!snapshot_save(m->server, &o, on_saved, v, &e))
         on_saved(v, NULL, 0, &e);
 }

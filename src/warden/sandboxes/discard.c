@@ -60,9 +60,8 @@ static void forget_first(struct server *s)
     free(d);
 }
 
-static void on_removed(void *arg, const struct files_answer *a)
+static void on_removed(void *arg UNUSED, const struct files_answer *a)
 {
-    (void)arg;
     if (a->code < 0)
         log_line(LEVEL_DEBUG, "files of a sandbox are left in memory: %s", a->message);
 }

@@ -50,14 +50,13 @@ static void copy(struct fork_start *u)
         fail(u, &e);
 }
 
-static void on_line(struct loop_source *src, uint32_t events)
+static void on_line(struct loop_source *src, uint32_t events UNUSED)
 {
     struct fork_start *u = CONTAINER_OF(src, struct fork_start, line);
     struct sg_error e = {0};
     enum line_news news;
     int code = 0, r = OPS(u->instance)->line_take(u->instance, &news, &code);
 
-    (void)events;
     if (r == -EAGAIN)
         return;
     if (r == 0 && news == LINE_ROOT_DONE && code == 0 && !u->rooted) {
@@ -95,12 +94,8 @@ struct fork_start *fork_start_begin(struct checkpoint *m, struct tenant_pool *w,
 
     if (!i)
         return NULL;
-    u = xcalloc(1, sizeof(*u));
-    *u = (struct fork_start){.checkpoint = m,
-                             .tenant_pool = w,
-                             .limits = *limits,
-                             .instance = i,
-                             .line = {.fd = -1, .fn = on_line}};
+    u = NEW(struct fork_start, .checkpoint = m, .tenant_pool = w, .limits = *limits, .instance = i,
+            .line = {.fd = -1, .fn = on_line});
     if (send_root(u, &e) < 0)
         fail(u, &e);
     else

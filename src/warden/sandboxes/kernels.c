@@ -81,11 +81,10 @@ static void load(struct tenant_pool *w)
     }
 }
 
-static void on_home_ended(struct loop_source *src, uint32_t events)
+static void on_home_ended(struct loop_source *src, uint32_t events UNUSED)
 {
     struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, kernels.home_end);
 
-    (void)events;
     leave_home(w);
     load_again(w);
 }
@@ -250,14 +249,13 @@ static void tell_sandbox(struct tenant_pool *w, const struct kernel_news *news, 
         OPS(w->provider)->fork->drop(w->provider, news->frozen_kernels);
 }
 
-static void on_broker(struct loop_source *src, uint32_t events)
+static void on_broker(struct loop_source *src, uint32_t events UNUSED)
 {
     struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, kernels.broker);
     struct sg_error e = {0};
     struct kernel_news news;
     int r = OPS(w->provider)->kernels->take(w->provider, &news, &e);
 
-    (void)events;
     helper_heard(w, PROCESS_BROKER);
     w->kernels.proved |= news.kind == NEWS_KERNEL && r == 0;
     if (news.kind == NEWS_ZYGOTE) {

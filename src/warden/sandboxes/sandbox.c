@@ -46,8 +46,8 @@ static void sandbox_free(struct sandbox *g)
     loop_unwatch(&s->loop, &g->process);
     loop_unwatch(&s->loop, &g->line);
     budget_give_back(&s->budget, &g->share, 0);
-    snapshot_release(s, g->snapshot);
-    snapshot_release(s, g->new_snapshot);
+    snapshot_release(g->snapshot);
+    snapshot_release(g->new_snapshot);
     checkpoint_release(g->fork.checkpoint);
     close_p(&g->fork.report);
     drop_waiters(&g->waiting);
@@ -102,11 +102,10 @@ static void end_with_holder(struct sandbox *g)
     sandbox_end(g, END_FAILED);
 }
 
-static void on_process(struct loop_source *src, uint32_t events)
+static void on_process(struct loop_source *src, uint32_t events UNUSED)
 {
     struct sandbox *g = CONTAINER_OF(src, struct sandbox, process);
 
-    (void)events;
     if (helper_holder_gone(g->tenant_pool))
         end_with_holder(g);
     else
@@ -139,14 +138,13 @@ void sandbox_ask_again(struct sandbox *g)
         g->asks = !kernels_want(g->tenant_pool, g->instance);
 }
 
-static void on_line(struct loop_source *src, uint32_t events)
+static void on_line(struct loop_source *src, uint32_t events UNUSED)
 {
     struct sandbox *g = CONTAINER_OF(src, struct sandbox, line);
     struct sg_error e;
     enum line_news news;
     int code = 0, r = OPS(g->instance)->line_take(g->instance, &news, &code);
 
-    (void)events;
     if (r == 0 && news == LINE_ROOT_DONE)
         sandbox_happens(g, ON_ROOTED, &(struct happening){.r = code});
     else if (r == 0 && may_ask(g)) {
@@ -276,14 +274,13 @@ static void answer_kills(struct sandbox *g)
         front_answer(g->server, &w->ticket, NULL, -1);
 }
 
-void action_gone(struct sandbox *g, const struct happening *h)
+void action_gone(struct sandbox *g, const struct happening *h UNUSED)
 {
     struct server *s = g->server;
     const struct end_kind *kind = end_kind(g->ending);
     struct sandbox_ended *end = &s->ends[s->ended++ % ENDS_KEPT];
     struct order_answer a;
 
-    (void)h;
     sandbox_ended(g, end);
     log_sandbox(kind->wanted ? LEVEL_DEBUG : LEVEL_WARN, kind->fault, g->id, "ended: %s",
                 end_text(g->ending, g->ending_text));
@@ -431,24 +428,17 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
                     struct snapshot *snapshot, struct checkpoint *checkpoint, int note,
                     const struct policy_text *policy)
 {
-    struct sandbox *g = xcalloc(1, sizeof(*g));
+    struct sandbox *g =
+        NEW(struct sandbox, .server = s, .phase = MAKING,
+            .snapshot = snapshot ? snapshot_use(snapshot) : NULL, .limits = o->limits, .note = note,
+            .deadline_ns = o->deadline_ns, .on_expiry = (enum order_expiry)o->on_expiry,
+            .kernel = (o->flags & ORDER_KERNEL) != 0 && !checkpoint,
+            .fork = {.checkpoint = checkpoint ? checkpoint_use(checkpoint) : NULL, .report = -1},
+            .process.fd = -1, .line.fd = -1, .step_ns = clock_ns(),
+            .job = {.event = ON_STARTED, .ticket = *t, .order = *o});
     struct sg_error e = {0};
     int r;
 
-    *g = (struct sandbox){
-        .server = s,
-        .phase = MAKING,
-        .snapshot = snapshot ? snapshot_use(snapshot) : NULL,
-        .limits = o->limits,
-        .note = note,
-        .deadline_ns = o->deadline_ns,
-        .on_expiry = (enum order_expiry)o->on_expiry,
-        .kernel = (o->flags & ORDER_KERNEL) != 0 && !checkpoint,
-        .fork = {.checkpoint = checkpoint ? checkpoint_use(checkpoint) : NULL, .report = -1},
-        .process.fd = -1,
-        .line.fd = -1,
-        .step_ns = clock_ns(),
-        .job = {.event = ON_STARTED, .ticket = *t, .order = *o}};
     sandbox_network_init(g, policy);
     snprintf(g->id, sizeof(g->id), "%s", o->id);
     map_add(&s->sandboxes, &g->by_id, hash_text(0, g->id));

@@ -25,11 +25,10 @@ static void drop_checkpoint(struct sandbox *g)
     checkpoint_release(steal_ptr(&g->fork.checkpoint));
 }
 
-void action_rewound(struct sandbox *g, const struct happening *h)
+void action_rewound(struct sandbox *g, const struct happening *h UNUSED)
 {
     struct order_answer a = {.flags = g->fork.n_copied > 0 ? TELL_KERNELS : 0};
 
-    (void)h;
     front_answer(g->server, &g->job.ticket, &a, -1);
     drop_checkpoint(g);
 }
@@ -168,7 +167,7 @@ static void take_snapshot_name(struct sandbox *g)
     struct snapshot *old = g->snapshot;
 
     g->snapshot = g->fork.checkpoint->snapshot ? snapshot_use(g->fork.checkpoint->snapshot) : NULL;
-    snapshot_release(g->server, old);
+    snapshot_release(old);
 }
 
 void action_branch_rooted(struct sandbox *g, const struct happening *h)

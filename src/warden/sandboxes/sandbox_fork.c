@@ -96,14 +96,13 @@ static void on_late(struct loop_timer *timer)
 
 /* ---- the checkpoint is made ------------------------------------------------------------------ */
 
-void action_kept(struct sandbox *g, const struct happening *h)
+void action_kept(struct sandbox *g, const struct happening *h UNUSED)
 {
     struct checkpoint *m = g->fork.checkpoint;
     struct order_answer a = {.stats.memory_used = m->memory_bytes,
                              .flags = m->tenant_pool ? TELL_KERNELS : 0,
                              .paused_usec = g->fork.paused_usec};
 
-    (void)h;
     checkpoint_name(m, g->job.order.snapshot);
     front_answer(g->server, &g->job.ticket, &a, g->fork.report);
     if (!ticket_valid(g->server, &g->job.ticket)) /* no front knows its name */

@@ -24,11 +24,10 @@ static void answer_error(struct sandbox *g, int r, const struct sg_error *e)
 }
 
 /* Tells the front that asked, or, if nobody did, the present front. */
-void action_paused(struct sandbox *g, const struct happening *h)
+void action_paused(struct sandbox *g, const struct happening *h UNUSED)
 {
     struct order_answer a = {0};
 
-    (void)h;
     sandbox_describe(g, &a);
     sandbox_usage(g, &a.stats);
     log_sandbox(LEVEL_DEBUG, FAULT_SANDBOX, g->id, "%s", phase_rules[g->phase].name);
@@ -119,15 +118,14 @@ static void on_stowed(void *arg)
     bool another = g->job.event == ON_RESTART && ticket_valid(g->server, &g->job.ticket);
 
     no_instance(g);
-    snapshot_release(g->server, g->snapshot);
+    snapshot_release(g->snapshot);
     g->snapshot = steal_ptr(&g->new_snapshot);
     sandbox_happens(g, g->ending ? ON_GONE : another ? ON_ANOTHER : ON_STOWED, NULL);
 }
 
 /* The sandbox's files are saved: ends its instance. */
-void action_stow(struct sandbox *g, const struct happening *h)
+void action_stow(struct sandbox *g, const struct happening *h UNUSED)
 {
-    (void)h;
     sandbox_drop_instance(g, on_stowed);
 }
 
@@ -137,9 +135,8 @@ static void on_unbooted(void *arg)
     sandbox_happens(arg, ON_GONE, NULL);
 }
 
-void action_unboot(struct sandbox *g, const struct happening *h)
+void action_unboot(struct sandbox *g, const struct happening *h UNUSED)
 {
-    (void)h;
     sandbox_drop_instance(g, on_unbooted);
 }
 
@@ -201,12 +198,11 @@ static int change_limits(struct sandbox *g, struct sg_error *e)
     return limits_complete(&l, &g->limits, e);
 }
 
-void action_boot(struct sandbox *g, const struct happening *h)
+void action_boot(struct sandbox *g, const struct happening *h UNUSED)
 {
     struct sg_error e = {0};
     int r = change_limits(g, &e);
 
-    (void)h;
     if (r == 0)
         r = sandbox_take_share(g, &e);
     if (r == 0)
@@ -255,8 +251,8 @@ static void on_saved(void *arg, struct snapshot *l, uint64_t bytes, const struct
     }
     if (g->job.event == ON_SNAPSHOT) {
         if (!ticket_valid(g->server, &g->job.ticket))
-            snapshot_forget(g->server, l); /* no front knows its name */
-        snapshot_release(g->server, l);
+            snapshot_forget(l); /* no front knows its name */
+        snapshot_release(l);
         front_answer(g->server, &g->job.ticket, &a, -1);
         g->job.answered = true;
         back(g);
@@ -266,7 +262,7 @@ static void on_saved(void *arg, struct snapshot *l, uint64_t bytes, const struct
     sandbox_happens(g, ON_SAVED, NULL);
 }
 
-void action_save(struct sandbox *g, const struct happening *h)
+void action_save(struct sandbox *g, const struct happening *h UNUSED)
 {
     bool named = g->job.event == ON_SNAPSHOT;
     struct save_order o = {.name = named ? g->job.order.snapshot : NULL,
@@ -275,7 +271,6 @@ void action_save(struct sandbox *g, const struct happening *h)
                            .from = g->instance};
     struct sg_error e = {0};
 
-    (void)h;
     g->save = snapshot_save(g->server, &o, on_saved, g, &e);
     if (!g->save)
         save_failed(g, &e);
@@ -341,11 +336,10 @@ static void not_asked(struct sandbox *g, const struct sg_error *e)
 
 /* If a kernel is on its way into the sandbox, waits for it, which is short: it would be frozen half
  * made. */
-void action_freeze(struct sandbox *g, const struct happening *h)
+void action_freeze(struct sandbox *g, const struct happening *h UNUSED)
 {
     struct sg_error e = {0};
 
-    (void)h;
     if (kernel_pending(g->instance)) {
         g->timer.fn = on_freeze_again;
         loop_timer_set(&g->server->loop, &g->timer, clock_ns() + FREEZE_STEP_NS);

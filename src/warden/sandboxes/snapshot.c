@@ -34,9 +34,8 @@ struct save {
 /* Takes the family over. */
 static struct snapshot *snapshot_new(struct family *f, const char *name, const char *file)
 {
-    struct snapshot *l = xcalloc(1, sizeof(*l));
+    struct snapshot *l = NEW(struct snapshot, .family = f, .dir = -1, .users = 1);
 
-    *l = (struct snapshot){.family = f, .dir = -1, .users = 1};
     snprintf(l->name, sizeof(l->name), "%s", name);
     snprintf(l->file, sizeof(l->file), "%s", file);
     list_push(&f->server->snapshots, &l->link);
@@ -80,9 +79,8 @@ struct snapshot *snapshot_use(struct snapshot *l)
     return l;
 }
 
-void snapshot_release(struct server *s, struct snapshot *l)
+void snapshot_release(struct snapshot *l)
 {
-    (void)s;
     if (!l || --l->users > 0)
         return;
     family_remove(l->family, l->file);
@@ -98,7 +96,7 @@ static void work_name(char ret[FILES_NAME])
 }
 
 /* A durable snapshot gets another file name at once, so that no later server finds it. */
-void snapshot_forget(struct server *s, struct snapshot *l)
+void snapshot_forget(struct snapshot *l)
 {
     char file[FILES_NAME];
 
@@ -108,7 +106,7 @@ void snapshot_forget(struct server *s, struct snapshot *l)
     work_name(file);
     if (renameat(l->family->dir, l->file, l->family->dir, file) == 0)
         memcpy(l->file, file, sizeof(l->file));
-    snapshot_release(s, l);
+    snapshot_release(l);
 }
 
 static void on_found(struct family *f, const char *name)
@@ -150,13 +148,12 @@ static void save_undo(struct save *v)
 static void on_saved(void *arg, const struct files_answer *a)
 {
     struct save *v = arg;
-    struct server *s = v->server;
     struct sg_error e = {0};
     int r = a->code;
 
     if (r < 0)
         err_set(&e, (enum sg_error_kind)a->kind, r, "%s", a->message);
-    snapshot_release(s, v->below);
+    snapshot_release(v->below);
     if (r == 0 && v->done)
         r = snapshot_open(v->snapshot, &e);
     if (r == 0 && v->done) {
@@ -230,12 +227,10 @@ struct save *snapshot_save(struct server *s, const struct save_order *o, save_do
         return NULL;
     work_name(file);
     id_random(id);
-    v = xcalloc(1, sizeof(*v));
-    *v = (struct save){.server = s,
-                       .snapshot = snapshot_new(family, o->name ? o->name : "",
-                                                o->durable && o->name ? o->name : file),
-                       .done = done,
-                       .arg = arg};
+    v = NEW(struct save, .server = s,
+            .snapshot = snapshot_new(family, o->name ? o->name : "",
+                                     o->durable && o->name ? o->name : file),
+            .done = done, .arg = arg);
     snprintf(v->aside, sizeof(v->aside), "new-%s", id);
     if (save_start(s, v, o, e) < 0) {
         snapshot_free(v->snapshot);

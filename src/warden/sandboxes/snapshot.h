@@ -37,9 +37,9 @@ struct snapshot *snapshot_find(struct server *s, const char *name);
 const int *snapshot_dir(const struct snapshot *l); /* for instance_spec.layer */
 struct snapshot *snapshot_use(struct snapshot *l);
 /* NULL is allowed. */
-void snapshot_release(struct server *s, struct snapshot *l);
+void snapshot_release(struct snapshot *l);
 /* Frees the name for another snapshot. */
-void snapshot_forget(struct server *s, struct snapshot *l);
+void snapshot_forget(struct snapshot *l);
 
 struct save_order {
     const char *name; /* NULL: for the caller alone, without a name */

@@ -33,8 +33,7 @@ static int family_open(struct server *s, const char *name, struct family **ret, 
 
     if (fd < 0)
         return err_errno(e, "open '%s/layers/%.64s'", s->state.path, name);
-    f = xcalloc(1, sizeof(*f));
-    *f = (struct family){.server = s, .dir = fd, .users = 1};
+    f = NEW(struct family, .server = s, .dir = fd, .users = 1);
     snprintf(f->name, sizeof(f->name), "%s", name);
     *ret = f;
     return 0;
@@ -215,25 +214,25 @@ static bool is_family(const char *name)
     return (user && id_valid(user)) || (trusted && id_valid(trusted));
 }
 
-static int adopt_one(struct server *s, const char *name, family_found found, struct sg_error *e)
+static int adopt_one(struct server *s, const char *name, family_found found UNUSED,
+                     struct sg_error *e)
 {
-    (void)found;
     if (is_family(name))
         return 0;
     return adopt(s, s->state.snapshots, name, name, e);
 }
 
-static int convert_one(struct server *s, const char *name, family_found found, struct sg_error *e)
+static int convert_one(struct server *s, const char *name, family_found found UNUSED,
+                       struct sg_error *e)
 {
     const char *other = after(name, s->files.userns >= 0 ? "trusted-" : "user-");
 
-    (void)found;
     return other ? take_over(s, name, other, e) : 0;
 }
 
-static int load_one(struct server *s, const char *name, family_found found, struct sg_error *e)
+static int load_one(struct server *s, const char *name, family_found found,
+                    struct sg_error *e UNUSED)
 {
-    (void)e;
     load_family(s, name, found);
     return 0;
 }

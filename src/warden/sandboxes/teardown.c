@@ -46,9 +46,8 @@ static void look(struct teardown *g)
     free(g);
 }
 
-static void on_process(struct loop_source *src, uint32_t events)
+static void on_process(struct loop_source *src, uint32_t events UNUSED)
 {
-    (void)events;
     look(CONTAINER_OF(src, struct teardown, process));
 }
 
@@ -60,14 +59,10 @@ static void on_timer(struct loop_timer *timer)
 void teardown_begin(struct tenant_pool *w, struct instance *i, teardown_done done, void *arg)
 {
     struct server *s = w->server;
-    struct teardown *g = xcalloc(1, sizeof(*g));
+    struct teardown *g = NEW(struct teardown, .tenant_pool = w, .instance = i,
+                             .process = {.fd = -1, .fn = on_process}, .timer.fn = on_timer,
+                             .done = done, .arg = arg);
 
-    *g = (struct teardown){.tenant_pool = w,
-                           .instance = i,
-                           .process = {.fd = -1, .fn = on_process},
-                           .timer.fn = on_timer,
-                           .done = done,
-                           .arg = arg};
     s->n_teardowns++;
     OPS(i)->end(i, w->n_out);
     look(g);

@@ -190,16 +190,15 @@ static struct tenant_pool_request *take_fitting_request(struct tenant_pool *w,
 }
 
 /* A sandbox that waited in the pool has died. */
-static void on_ready_gone(struct loop_source *src, uint32_t events)
+static void on_ready_gone(struct loop_source *src, uint32_t events UNUSED)
 {
     struct start *b = CONTAINER_OF(src, struct start, line);
     struct sg_error e = {.message = "a sandbox ended while it waited"};
 
-    (void)events;
     start_fail(b, &e);
 }
 
-static void on_word(struct loop_source *src, uint32_t events)
+static void on_word(struct loop_source *src, uint32_t events UNUSED)
 {
     struct start *b = CONTAINER_OF(src, struct start, line);
     struct tenant_pool *w = b->tenant_pool;
@@ -207,7 +206,6 @@ static void on_word(struct loop_source *src, uint32_t events)
     struct sg_error e = {0};
     int r = OPS(b->instance)->started(b->instance, &e);
 
-    (void)events;
     if (r == -EAGAIN)
         return;
     if (r < 0) {
@@ -334,11 +332,10 @@ static void move_requests(struct tenant_pool *w)
     }
 }
 
-static void on_spawner(struct loop_source *src, uint32_t events)
+static void on_spawner(struct loop_source *src, uint32_t events UNUSED)
 {
     struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, spawner);
 
-    (void)events;
     helper_heard(w, PROCESS_SPAWNER);
     if (!OPS(w->provider)->begun(w->provider))
         return; /* it only answered a heartbeat */
@@ -360,10 +357,9 @@ static void on_spawner(struct loop_source *src, uint32_t events)
 
 static int ask(struct tenant_pool *w, struct sg_error *e)
 {
-    struct start *b = xcalloc(1, sizeof(*b));
+    struct start *b = NEW(struct start, .tenant_pool = w, .line.fd = -1);
     int r;
 
-    *b = (struct start){.tenant_pool = w, .line.fd = -1};
     r = OPS(w->provider)->begin(w->provider, &b->instance, e);
     if (r < 0) {
         free(b);
@@ -602,14 +598,11 @@ static void limit_tenant(struct tenant_pool *w)
 static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_pool **ret,
                             struct sg_error *e)
 {
-    struct tenant_pool *w = xcalloc(1, sizeof(*w));
+    struct tenant_pool *w =
+        NEW(struct tenant_pool, .server = s, .spawner = {.fd = -1, .fn = on_spawner},
+            .tick.fn = on_tick, .calm.fn = on_calm, .idle_since_ns = clock_ns());
     int r;
 
-    *w = (struct tenant_pool){.server = s,
-                              .spawner = {.fd = -1, .fn = on_spawner},
-                              .tick.fn = on_tick,
-                              .calm.fn = on_calm,
-                              .idle_since_ns = clock_ns()};
     snprintf(w->tenant, sizeof(w->tenant), "%s", tenant);
     struct provider_setup setup = {.max_instances =
                                        is_nobodys(w) ? PROBE_SLOTS : room(&s->settings),

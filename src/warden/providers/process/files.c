@@ -99,12 +99,6 @@ static int make_root(struct instance *i, const int *layer, int *ret, struct sg_e
     return r;
 }
 
-static void forget_old_root(struct instance *i)
-{
-    close_p(&i->old_root);
-    i->old_root = -1;
-}
-
 static int seal(struct instance *i, struct sg_error *e)
 {
     AUTO(close_p) int fs = -1;
@@ -115,7 +109,7 @@ static int seal(struct instance *i, struct sg_error *e)
     if (fs < 0 || sys_fsconfig_flag(fs, "ro") < 0)
         return err_errno(e, "seal a sandbox's files");
     if (sys_fsconfig_reconfigure(fs) == 0) {
-        forget_old_root(i);
+        close_p(&i->old_root);
         return 0;
     }
     return errno == EBUSY ? err_set(e, SG_ERR_GONE, -EBUSY,
@@ -214,7 +208,7 @@ static void moved_to(struct instance *i, bool moved)
     }
     /* The old root needs no seal: the sandbox went back, or it did not move. */
     if (moved != i->move.frozen)
-        forget_old_root(i);
+        close_p(&i->old_root);
     if (!moved || !i->move.frozen)
         scratch_discard(i->scratch, left);
 }
@@ -227,7 +221,7 @@ static void swap(struct instance *i, struct stack *s)
 
 void instance_files_done(struct instance *i)
 {
-    forget_old_root(i);
+    close_p(&i->old_root);
     stack_free(steal_ptr(&i->move.stack));
     stack_free(steal_ptr(&i->stack));
     stack_free(steal_ptr(&i->same));

@@ -105,7 +105,7 @@ static int hold(struct instance *i, const struct hold_spec *spec, uint64_t *ret_
     if (spec->keep && p->home)
         instance_drop_dead_twins(p->home); /* forgets earlier ones in it that have ended */
     s.fds[s.n] = -1;
-    r = group_of(i)->ops->open_members(group_of(i), &s.fds[s.n], e);
+    r = cgroup_open_members(group_of(i), &s.fds[s.n], e);
     s.n++;
     if (r == 0)
         r = add_root(i, &s, e);
@@ -173,10 +173,10 @@ static struct instance *asked_hold(struct provider *p, uint64_t seq)
 static void keep_copies(struct provider *p, const struct twin_reply *reply, int *fds,
                         struct instance *of)
 {
-    struct frozen_kernels_copies *m = xcalloc(1, sizeof(*m));
+    struct frozen_kernels_copies *m =
+        NEW(struct frozen_kernels_copies, .number = reply->frozen_kernels, .of = of,
+            .n = reply->n_kernels);
 
-    *m = (struct frozen_kernels_copies){
-        .number = reply->frozen_kernels, .of = of, .n = reply->n_kernels};
     for (size_t k = 0; k < m->n; k++) {
         m->all[k].was = reply->kernels[k];
         m->all[k].pidfd = steal_fd(&fds[k]);

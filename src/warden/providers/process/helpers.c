@@ -1,42 +1,77 @@
-/* The helper processes of a domain, for those who watch them: see warden/host/domain.h. */
+/* The helper processes of a domain (warden/host/domain.h), for those who watch them. */
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "inside/broker/twin.h"
 #include "warden/providers/process/process_impl.h"
 
-static int pid(const struct provider *p, enum process h)
+#define END_MS 5000
+
+static int *pidfd_of(struct provider *p, enum process h)
 {
-    return domain_helper_pid(&p->domain, h);
+    return h == PROCESS_HOLDER    ? &p->domain.holder_pidfd
+           : h == PROCESS_SPAWNER ? &p->domain.spawner_pidfd
+                                  : &p->domain.broker_pidfd;
 }
 
+static int pid(struct provider *p, enum process h)
+{
+    return child_pid(*pidfd_of(p, h));
+}
+
+/* Never waits: the socket of a helper that does not read fills up, but the helper is killed long
+ * before. */
 static void beat(struct provider *p, enum process h)
 {
-    domain_beat(&p->domain, h);
+    static const struct spawn_request to_spawner = {.magic = STAGE_BEAT};
+    static const struct twin_request to_broker = {.magic = TWIN_MAGIC, .op = TWIN_BEAT};
+
+    if (h == PROCESS_HOLDER)
+        send(p->domain.holder_sock, "b", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    else if (h == PROCESS_SPAWNER)
+        send(p->domain.spawner_sock, &to_spawner, sizeof(to_spawner), MSG_NOSIGNAL | MSG_DONTWAIT);
+    else
+        send(p->domain.broker_sock, &to_broker, sizeof(to_broker), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* A message that waits in the spawner's socket is a sign of life too: reading it may be left to
  * idle work. */
 static bool heard(struct provider *p, enum process h)
 {
-    return h == PROCESS_HOLDER ? domain_beat_answered(&p->domain, h)
-                               : h == PROCESS_SPAWNER && domain_spawn_ready(&p->domain);
+    bool any = false;
+    char c;
+
+    while (h == PROCESS_HOLDER && recv(p->domain.holder_sock, &c, 1, MSG_DONTWAIT) > 0)
+        any = true;
+    return any || (h == PROCESS_SPAWNER && domain_spawn_ready(&p->domain));
 }
 
 static void kill_helper(struct provider *p, enum process h)
 {
-    domain_helper_kill(&p->domain, h);
+    child_kill(*pidfd_of(p, h));
 }
 
 static void go_on(struct provider *p, enum process h)
 {
-    domain_helper_continue(&p->domain, h);
+    syscall(SYS_pidfd_send_signal, *pidfd_of(p, h), SIGCONT, NULL, 0);
 }
 
+/* When a holder ends, its descriptors close first, then everything in W ends, then the holder
+ * itself. So its socket tells first. */
 static bool holder_gone(const struct provider *p)
 {
-    return domain_holder_gone(&p->domain);
+    /* POLLRDHUP, because unread answers to heartbeats may still be in the socket. */
+    struct pollfd end = {.fd = p->domain.holder_sock, .events = POLLRDHUP};
+
+    return poll(&end, 1, 0) == 1;
 }
 
 static void ended(struct provider *p, enum process h, struct child_exit *ret)
 {
-    domain_helper_ended(&p->domain, h, ret);
+    *ret = (struct child_exit){0};
+    child_end(pidfd_of(p, h), END_MS, ret);
 }
 
 const struct provider_helpers process_helpers = {

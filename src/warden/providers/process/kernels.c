@@ -121,14 +121,11 @@ static int make_ends(struct instance *i, struct ends *s, struct sg_error *e)
 
 static void drop_ends(struct instance *i)
 {
-    for (size_t k = 0; k < ARRAY_SIZE(i->kernel_ends); k++) {
+    for (size_t k = 0; k < ARRAY_SIZE(i->kernel_ends); k++)
         close_p(&i->kernel_ends[k]);
-        i->kernel_ends[k] = -1;
-    }
     ends_close(&i->kernel_with);
     i->kernel_with.n = 0;
     close_p(&i->kept_kernel);
-    i->kept_kernel = -1;
     i->kernel_asked = 0;
 }
 

@@ -3,12 +3,6 @@
 
 _Static_assert(NETWORK_WHY == NETPATH_WHY, "one text");
 
-static int choose(enum egress_path wish, enum egress_path *ret, char why[NETWORK_WHY],
-                  struct sg_error *e)
-{
-    return netpath_probe(wish, ret, why, e);
-}
-
 static bool prepared(const struct instance *i)
 {
     return i->netpath.path != 0;
@@ -44,7 +38,7 @@ static int udp(struct instance *i, const struct sockaddr_storage *local,
 }
 
 const struct provider_network process_network = {
-    .choose = choose,
+    .choose = netpath_probe,
     .prepare = prepare,
     .prepared = prepared,
     .open = open_out,

@@ -55,7 +55,7 @@ static uint64_t memory_of(struct slot *s)
  * sandbox gets a new group. */
 static int renew(struct slot *s, struct sg_error *e)
 {
-    int r = s->cgroup ? s->cgroup->ops->destroy(steal_ptr(&s->cgroup), e) : 0;
+    int r = s->cgroup ? cgroup_destroy(steal_ptr(&s->cgroup), e) : 0;
 
     s->worn = false;
     s->seen = (struct cgroup_stats){0};
@@ -119,7 +119,6 @@ bool places_trim(struct provider *p, uint64_t before_ns)
     if (!s || s->rested_ns > before_ns)
         return false;
     close_p(&s->lower);
-    s->lower = -1;
     renew(s, NULL);
     add(p, &p->cold, take_first(p, &p->resting));
     return true;

@@ -13,9 +13,8 @@
 #include "warden/layers/mounts.h"
 #include "inside/stage/stage.h"
 
-#define DEFAULT_HOSTNAME "sandbox"
-#define MOUNTINFO_MAX    (4u << 20)
-#define STRAY_LOOKS      20 /* each a millisecond later than the one before */
+#define MOUNTINFO_MAX (4u << 20)
+#define STRAY_LOOKS   20 /* each a millisecond later than the one before */
 
 /* Whether / is no mount point, as it mostly is in a chroot: no line of the mount table has it. */
 static bool root_is_no_mount(void)
@@ -58,13 +57,6 @@ static int explain_rights(int r, struct sg_error *e)
     return r;
 }
 
-static int open_place(const struct provider_setup *setup, struct cgroup_place **ret,
-                      struct sg_error *e)
-{
-    return setup->server ? cgroup_place_open(setup->server, setup->tenant, ret, e)
-                         : cgroup_place_local(ret, e);
-}
-
 static int provider_open(const struct provider_setup *setup, struct provider **ret,
                          struct sg_error *e)
 {
@@ -86,9 +78,9 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
     places_init(p);
     r = domain_open(n, &p->domain, e);
     if (r == 0) {
-        r = template_open(&p->template, e);
+        r = template_open(&p->domain, &p->template, e);
         if (r == 0) {
-            r = open_place(setup, &p->place, e);
+            r = cgroup_place_open(setup->server, setup->tenant, &p->place, e);
             if (r < 0)
                 template_close(&p->template);
         }
@@ -103,131 +95,11 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
     return 0;
 }
 
-/* Whether the spec differs from others in its limits only. */
-static bool is_plain(const struct instance_spec *spec)
-{
-    return spec->n_mounts == 0 && !spec->layer && !spec->line &&
-           strcmp(spec->hostname, DEFAULT_HOSTNAME) == 0;
-}
-
-/* Whether the next instance, prepared like the last, suits this spec. */
-static bool same_as_last(const struct provider *p, const struct instance_spec *spec)
-{
-    return p->have_last && is_plain(spec) &&
-           memcmp(&spec->limits, &p->last.limits, sizeof(spec->limits)) == 0;
-}
-
-static void remember(struct provider *p, const struct instance_spec *spec)
-{
-    p->have_last = is_plain(spec);
-    p->last = (struct instance_spec){.limits = spec->limits, .hostname = DEFAULT_HOSTNAME};
-}
-
-/* Takes the instance that was prepared, or begins a new one. */
-static int take_next(struct provider *p, const struct instance_spec *spec, struct instance **ret,
-                     struct sg_error *e)
-{
-    struct instance *i = p->next;
-    int r;
-
-    p->next = NULL;
-    if (i && !i->spawning && same_as_last(p, spec)) {
-        *ret = i;
-        return 0;
-    }
-    if (i && !i->spawning) {
-        instance_destroy(i, NULL);
-        i = NULL;
-    }
-    r = i ? 0 : instance_begin(p, &i, e);
-    if (r < 0)
-        return r;
-    r = instance_finish(i, spec, e);
-    if (r < 0) {
-        instance_destroy(i, NULL);
-        return r;
-    }
-    *ret = i;
-    return 0;
-}
-
-static int instance_create(struct provider *p, const struct instance_spec *spec,
-                           struct instance **ret, struct sg_error *e)
-{
-    int r;
-
-    if (spec->n_mounts > STAGE_MOUNTS_MAX)
-        return err_set(e, SG_ERR_INVALID, -E2BIG, "%zu mounts: at most %d are possible",
-                       spec->n_mounts, STAGE_MOUNTS_MAX);
-    r = take_next(p, spec, ret, e);
-    if (r == 0)
-        remember(p, spec);
-    return r;
-}
-
-static int instance_await(struct instance *i, int channel_fd, struct sg_error *e)
-{
-    struct provider *p = i->provider;
-    int r = instance_await_reply(i, channel_fd, e);
-
-    /* Prepares one ahead, unless this is a one-shot. If that fails, the next creation will say
-     * so. */
-    if (r == 0 && p->n_slots > 1 && !p->next)
-        instance_begin(p, &p->next, NULL);
-    return r;
-}
-
-static int instance_take_channel(struct instance *i)
-{
-    return steal_fd(&i->channel);
-}
-
-static void instance_events(struct instance *i, struct instance_events *ret)
-{
-    struct slot *s = &i->provider->slots[i->index];
-    struct cgroup_stats now;
-
-    s->cgroup->ops->stats(s->cgroup, &now);
-    *ret = (struct instance_events){.memory_peak = now.memory_peak,
-                                    .oom_kills = now.oom_kills - s->seen.oom_kills,
-                                    .pids_hits = now.pids_hits - s->seen.pids_hits};
-    s->seen = now;
-}
-
-static int instance_freeze(struct instance *i, bool on, struct sg_error *e)
-{
-    struct cgroup *cg = i->provider->slots[i->index].cgroup;
-    int r = cgroup_freeze(cg, on, e);
-
-    if (r == 0)
-        i->frozen = on;
-    return r;
-}
-
-static void instance_kill(struct instance *i)
-{
-    child_kill(i->pidfd);
-}
-
-/* Prepares the next instance while another ends, which takes the kernel a while. It is prepared
- * like the last one, because most are alike; a request for something else then starts anew. */
-static void prepare_next(struct provider *p)
-{
-    if (!p->next || !p->next->spawning || !p->have_last || !domain_spawn_ready(&p->domain))
-        return;
-    if (instance_finish(p->next, &p->last, NULL) < 0) {
-        struct instance *failed = p->next;
-        p->next = NULL;
-        instance_destroy(failed, NULL);
-    }
-}
-
 int instance_destroy(struct instance *i, struct sg_error *e)
 {
     int r;
 
     instance_end(i, 0);
-    prepare_next(i->provider);
     while ((r = instance_ended(i, e)) == -EAGAIN) {
         struct pollfd p = {.fd = instance_pidfd(i), .events = POLLIN};
         poll(&p, 1, clock_poll_ms(i->end_deadline_ns));
@@ -241,7 +113,7 @@ static int slot_close(struct slot *s, struct sg_error *e)
 
     close_p(&s->lower);
     if (s->cgroup)
-        r2 = s->cgroup->ops->destroy(s->cgroup, r < 0 ? NULL : e);
+        r2 = cgroup_destroy(s->cgroup, r < 0 ? NULL : e);
     return r < 0 ? r : r2;
 }
 
@@ -264,7 +136,6 @@ static int provider_close(struct provider *p, struct sg_error *e)
         return 0;
     if (p->domain.spawner_pidfd < 0)
         end_strays(&p->domain);
-    p->next = NULL;
     for (uint32_t i = 0; i < p->n_slots; i++)
         if (p->slots[i].used_by && p->slots[i].used_by->spawning)
             instance_await_spawned(p->slots[i].used_by, NULL);
@@ -325,7 +196,7 @@ static int line(const struct instance *i)
 static int pause_ask(struct instance *i, bool on, struct sg_error *e)
 {
     struct cgroup *cg = i->provider->slots[i->index].cgroup;
-    int r = cg->ops->freeze(cg, on, e);
+    int r = cgroup_ask_freeze(cg, on, e);
 
     if (r == 0)
         i->frozen = on;
@@ -370,13 +241,6 @@ const struct provider_ops process_provider = {
     .end = instance_end,
     .end_deadline = end_deadline,
     .ended = instance_ended,
-    .create = instance_create,
-    .take_channel = instance_take_channel,
-    .await = instance_await,
-    .events = instance_events,
-    .pause_wait = instance_freeze,
-    .kill = instance_kill,
-    .destroy = instance_destroy,
     .helpers = &process_helpers,
     .network = &process_network,
     .kernels = &process_kernels,

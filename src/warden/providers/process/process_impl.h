@@ -36,9 +36,9 @@ struct provider {
     struct domain domain;
     struct cgroup_place *place;
     unsigned omit;
-    bool account;              /* count processor time */
-    struct instance *next;     /* prepared ahead; or NULL */
-    struct instance_spec last; /* the last spec, if the next can be made like it */
+    bool account;          /* count processor time */
+    struct instance *next; /* for waiting.c: prepared ahead, or NULL */
+    struct sg_limits last; /* those of the last one, if the next can be made like it */
     bool have_last;
     uint32_t n_slots;
     uint64_t kernel_seq;   /* last request to the broker; numbers sandboxes and frozen kernels */
@@ -128,6 +128,7 @@ extern const struct provider_fork process_fork;
 int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e);
 int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e);
 int instance_started(struct instance *i, struct sg_error *e);
+int instance_take_reply(struct instance *i, int channel_fd, struct sg_error *e);
 /* in steps.c, */
 int instance_connect(struct instance *i, int channel_fd, struct sg_error *e);
 void instance_usage(struct instance *i, struct instance_stats *ret);
@@ -181,5 +182,3 @@ void frozen_kernels_kill_of(struct instance *i);
 /* A pidfd, the caller's, of a frozen kernel that must be waited for; or -1. */
 int frozen_kernels_wait_for(struct instance *i);
 void frozen_kernels_forget(struct instance *i);
-/* Waits for the sandbox's own word, on the channel, that it is up. */
-int instance_await_reply(struct instance *i, int channel_fd, struct sg_error *e);

@@ -1,19 +1,14 @@
 /* Starts an instance: from a free slot to a running agent. See inside/stage/stage.h for the other
  * side. */
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "lib/base/clock.h"
 #include "lib/ipc/ipc.h"
 #include "warden/providers/process/process_impl.h"
-#include "warden/host/hostmount.h"
 #include "warden/layers/mounts.h"
 #include "inside/stage/defences.h"
 #include "inside/stage/stage.h"
-
-#define START_MS 15000
 
 static int ask_spawner(struct instance *i, struct sg_error *e)
 {
@@ -60,17 +55,9 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
 
     if (r < 0)
         return r;
-    i = xcalloc(1, sizeof(*i));
-    *i = (struct instance){.head.ops = p->head.ops,
-                           .provider = p,
-                           .index = index,
-                           .channel = -1,
-                           .pidfd = -1,
-                           .userns = -1,
-                           .old_root = -1,
-                           .netpath = NETPATH_NONE,
-                           .kernel_ends = {-1, -1, -1},
-                           .kept_kernel = -1};
+    i = NEW(struct instance, .head.ops = p->head.ops, .provider = p, .index = index, .channel = -1,
+            .pidfd = -1, .userns = -1, .old_root = -1, .netpath = NETPATH_NONE,
+            .kernel_ends = {-1, -1, -1}, .kept_kernel = -1);
     p->slots[index].used_by = i;
     r = make_groups(i, e);
     if (r == 0)
@@ -108,7 +95,7 @@ static int apply_limits(struct instance *i, const struct sg_limits *limits, stru
     if (!DEFENCE_OMITTED(i->provider->omit, DEFENCE_CGROUP))
         r = cg->ops->set_limits(cg, limits, e);
     if (s->worn)
-        cg->ops->stats(cg, &s->seen);
+        cgroup_stats(cg, &s->seen);
     s->worn = true;
     return r;
 }
@@ -124,23 +111,6 @@ static void fd_list_close(struct fd_list *l)
 {
     for (size_t i = STAGE_FIXED_FDS; i < l->n; i++)
         close_p(&l->fds[i]);
-}
-
-static int add_mounts(const struct instance_spec *spec, uint32_t first_id, struct fd_list *list,
-                      struct sg_error *e)
-{
-    for (size_t m = 0; m < spec->n_mounts; m++) {
-        struct hostmount_spec hs = {.source = spec->mounts[m].source,
-                                    .writable = spec->mounts[m].writable,
-                                    .roots = spec->mount_roots,
-                                    .first_id = first_id,
-                                    .owner_inside = spec->mount_owner};
-        int r = hostmount_open(&hs, &list->fds[list->n], e);
-        if (r < 0)
-            return r;
-        list->n++;
-    }
-    return 0;
 }
 
 static uint32_t whole_cpus(uint32_t milli)
@@ -162,8 +132,12 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, cons
                                     (spec->line ? STAGE_LINE : 0) | (spec->twins ? STAGE_TWINS : 0),
                                 .disk_bytes = spec->limits.disk_bytes};
     AUTO(fd_list_close) struct fd_list list = {.fds = {l->root, l->usr}, .n = STAGE_FIXED_FDS};
-    int r = add_mounts(spec, first_id, &list, e);
+    int r = 0;
 
+    for (size_t m = 0; r == 0 && m < spec->n_mounts; m++) {
+        r = spec->open_mount(spec, m, first_id, &list.fds[list.n], e);
+        list.n += r == 0;
+    }
     if (r < 0)
         return r;
     snprintf(setup.hostname, sizeof(setup.hostname), "%s", spec->hostname);
@@ -187,7 +161,7 @@ static int judge_reply(struct stage_reply *reply, struct sg_error *e)
                    reply->message);
 }
 
-static int take_reply(struct instance *i, int channel_fd, struct sg_error *e)
+int instance_take_reply(struct instance *i, int channel_fd, struct sg_error *e)
 {
     while (i->reply_len < sizeof(i->reply)) {
         ssize_t n = recv(channel_fd, (char *)&i->reply + i->reply_len,
@@ -206,21 +180,7 @@ static int take_reply(struct instance *i, int channel_fd, struct sg_error *e)
 
 int instance_started(struct instance *i, struct sg_error *e)
 {
-    return take_reply(i, i->channel, e);
-}
-
-int instance_await_reply(struct instance *i, int channel_fd, struct sg_error *e)
-{
-    uint64_t deadline = clock_ns() + START_MS * 1000000ull;
-    int r;
-
-    while ((r = take_reply(i, channel_fd, e)) == -EAGAIN) {
-        struct pollfd p = {.fd = channel_fd, .events = POLLIN};
-        if (poll(&p, 1, clock_poll_ms(deadline)) == 0)
-            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox did not start in %d s",
-                           START_MS / 1000);
-    }
-    return r;
+    return instance_take_reply(i, i->channel, e);
 }
 
 uint32_t instance_first_id(const struct instance *i)

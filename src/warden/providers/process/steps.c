@@ -61,7 +61,7 @@ void instance_stats(struct instance *i, struct instance_stats *ret)
     struct cgroup_stats now;
 
     instance_usage(i, ret);
-    s->cgroup->ops->stats(s->cgroup, &now);
+    cgroup_stats(s->cgroup, &now);
     ret->oom_kills = now.oom_kills - s->seen.oom_kills;
     ret->pids_hits = now.pids_hits - s->seen.pids_hits;
     ret->was_full = s->cgroup->ops->was_full(s->cgroup);
@@ -79,7 +79,6 @@ void instance_end(struct instance *i, uint32_t siblings)
     netpath_done(&i->netpath);
     close_p(&i->channel);
     close_p(&i->userns);
-    i->channel = i->userns = -1;
     instance_files_done(i);
     if (i->frozen)
         cg->ops->kill(cg);

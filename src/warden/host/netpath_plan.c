@@ -1,26 +1,14 @@
-/* Addresses and routes of a sandbox's network namespace. */
+/* The plan as a whole, and the addresses and routes of a sandbox's network namespace. */
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
+#include <pthread.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "lib/base/fd.h"
+#include "warden/host/netlink.h"
 #include "warden/host/netpath_impl.h"
 
 #define LO_INDEX 1 /* in every namespace: lo is its first interface */
-
-int netpath_lo_up(struct sg_error *e)
-{
-    AUTO(close_p) int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ifreq r = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-
-    if (s < 0 || ioctl(s, SIOCSIFFLAGS, &r) < 0)
-        return err_errno(e, "bring up lo");
-    return 0;
-}
 
 static void put_address(struct netlink *n, int family, const void *address, size_t len)
 {
@@ -35,32 +23,15 @@ static void put_address(struct netlink *n, int family, const void *address, size
     netlink_attr(n, IFA_ADDRESS, address, len);
 }
 
-static int send_addresses(bool ipv6, struct sg_error *e)
+static void put_addresses(bool ipv6, struct netlink_batch *ret)
 {
-    AUTO(netlink_done) struct netlink n = {.sock = -1};
+    struct netlink n = {.batch = ret};
     uint32_t own4 = htonl(NETPATH_OWN4);
-    int r = netlink_open(&n, NETLINK_ROUTE, e);
 
-    if (r < 0)
-        return r;
+    ret->protocol = NETLINK_ROUTE;
     put_address(&n, AF_INET, &own4, sizeof(own4));
     if (ipv6)
         put_address(&n, AF_INET6, &netpath_own6, sizeof(netpath_own6));
-    r = netlink_commit(&n);
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "add the sandbox's addresses: %s", strerror(-r))
-                 : 0;
-}
-
-int netpath_add_addresses(bool ipv6, struct sg_error *e)
-{
-    int r = send_addresses(ipv6, e);
-
-    /* Some hosts turn IPv6 off in each new namespace. /proc/sys/net is that of the calling
-     * thread's. */
-    if (ipv6 && r == -EACCES &&
-        file_write(AT_FDCWD, "/proc/sys/net/ipv6/conf/lo/disable_ipv6", "0") == 0)
-        r = send_addresses(ipv6, e);
-    return r;
 }
 
 static void put_route(struct netlink *n, int family, bool on)
@@ -79,18 +50,40 @@ static void put_route(struct netlink *n, int family, bool on)
         netlink_attr(n, RTA_PREFSRC, &own4, sizeof(own4));
 }
 
-int netpath_set_routes(bool ipv6, bool on, struct sg_error *e)
+static void put_routes(bool ipv6, bool on, struct netlink_batch *ret)
 {
-    AUTO(netlink_done) struct netlink n = {.sock = -1};
-    int r = netlink_open(&n, NETLINK_ROUTE, e);
+    struct netlink n = {.batch = ret};
 
-    if (r < 0)
-        return r;
+    ret->protocol = NETLINK_ROUTE;
     put_route(&n, AF_INET, on);
     if (ipv6)
         put_route(&n, AF_INET6, on);
-    r = netlink_commit(&n);
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "%s the sandbox's routes: %s",
-                           on ? "add" : "remove", strerror(-r))
-                 : 0;
+}
+
+void netpath_plan_make(struct netpath_plan *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    for (int ipv6 = 0; ipv6 < 2; ipv6++) {
+        put_addresses(ipv6, &ret->batches[BATCH_ADDRESSES][ipv6]);
+        put_routes(ipv6, true, &ret->batches[BATCH_ROUTES][ipv6]);
+        put_routes(ipv6, false, &ret->batches[BATCH_NO_ROUTES][ipv6]);
+        netpath_nft_tproxy(ipv6, &ret->batches[BATCH_TPROXY][ipv6]);
+        netpath_nft_redirect(&ret->batches[BATCH_REDIRECT][ipv6]);
+    }
+    netpath_lookup(ret);
+}
+
+static void use_own(void)
+{
+    static struct netpath_plan own;
+
+    netpath_plan_make(&own);
+    netpath_use(&own);
+}
+
+void netpath_plan_use(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, use_own);
 }

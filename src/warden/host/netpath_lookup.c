@@ -1,22 +1,17 @@
-/* The BPF program that brings all that a sandbox sends to the guard's sockets. The kernel runs it
- * for each new connection, and for each datagram that no connected socket takes. */
+/* The BPF program that brings all that a sandbox sends to the guard's sockets. */
 #include <arpa/inet.h>
-#include <fcntl.h>
 
 #include "warden/host/bpf.h"
+#include "warden/host/netlink.h"
 #include "warden/host/netpath_impl.h"
 
 #define LOAD(dst, field) \
     INSN(BPF_LDX | BPF_W | BPF_MEM, dst, BPF_REG_6, offsetof(struct bpf_sk_lookup, field), 0)
 #define LABEL(name) INSN(0, 0, 0, name, 0)
 
-#define PROGRAM_MAX 64
-
 /* Jump targets. An instruction with a label has code 0 and marks a place in the program; a jump has
  * the label in place of its offset. link_program puts the offsets in. */
 enum label { L_NONE, L_IPV4, L_NOT_ONE, L_NOT_OWN, L_ASSIGN, L_LOOK, L_DROP, L_PASS, L_MAX_ };
-
-enum key { KEY_TCP, KEY_UDP, KEY_MAX_ };
 
 static bool is_jump(const struct bpf_insn *i)
 {
@@ -45,7 +40,7 @@ static uint32_t link_program(const struct bpf_insn *from, size_t n, struct bpf_i
 }
 
 /* r6 is the context, r7 the socket. */
-static uint32_t make_program(int map, struct bpf_insn program[PROGRAM_MAX])
+void netpath_lookup(struct netpath_plan *ret)
 {
     const uint32_t *own6 = netpath_own6.s6_addr32;
     const struct bpf_insn source[] = {
@@ -77,13 +72,13 @@ static uint32_t make_program(int map, struct bpf_insn program[PROGRAM_MAX])
         AND(BPF_REG_2, (int32_t)htonl(0xff000000)),
         JEQ(BPF_REG_2, htonl(0x7f000000), L_PASS), /* 127.0.0.0/8 */
         LABEL(L_ASSIGN),
-        SET(BPF_REG_2, KEY_TCP),
+        SET(BPF_REG_2, LOOKUP_TCP),
         LOAD(BPF_REG_3, protocol),
         JEQ(BPF_REG_3, IPPROTO_TCP, L_LOOK),
-        SET(BPF_REG_2, KEY_UDP),
+        SET(BPF_REG_2, LOOKUP_UDP),
         LABEL(L_LOOK),
         STORE(-4, BPF_REG_2),
-        INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+        INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, 0),
         INSN(0, 0, 0, L_NONE, 0),
         MOV(BPF_REG_2, BPF_REG_10),
         INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),
@@ -105,62 +100,9 @@ static uint32_t make_program(int map, struct bpf_insn program[PROGRAM_MAX])
         SET(BPF_REG_0, SK_PASS),
         EXIT(),
     };
-    _Static_assert(ARRAY_SIZE(source) <= PROGRAM_MAX, "there is room for the program");
+    _Static_assert(ARRAY_SIZE(source) <= LOOKUP_MAX, "there is room for the program");
 
-    return link_program(source, ARRAY_SIZE(source), program);
-}
-
-/* The program finds the sockets in a map. Each namespace has its own map, because a program cannot
- * ask in which namespace it runs. */
-static int make_map(int tcp, int udp, struct sg_error *e)
-{
-    union bpf_attr create = {.map_type = BPF_MAP_TYPE_SOCKMAP,
-                             .key_size = sizeof(uint32_t),
-                             .value_size = sizeof(uint64_t),
-                             .max_entries = KEY_MAX_};
-    AUTO(close_p) int map = bpf(BPF_MAP_CREATE, &create);
-    const uint64_t sockets[KEY_MAX_] = {[KEY_TCP] = (uint64_t)tcp, [KEY_UDP] = (uint64_t)udp};
-
-    if (map < 0)
-        return err_errno(e, "make a BPF map of sockets");
-    for (uint32_t k = 0; k < KEY_MAX_; k++) {
-        union bpf_attr update = {.map_fd = (uint32_t)map};
-        update.key = (uintptr_t)&k;
-        update.value = (uintptr_t)&sockets[k];
-        if (bpf(BPF_MAP_UPDATE_ELEM, &update) < 0)
-            return err_errno(e, "put a socket into a BPF map");
-    }
-    return steal_fd(&map);
-}
-
-static int load(int map, struct sg_error *e)
-{
-    struct bpf_insn program[PROGRAM_MAX];
-    union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_SK_LOOKUP,
-                           .expected_attach_type = BPF_SK_LOOKUP,
-                           .insns = (uintptr_t)program,
-                           .insn_cnt = make_program(map, program),
-                           .license = (uintptr_t) "Apache-2.0"};
-    int prog = bpf(BPF_PROG_LOAD, &attr);
-
-    return prog < 0 ? err_errno(e, "load the BPF program sk_lookup") : prog;
-}
-
-int netpath_attach_lookup(int tcp, int udp, struct sg_error *e)
-{
-    AUTO(close_p) int map = make_map(tcp, udp, e);
-    AUTO(close_p) int prog = map < 0 ? map : load(map, e);
-    AUTO(close_p) int ns = -1;
-    union bpf_attr attr = {.link_create = {.attach_type = BPF_SK_LOOKUP}};
-    int link;
-
-    if (prog < 0)
-        return prog;
-    ns = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (ns < 0)
-        return err_errno(e, "open the sandbox's network namespace");
-    attr.link_create.prog_fd = (uint32_t)prog;
-    attr.link_create.target_fd = (uint32_t)ns;
-    link = bpf(BPF_LINK_CREATE, &attr);
-    return link < 0 ? err_errno(e, "attach the BPF program sk_lookup") : link;
+    ret->n_lookup = link_program(source, ARRAY_SIZE(source), ret->lookup);
+    while (ret->lookup[ret->map].code != (BPF_LD | BPF_IMM | BPF_DW))
+        ret->map++;
 }
