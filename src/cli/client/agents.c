@@ -114,11 +114,7 @@ static int show_fn(struct client *c, void *options, struct sg_error *e)
     AUTO(jr_free_p) json_t *row = NULL;
     int r = api_get(c, &row, e, "/v1/agents/%s", o->base.args[0]);
 
-    if (r == 0 && o->base.json)
-        r = jr_print(row, e);
-    else if (r == 0)
-        print_agent(row);
-    return r;
+    return show_answer(r, row, o->base.json, print_agent, e);
 }
 
 /* ---- logs ------------------------------------------------------------------------------------ */

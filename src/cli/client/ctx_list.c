@@ -210,14 +210,6 @@ static void print_context(const json_t *row)
     fputs(out.buf, stdout);
 }
 
-static int show(const struct ctx_options *o, const json_t *row, struct sg_error *e)
-{
-    if (o->base.json)
-        return jr_print(row, e);
-    print_context(row);
-    return 0;
-}
-
 int ctx_get(struct client *c, void *options, struct sg_error *e)
 {
     const struct ctx_options *o = options;
@@ -227,7 +219,7 @@ int ctx_get(struct client *c, void *options, struct sg_error *e)
 
     if (r == 0 && !row)
         r = api_get(c, &row, e, "/v1/contexts/%s", args[0]);
-    return r < 0 ? r : show(o, row, e);
+    return show_answer(r, row, o->base.json, print_context, e);
 }
 
 int ctx_touch(struct client *c, void *options, struct sg_error *e)
@@ -244,5 +236,5 @@ int ctx_touch(struct client *c, void *options, struct sg_error *e)
     jw_object_end(&j);
     if (r == 0)
         r = api_call(c, "POST", &body, &row, e, "/v1/contexts/%s/touch", id);
-    return r < 0 ? r : show(o, row, e);
+    return show_answer(r, row, o->base.json, print_context, e);
 }

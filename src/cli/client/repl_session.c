@@ -2,7 +2,7 @@
 
 #include "lib/command/ui.h"
 #include "cli/client/jr.h"
-#include "cli/client/repl_back.h"
+#include "cli/client/repl_command.h"
 #include "cli/client/url.h"
 
 /* ---- contexts -------------------------------------------------------------------------------- */

@@ -111,6 +111,16 @@ void show_object(struct strbuf *out, const struct show_field *fields, size_t n,
     }
 }
 
+int show_answer(int r, const json_t *answer, bool json, void (*print)(const json_t *answer),
+                struct sg_error *e)
+{
+    if (r == 0 && json)
+        return jr_print(answer, e);
+    if (r == 0)
+        print(answer);
+    return r;
+}
+
 void show_say(FILE *to, const char *fmt, ...)
 {
     AUTO(strbuf_done) struct strbuf clean = strbuf_upto(LINE_ROOM);

@@ -40,6 +40,9 @@ struct show_field {
 };
 void show_object(struct strbuf *out, const struct show_field *fields, size_t n,
                  const json_t *object);
+/* Shows what a call brought, if it did (r is its result): as JSON, or with `print`. */
+int show_answer(int r, const json_t *answer, bool json, void (*print)(const json_t *answer),
+                struct sg_error *e);
 /* One line: its name, then the value ("-" for none). */
 void show_line(struct strbuf *out, const char *name, const char *value);
 
