@@ -90,18 +90,18 @@ static struct db_value hash_value(const struct hash *hash)
 static int cache_load(struct store *s, const struct hash *hash, struct cached_key *place)
 {
     struct cached_key k = {.hash = *hash};
-    sqlite3_stmt *st;
-    int r = db_first(s, DB_KEY_BY_HASH, DB_WITH(hash_value(hash)), &st, NULL);
+    struct db_rows row = db_rows(s, DB_KEY_BY_HASH, DB_WITH(hash_value(hash)), NULL);
+    sqlite3_stmt *st = row.st;
 
-    if (r <= 0)
-        return r < 0 ? r : -ENOENT;
+    if (!db_next(&row))
+        return row.r < 0 ? row.r : -ENOENT;
     db_column(st, 0, k.id, sizeof(k.id));
     k.used_ms = sqlite3_column_int64(st, 1);
     bool same = sqlite3_column_bytes(st, 2) == sizeof(hash->bytes) &&
                 same_hash(hash, sqlite3_column_blob(st, 2));
     db_tenant(st, 4, &k.tenant);
     k.tenant.key_sanitise = (uint8_t)sqlite3_column_int64(st, 3);
-    sqlite3_reset(st);
+    db_done(&row);
     if (!same)
         return -ENOENT;
     *place = k;
@@ -216,31 +216,32 @@ int store_key_sanitise(struct store *s, const char *id, uint8_t sanitise, struct
     return r;
 }
 
+void db_key(sqlite3_stmt *st, struct store_key *ret)
+{
+    *ret = (struct store_key){.created_ms = sqlite3_column_int64(st, 5),
+                              .revoked_ms = sqlite3_column_int64(st, 6)};
+    db_column(st, 0, ret->id, sizeof(ret->id));
+    db_column(st, 1, ret->tenant, sizeof(ret->tenant));
+    db_column(st, 2, ret->tenant_name, sizeof(ret->tenant_name));
+    db_column(st, 3, ret->name, sizeof(ret->name));
+    db_column(st, 4, ret->hint, sizeof(ret->hint));
+}
+
 int store_keys_each(struct store *s, const char *tenant,
                     bool (*fn)(const struct store_key *, void *), void *arg, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_query(s, DB_KEY_LIST, DB_WITH(db_text(tenant)), &st, e);
+    struct db_rows rows = db_rows(s, DB_KEY_LIST, DB_WITH(db_text(tenant)), e);
 
-    if (r < 0)
-        return r;
-    while ((r = db_step(s, st, e)) > 0) {
+    while (db_next(&rows)) {
         struct store_key k;
 
-        db_column(st, 0, k.id, sizeof(k.id));
-        db_column(st, 1, k.tenant, sizeof(k.tenant));
-        db_column(st, 2, k.tenant_name, sizeof(k.tenant_name));
-        db_column(st, 3, k.name, sizeof(k.name));
-        db_column(st, 4, k.hint, sizeof(k.hint));
-        k.created_ms = sqlite3_column_int64(st, 5);
-        k.used_ms = sqlite3_column_int64(st, 6);
-        k.revoked_ms = sqlite3_column_int64(st, 7);
-        k.sanitise = (uint8_t)sqlite3_column_int64(st, 8);
+        db_key(rows.st, &k);
+        k.used_ms = sqlite3_column_int64(rows.st, 7);
+        k.sanitise = (uint8_t)sqlite3_column_int64(rows.st, 8);
         if (!fn(&k, arg))
             break;
     }
-    sqlite3_reset(st);
-    return r < 0 ? r : 0;
+    return db_done(&rows);
 }
 
 int store_key_revoke(struct store *s, const char *which, struct sg_error *e)

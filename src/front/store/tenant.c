@@ -55,16 +55,12 @@ void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret)
 static int find(struct store *s, enum db_statement which, const char *by, struct store_tenant *ret,
                 struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_first(s, which, DB_WITH(db_text(by)), &st, e);
+    struct db_rows row = db_rows(s, which, DB_WITH(db_text(by)), e);
 
-    if (r == 0)
-        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no such tenant");
-    if (r < 0)
-        return r;
-    db_tenant(st, 0, ret);
-    sqlite3_reset(st);
-    return 0;
+    if (!db_next(&row))
+        return row.r < 0 ? row.r : err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no such tenant");
+    db_tenant(row.st, 0, ret);
+    return db_done(&row);
 }
 
 int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *ret,
@@ -90,20 +86,15 @@ int store_tenant_get(struct store *s, const char *id, struct store_tenant *ret)
 int store_tenants_each(struct store *s, bool (*fn)(const struct store_tenant *, void *), void *arg,
                        struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_query(s, DB_TENANT_LIST, NULL, &st, e);
+    struct db_rows rows = db_rows(s, DB_TENANT_LIST, NULL, e);
+    struct store_tenant t;
 
-    if (r < 0)
-        return r;
-    while ((r = db_step(s, st, e)) > 0) {
-        struct store_tenant t;
-
-        db_tenant(st, 0, &t);
+    while (db_next(&rows)) {
+        db_tenant(rows.st, 0, &t);
         if (!fn(&t, arg))
             break;
     }
-    sqlite3_reset(st);
-    return r < 0 ? r : 0;
+    return db_done(&rows);
 }
 
 /* NULL leaves the limit as it is. */
@@ -147,11 +138,5 @@ int store_tenant_limit(struct store *s, const char *name, const struct store_lim
 
 int store_tenants_count(struct store *s, uint32_t *ret, struct sg_error *e)
 {
-    int64_t n = 0;
-    int r = db_ask(s, DB_TENANT_COUNT, NULL, &n, e);
-
-    if (r < 0)
-        return r;
-    *ret = (uint32_t)n;
-    return 0;
+    return db_count(s, DB_TENANT_COUNT, NULL, ret, e);
 }
