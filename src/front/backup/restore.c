@@ -8,7 +8,7 @@
 
 #include "front/backup/manifest.h"
 #include "front/backup/place.h"
-#include "lib/base/clock.h"
+#include "lib/base/fds.h"
 
 struct reading {
     int from, to; /* to: -1 to check only */
@@ -78,7 +78,7 @@ int backup_check(const char *source, const struct backup_watch *watch, struct ba
     struct reading r = {.from = -1, .to = -1, .watch = watch, .e = e};
     int code = open_backup(&r, source);
 
-    place_raise_limit();
+    fds_raise_limit(); /* a tree may be deep */
     if (code == 0)
         code = read_parts(&r);
     *ret = r.m.report;
@@ -220,7 +220,7 @@ int backup_restore(const char *source, const char *state, bool replace,
     AUTO(close_p) int lock = -1, dir = -1;
     int code = open_backup(&r, source);
 
-    place_raise_limit();
+    fds_raise_limit(); /* a tree may be deep */
     umask(0);
     if (code == 0)
         code = dir = open_state(state, replace, &lock, e);

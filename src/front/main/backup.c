@@ -81,11 +81,9 @@ static void print_json(const char *path, const char *state, const struct backup_
     jw_string(jw_key(&j, "created"), r->created);
     jw_string(jw_key(&j, "version"), r->version);
     jw_u64(jw_key(&j, "schema"), (uint64_t)r->facts.schema);
-    jw_u64(jw_key(&j, "tenants"), r->facts.tenants);
-    jw_u64(jw_key(&j, "keys"), r->facts.keys);
-    jw_u64(jw_key(&j, "secrets"), r->facts.secrets);
-    jw_u64(jw_key(&j, "snapshots"), r->facts.snapshots);
-    jw_u64(jw_key(&j, "contexts"), r->facts.contexts);
+#define PRINT(name, table) jw_u64(jw_key(&j, #name), r->facts.name);
+    STORE_COUNTS(PRINT)
+#undef PRINT
     jw_u64(jw_key(&j, "files"), r->files);
     jw_u64(jw_key(&j, "bytes"), r->bytes);
     if (r->aside[0])

@@ -61,14 +61,10 @@ int store_copied_open(const char *dir, struct store_copied **ret, struct store_f
 
     if (r < 0)
         return r;
-    *facts = (struct store_facts){.schema = version,
-                                  .tenants = count(s, "tenant"),
-                                  .keys = count(s, "key"),
-                                  .secrets = count(s, "vault"),
-                                  .snapshots = count(s, "snapshot"),
-                                  .contexts = count(s, "context")};
-    *ret = xcalloc(1, sizeof(**ret));
-    (*ret)->db = s;
+#define COUNT(name, table) .name = count(s, #table),
+    *facts = (struct store_facts){.schema = version, STORE_COUNTS(COUNT)};
+#undef COUNT
+    *ret = NEW(struct store_copied, .db = s);
     return 0;
 }
 

@@ -13,9 +13,19 @@ int store_schema(void);
  * time, while other processes go on writing. */
 int store_copy(const char *dir, const char *to, struct sg_error *e);
 
+/* How many rows a database has: X(name, table). */
+#define STORE_COUNTS(X)    \
+    X(tenants, tenant)     \
+    X(keys, key)           \
+    X(secrets, vault)      \
+    X(snapshots, snapshot) \
+    X(contexts, context)
+
 struct store_facts {
     int schema;
-    uint64_t tenants, keys, secrets, snapshots, contexts;
+#define STORE_COUNT(name, table) uint64_t name;
+    STORE_COUNTS(STORE_COUNT)
+#undef STORE_COUNT
 };
 
 struct store_copied; /* a copy that nobody else uses, in dir/server.db */
