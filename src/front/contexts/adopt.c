@@ -99,9 +99,9 @@ static void on_touched(void *arg, const struct context_answer *answer)
 void context_adopt(struct front *f, const struct store_tenant *tenant, const char *id,
                    const char *candidate, context_done done, void *arg)
 {
-    struct adopting *a = xcalloc(1, sizeof(*a));
+    struct adopting *a =
+        NEW(struct adopting, .front = f, .tenant = *tenant, .done = done, .arg = arg);
 
-    *a = (struct adopting){.front = f, .tenant = *tenant, .done = done, .arg = arg};
     snprintf(a->candidate, sizeof(a->candidate), "%s", candidate);
     context_touch(f, tenant->id, id, 0, on_touched, a);
 }

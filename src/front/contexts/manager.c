@@ -32,8 +32,7 @@ struct context *contexts_find_or_add(struct front *f, const char *tenant, const 
 
     if (c)
         return c;
-    c = xcalloc(1, sizeof(*c));
-    c->front = f;
+    c = NEW(struct context, .front = f);
     snprintf(c->tenant, sizeof(c->tenant), "%s", tenant);
     snprintf(c->conversation, sizeof(c->conversation), "%s", conversation);
     snprintf(c->path, sizeof(c->path), "%s", path);
@@ -283,7 +282,7 @@ static int open_key(struct front *f, struct vault_key **ret, struct sg_error *e)
 int contexts_start(struct front *f, struct ctx_store *store, void (*started)(struct front *f),
                    struct sg_error *e)
 {
-    struct contexts *t = xcalloc(1, sizeof(*t));
+    struct contexts *t = NEW(struct contexts, .front = f, .store = store, .on_started = started);
     unsigned char bytes[ID_LEN];
     int r = store_secret(f->store, "node", bytes, sizeof(bytes), e);
 
@@ -294,9 +293,6 @@ int contexts_start(struct front *f, struct ctx_store *store, void (*started)(str
         return r;
     }
     id_from_bytes(bytes, t->node);
-    t->front = f;
-    t->store = store;
-    t->on_started = started;
     f->contexts = t;
     f->on_sandbox_ended = on_sandbox_ended;
     reaper_start(f);

@@ -55,7 +55,7 @@ static int keep(struct network_change *c, ctx_done done, struct sg_error *e)
     int r = kept_seal_running(t->key, spec->context, spec, &text, e);
 
     if (r == 0)
-        t->store->ops->keep(t->store, spec->tenant, spec->context, c->sandbox->id, text, done, c);
+        ctx_call(t->store, keep, spec->tenant, spec->context, c->sandbox->id, text, done, c);
     return r;
 }
 
@@ -139,12 +139,10 @@ void context_set_network(struct sandbox *b, json_t *network, int allow_internet,
         done(arg, b, -EBUSY, &e);
         return;
     }
-    struct network_change *c = xcalloc(1, sizeof(*c));
-    *c = (struct network_change){.sandbox = sandbox_ref(b),
-                                 .network = network,
-                                 .allow_internet = allow_internet,
-                                 .done = done,
-                                 .arg = arg};
+    struct network_change *c =
+        NEW(struct network_change, .sandbox = sandbox_ref(b), .network = network,
+            .allow_internet = allow_internet, .done = done, .arg = arg);
+
     list_append(&b->front->contexts->changes, &c->link);
     if (first)
         begin(c);

@@ -170,8 +170,7 @@ static void look_again_soon(struct context *c)
         fail_all(c, r, &e);
         return;
     }
-    struct pause *p = xcalloc(1, sizeof(*p));
-    p->context = c;
+    struct pause *p = NEW(struct pause, .context = c);
     p->timer.data = p;
     uv_timer_init(c->front->loop, &p->timer);
     uv_timer_start(&p->timer, on_pause_over, WAIT_MS, 0);
@@ -197,7 +196,6 @@ static void on_failure_settled(void *arg, const struct ctx_reply *reply)
 static void not_made(struct context *c, int r, const struct sg_error *e, const json_t *report,
                      bool for_all)
 {
-    struct ctx_store *s = c->front->contexts->store;
     char id[ID_LEN + 1], message[CTX_ERROR_MAX + 1];
     struct waiter *w = LIST_POP(struct waiter, &c->waiters, in_line);
     struct list others = {0};
@@ -210,8 +208,8 @@ static void not_made(struct context *c, int r, const struct sg_error *e, const j
     output_filter_stored_message(
         c->front, e->kind == SG_ERR_INTERNAL ? "the sandbox could not be made" : e->message,
         message, sizeof(message));
-    s->ops->settle(s, c->tenant, id, c->front->contexts->node, NULL, message, NULL,
-                   on_failure_settled, c);
+    ctx_call(c->front->contexts->store, settle, c->tenant, id, c->front->contexts->node, NULL,
+             message, NULL, on_failure_settled, c);
     do
         tell_waiter(f, w, &a);
     while ((w = LIST_POP(struct waiter, &others, in_line)));
@@ -245,15 +243,14 @@ static void on_settled(void *arg, const struct ctx_reply *reply)
 static void on_sandbox(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct context *c = arg;
-    struct ctx_store *s = c->front->contexts->store;
 
     if (r < 0) {
         not_made(c, r, e, NULL, true);
         return;
     }
     context_attach(c, b);
-    s->ops->settle(s, c->tenant, c->row.id, c->front->contexts->node, b->id, NULL, c->keep,
-                   on_settled, c);
+    ctx_call(c->front->contexts->store, settle, c->tenant, c->row.id, c->front->contexts->node,
+             b->id, NULL, c->keep, on_settled, c);
 }
 
 static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error *e,
@@ -359,13 +356,12 @@ static void create_for(struct context *c, struct waiter *w)
 static void create(struct context *c)
 {
     struct waiter *w = first_waiter(c);
-    struct trace_ref before = operation_enter(&w->operation.trace);
+    AUTO(operation_leave) struct trace_ref before = operation_enter(&w->operation.trace);
     char asked[ID_LEN + 1];
 
     operation_request(w->operation.request, asked);
     create_for(c, w);
     operation_request(asked, NULL);
-    operation_leave(&before);
 }
 
 /* ---- using a sandbox that exists ------------------------------------------------------------- */
@@ -397,13 +393,12 @@ static void on_replaced(void *arg, const struct ctx_reply *reply)
 
 static void replace(struct context *c)
 {
-    struct ctx_store *s = c->front->contexts->store;
     struct ctx_limits limits;
 
     limits_of(c, &limits);
     c->step = OBTAIN_REPLACE;
-    s->ops->replace(s, c->tenant, c->row.id, c->row.sandbox_id, c->front->contexts->node, &limits,
-                    on_replaced, c);
+    ctx_call(c->front->contexts->store, replace, c->tenant, c->row.id, c->row.sandbox_id,
+             c->front->contexts->node, &limits, on_replaced, c);
 }
 
 static void on_awake(void *arg, struct sandbox *b, int r, const struct sg_error *e)
@@ -532,7 +527,6 @@ static void on_looked_up(void *arg, const struct ctx_reply *reply)
 
 static void look_up(struct context *c)
 {
-    struct ctx_store *s = c->front->contexts->store;
     struct ctx_list q = {.tenant = c->tenant,
                          .conversation = c->conversation,
                          .path = c->path,
@@ -541,7 +535,7 @@ static void look_up(struct context *c)
                          .limit = 1};
 
     c->step = OBTAIN_CLAIM;
-    s->ops->list(s, &q, on_looked_up, c);
+    ctx_call(c->front->contexts->store, list, &q, on_looked_up, c);
 }
 
 static void claim(struct context *c)
@@ -565,7 +559,7 @@ static void claim(struct context *c)
                           .default_ttl_ms = settings->context_ttl_ms,
                           .lease_ms = CONTEXT_LEASE_MS};
     limits_of(c, &q.limits);
-    t->store->ops->claim(t->store, &q, on_claimed, c);
+    ctx_call(t->store, claim, &q, on_claimed, c);
 }
 
 void context_obtain(struct front *f, const struct context_ask *ask, context_done done, void *arg)
@@ -581,17 +575,11 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
         return;
     }
     struct context *c = contexts_find_or_add(f, ask->tenant->id, ask->conversation, ask->path);
-    struct waiter *w = xcalloc(1, sizeof(*w));
+    struct waiter *w =
+        NEW(struct waiter, .tenant = *ask->tenant, .ttl_ms = ask->ttl_ms, .spec = ask->spec,
+            .last = ask->last, .replay = ask->replay, .files_do = ask->files_do,
+            .bring = ask->bring ? sandbox_ref(ask->bring) : NULL, .done = done, .arg = arg);
 
-    *w = (struct waiter){.tenant = *ask->tenant,
-                         .ttl_ms = ask->ttl_ms,
-                         .spec = ask->spec,
-                         .last = ask->last,
-                         .replay = ask->replay,
-                         .files_do = ask->files_do,
-                         .bring = ask->bring ? sandbox_ref(ask->bring) : NULL,
-                         .done = done,
-                         .arg = arg};
     if (ask->checkpoint)
         snprintf(w->checkpoint, sizeof(w->checkpoint), "%s", ask->checkpoint);
     operation_begin(&w->operation, OPERATION_CONTEXT_GET);

@@ -50,13 +50,11 @@ static void on_told(void *arg, const struct ctx_reply *reply)
 /* Reports one batch after the other, until the ledger is empty. */
 static void tell(struct front *f)
 {
-    struct ctx_store *s = contexts_store(f);
-
     if (teller.n > 0)
         return;
     teller.n = usage_take(teller.adds, BATCH_MAX);
     if (teller.n > 0)
-        s->ops->usage_add(s, teller.adds, teller.n, on_told, f);
+        ctx_call(contexts_store(f), usage_add, teller.adds, teller.n, on_told, f);
     else
         finish();
 }
