@@ -155,7 +155,6 @@ static void order(struct taking *t)
     struct checkpoint *c = t->made;
     struct sandbox *b = t->sandbox;
     struct sg_error e = {0};
-    struct order o;
     int note;
 
     if (t->files_only) /* nobody asked for kernels, so the report does not call them lost */
@@ -169,7 +168,7 @@ static void order(struct taking *t)
         finish(t, note, &e, NULL);
         return;
     }
-    sandbox_order(b, ORDER_CHECKPOINT, &o);
+    struct order o = sandbox_order(b, ORDER_CHECKPOINT);
     o.flags = c->kind == CHECKPOINT_SNAPSHOT ? ORDER_KEEP
               : c->kind == CHECKPOINT_FORK   ? ORDER_SOON | (t->one ? ORDER_LAST : 0)
                                              : 0;

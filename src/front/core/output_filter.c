@@ -111,16 +111,12 @@ struct output_filter *output_filter_new(struct front *f, enum sanitise_mode mode
 {
     if (mode == SANITISE_OFF || !f->patterns)
         return NULL;
-    struct output_filter *o = xcalloc(1, sizeof(*o));
-    o->front = f;
-    o->patterns = f->patterns;
+    struct output_filter *o =
+        NEW(struct output_filter, .front = f, .patterns = f->patterns, .mode = mode,
+            .on_quiet = on_quiet, .arg = arg, .out = strbuf_upto(TEXT_MAX_));
     o->patterns->refs++;
-    o->mode = mode;
     snprintf(o->tenant, sizeof(o->tenant), "%s", tenant);
     snprintf(o->sandbox_id, sizeof(o->sandbox_id), "%s", sandbox_id);
-    o->on_quiet = on_quiet;
-    o->arg = arg;
-    strbuf_init(&o->out, TEXT_MAX_);
     return o;
 }
 

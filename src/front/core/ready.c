@@ -67,8 +67,7 @@ void ready_answer(struct http_req *req)
         answer(req);
         return;
     }
-    struct asking *a = xcalloc(1, sizeof(*a));
-    a->req = req;
+    struct asking *a = NEW(struct asking, .req = req);
     list_push(&ready.waiting, &a->link);
     req->owner = a;
     req->on_close = on_close;
