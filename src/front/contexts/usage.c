@@ -3,6 +3,7 @@
 #include "front/contexts/context.h"
 #include "front/core/usage.h"
 #include "lib/log/log.h"
+#include "lib/uv/handle.h"
 
 #define TICK_MS      1000
 #define GATHER_TICKS 10
@@ -71,10 +72,7 @@ static void on_tick(uv_timer_t *timer)
 
 void usage_start(struct front *f)
 {
-    uv_timer_init(f->loop, &teller.timer);
-    teller.timer.data = f;
-    uv_timer_start(&teller.timer, on_tick, TICK_MS, TICK_MS);
-    uv_unref((uv_handle_t *)&teller.timer);
+    timer_every(f->loop, &teller.timer, TICK_MS, on_tick, f);
 }
 
 void usage_finish(struct front *f, void (*done)(void *arg), void *arg)

@@ -8,6 +8,7 @@
 #include "lib/base/languages.h"
 #include "lib/base/fd.h"
 #include "lib/channel/wire.h"
+#include "lib/text/utf8.h"
 #include "front/core/call.h"
 #include "front/core/checkpoint_impl.h"
 #include "front/core/reply.h"
@@ -92,12 +93,8 @@ static json_t *cut_text(const json_t *entry, const char *key, size_t max)
 {
     const json_t *v = json_object_get(entry, key);
     const char *text = json_is_string(v) ? json_string_value(v) : "";
-    size_t len = json_string_length(v);
+    json_t *cut = json_stringn(text, utf8_cut(text, json_string_length(v), max));
 
-    if (len > max)
-        for (len = max; len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80;)
-            len--;
-    json_t *cut = json_stringn(text, len);
     return cut ? cut : json_string("");
 }
 

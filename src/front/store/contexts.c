@@ -1,6 +1,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/text/utf8.h"
 #include "front/store/contexts_common.h"
 
 static const char *const names[] = {
@@ -62,24 +63,10 @@ int ctx_error_stale(struct sg_error *e, const char *id)
     return err_set(e, SG_ERR_GONE, -ESTALE, "context '%.40s' has changed meanwhile", id);
 }
 
-/* How many of the text's first `len` bytes are whole characters. */
-static size_t whole_characters(const char *text, size_t len)
-{
-    size_t start = len;
-
-    if (!((unsigned char)text[len] & 0x80))
-        return len;
-    while (start > 0 && ((unsigned char)text[start] & 0xc0) == 0x80)
-        start--;
-    return start;
-}
-
 void ctx_clean_text(char *ret, size_t cap, const char *text)
 {
-    size_t len = strnlen(text, cap);
+    size_t len = utf8_cut(text, strnlen(text, cap), cap - 1);
 
-    if (len == cap)
-        len = whole_characters(text, cap - 1);
     for (size_t i = 0; i < len; i++)
         ret[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i];
     ret[len] = '\0';
