@@ -10,6 +10,8 @@ struct about {
     struct front *front;
     char tenant[ID_LEN + 1], id[ID_LEN + 1];
     uint64_t ttl_ms;
+    /* of a merge */
+    char conversation[CTX_NAME_MAX + 1], source[CTX_NAME_MAX + 1], target[CTX_NAME_MAX + 1];
     struct ctx_row row;
     struct operation operation; /* of a terminate or merge */
     context_done done;
@@ -159,41 +161,32 @@ void context_terminate(struct front *f, const char *tenant, const char *id, cont
 
 /* ---- merge ----------------------------------------------------------------------------------- */
 
-struct merging {
-    struct about *about;
-    char conversation[CTX_NAME_MAX + 1], source[CTX_NAME_MAX + 1], target[CTX_NAME_MAX + 1];
-};
-
 static void on_source(void *arg, const struct ctx_reply *reply)
 {
-    struct merging *m = arg;
-    struct about *a = m->about;
+    struct about *a = arg;
 
     if (reply->r < 0)
         about_fail(a, reply);
     else if (reply->n == 0 || ours(a, reply))
-        ctx_call(a->front->contexts->store, merge, a->tenant, m->conversation, m->source, m->target,
+        ctx_call(a->front->contexts->store, merge, a->tenant, a->conversation, a->source, a->target,
                  on_terminated, a);
-    free(m);
 }
 
 void context_merge(struct front *f, const char *tenant, const char *conversation,
                    const char *source, const char *target, context_done done, void *arg)
 {
-    struct ctx_store *s = f->contexts->store;
-    struct merging *m = xcalloc(1, sizeof(*m));
-
-    m->about = about_new(f, tenant, "", done, arg);
-    operation_begin(&m->about->operation, OPERATION_CONTEXT_TERMINATE);
-    snprintf(m->conversation, sizeof(m->conversation), "%s", conversation);
-    snprintf(m->source, sizeof(m->source), "%s", source);
-    snprintf(m->target, sizeof(m->target), "%s", target);
+    struct about *a = about_new(f, tenant, "", done, arg);
     struct ctx_list q = {.tenant = tenant,
                          .conversation = conversation,
                          .path = source,
                          .statuses = CTX_ACTIVE,
                          .limit = 1};
-    ctx_call(s, list, &q, on_source, m);
+
+    operation_begin(&a->operation, OPERATION_CONTEXT_TERMINATE);
+    snprintf(a->conversation, sizeof(a->conversation), "%s", conversation);
+    snprintf(a->source, sizeof(a->source), "%s", source);
+    snprintf(a->target, sizeof(a->target), "%s", target);
+    ctx_call(f->contexts->store, list, &q, on_source, a);
 }
 
 /* ---- cleanup --------------------------------------------------------------------------------- */

@@ -64,6 +64,8 @@ struct contexts {
     uint64_t away_ns;      /* since when the store is unreachable; 0: it answers */
     uint64_t back_ns;      /* when it returned after a long absence; 0: never */
     void (*on_started)(struct front *f);
+    void (*on_left)(void *arg);
+    void *left_arg;
     struct reaper *reaper;
     struct list lost; /* sandboxes whose end the store does not know yet */
     size_t n_lost;

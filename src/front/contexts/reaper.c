@@ -15,6 +15,7 @@
 #include "front/contexts/impl.h"
 #include "front/contexts/usage.h"
 #include "lib/log/log.h"
+#include "lib/uv/handle.h"
 
 #define TICK_MS      500
 #define CLOCK_SET_MS 500
@@ -355,18 +356,13 @@ static void on_alive(uv_timer_t *timer)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-struct leaving {
-    void (*done)(void *arg);
-    void *arg;
-};
-
 static void on_left(void *arg, const struct ctx_reply *reply)
 {
-    AUTO(free_p) struct leaving *l = arg;
+    struct contexts *t = arg;
 
     if (reply->r < 0)
         log_line(LEVEL_WARN, "the end of this server could not be stored: %s", reply->e.message);
-    l->done(l->arg);
+    t->on_left(t->left_arg);
 }
 
 void contexts_leave(struct front *f, void (*done)(void *arg), void *arg)
@@ -377,21 +373,13 @@ void contexts_leave(struct front *f, void (*done)(void *arg), void *arg)
         done(arg);
         return;
     }
-    struct leaving *l = NEW(struct leaving, .done = done, .arg = arg);
-
+    t->on_left = done;
+    t->left_arg = arg;
     uv_timer_stop(&t->reaper->alive);
-    ctx_call(t->store, leave, t->node, on_left, l);
+    ctx_call(t->store, leave, t->node, on_left, t);
 }
 
 /* ---- starting the timers --------------------------------------------------------------------- */
-
-static void every(struct reaper *r, uv_timer_t *t, uv_timer_cb fn, uint64_t ms)
-{
-    uv_timer_init(r->front->loop, t);
-    t->data = r;
-    uv_timer_start(t, fn, ms, ms);
-    uv_unref((uv_handle_t *)t);
-}
 
 void reaper_start(struct front *f)
 {
@@ -399,9 +387,9 @@ void reaper_start(struct front *f)
 
     clock_was_set(r);
     f->contexts->reaper = r;
-    every(r, &r->tick, on_tick, TICK_MS);
-    every(r, &r->reap, on_reap, f->settings.reap_every_ms);
-    every(r, &r->alive, on_alive, CTX_NODE_SEEN_MS);
+    timer_every(f->loop, &r->tick, TICK_MS, on_tick, r);
+    timer_every(f->loop, &r->reap, f->settings.reap_every_ms, on_reap, r);
+    timer_every(f->loop, &r->alive, CTX_NODE_SEEN_MS, on_alive, r);
     usage_start(f);
     retention_start(f);
     on_alive(&r->alive);
