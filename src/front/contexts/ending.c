@@ -137,7 +137,7 @@ static void on_terminated(void *arg, const struct ctx_reply *reply)
     if (reply->n > 0) {
         operation_context(&a->operation, a->row.tenant, a->row.conversation, a->row.path,
                           a->row.id);
-        context_tell_end(a->front, &a->row, "terminated");
+        context_tell(a->front, HAPPENED_CONTEXT_ENDED, &a->row, "terminated");
     }
     context_end_sandbox(a->front, &a->row, on_sandbox_gone, a);
 }
@@ -251,7 +251,7 @@ static void on_one_ended(void *arg, const struct ctx_reply *reply)
 
     if (reply->r == 0 && reply->n > 0) {
         c->ended++;
-        context_tell_end(c->front, &reply->rows[0], "cleaned up");
+        context_tell(c->front, HAPPENED_CONTEXT_ENDED, &reply->rows[0], "cleaned up");
         /* A sandbox on another server is ended by that server when it next reads the row. */
         context_end_sandbox(c->front, &reply->rows[0], on_one_gone, c);
         return;

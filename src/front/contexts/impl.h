@@ -3,6 +3,7 @@
 
 #include "front/contexts/context.h"
 #include "front/contexts/kept.h"
+#include "front/core/events.h"
 #include "front/core/operation.h"
 #include "front/core/replay.h"
 #include "lib/base/map.h"
@@ -89,8 +90,9 @@ void context_kill_sandbox(struct context *c);
 /* Whether the sandbox is in use: somebody works in it, or did since the last report to the store,
  * or it was paused to be kept. */
 bool context_used(const struct context *c);
-/* Reports the end of a context as an event. reason: one word. */
-void context_tell_end(struct front *f, const struct ctx_row *row, const char *reason);
+/* Reports the beginning or end of a context as an event. reason: one word. */
+void context_tell(struct front *f, enum event_kind kind, const struct ctx_row *row,
+                  const char *reason);
 /* Ends the sandbox of a row that is final, if the sandbox is on this server. done may be NULL. */
 void context_end_sandbox(struct front *f, const struct ctx_row *row, sandbox_done done, void *arg);
 /* How long the warden lets the sandbox live from now on: until after the row's end and the reaper's

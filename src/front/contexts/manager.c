@@ -2,7 +2,6 @@
 
 #include "lib/base/clock.h"
 #include "front/contexts/impl.h"
-#include "front/core/events.h"
 #include "lib/log/log.h"
 #include "lib/vault/vault.h"
 
@@ -106,9 +105,10 @@ static void on_sandbox_ended(struct sandbox *b)
     context_drop_if_idle(c);
 }
 
-void context_tell_end(struct front *f, const struct ctx_row *row, const char *reason)
+void context_tell(struct front *f, enum event_kind kind, const struct ctx_row *row,
+                  const char *reason)
 {
-    event_emit(f, HAPPENED_CONTEXT_ENDED,
+    event_emit(f, kind,
                &(struct event_about){.tenant = row->tenant,
                                      .sandbox_id = row->sandbox_id[0] ? row->sandbox_id : NULL,
                                      .context = row->id,

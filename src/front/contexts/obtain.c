@@ -4,7 +4,6 @@
 
 #include "lib/base/clock.h"
 #include "front/contexts/impl.h"
-#include "front/core/events.h"
 #include "front/core/output_filter.h"
 #include "lib/log/log.h"
 
@@ -25,17 +24,6 @@ static void waiter_free(struct waiter *w)
 {
     sandbox_unref(w->bring);
     free(w);
-}
-
-static void tell_created(const struct context *c, const struct context_answer *a)
-{
-    event_emit(c->front, HAPPENED_CONTEXT_CREATED,
-               &(struct event_about){.tenant = a->row->tenant,
-                                     .sandbox_id = a->sandbox->id,
-                                     .context = a->row->id,
-                                     .conversation = a->row->conversation,
-                                     .path = a->row->path,
-                                     .reason = a->replaced ? "replaced" : "new"});
 }
 
 /* Answers one waiter, who is out of the list already, and frees it. Takes f because the context may
@@ -83,7 +71,7 @@ static void answer_all(struct context *c, const struct context_answer *answer)
     if (a.sandbox)
         sandbox_ref(a.sandbox);
     if (a.created)
-        tell_created(c, &a);
+        context_tell(f, HAPPENED_CONTEXT_CREATED, a.row, a.replaced ? "replaced" : "new");
     list_move(&c->waiters, &told);
     over(c);
     context_drop_if_idle(c);

@@ -34,7 +34,7 @@ static void end_one(struct sweep *s, const struct ctx_row *row)
     operation_begin(&d, OPERATION_CONTEXT_TERMINATE);
     operation_context(&d, row->tenant, row->conversation, row->path, row->id);
     struct trace_ref before = operation_enter(&d.trace);
-    context_tell_end(s->front, row, "expired");
+    context_tell(s->front, HAPPENED_CONTEXT_ENDED, row, "expired");
     context_end_sandbox(s->front, row, on_gone, s);
     operation_leave(&before);
     operation_end(&d, s->front, NULL, 0, NULL, "expired");
