@@ -177,7 +177,7 @@ static int put_in_place(int state, int from, const char *path, struct sg_error *
 static int mark_restored(int to, struct sg_error *e)
 {
     AUTO(close_p) int front = place_open(to, "front", e);
-    struct store_copied *copy = NULL;
+    struct store *copy = NULL;
     struct store_facts facts;
     char path[64];
 
@@ -187,17 +187,16 @@ static int mark_restored(int to, struct sg_error *e)
     int r = store_copied_open(path, &copy, &facts, e);
     if (r == 0)
         r = store_copied_restored(copy, e);
-    store_copied_close(copy);
+    store_close(copy);
     return r;
 }
 
 static int restore_into(struct reading *r, int state, const char *path)
 {
     char name[ID_LEN + 16];
-    int code;
 
     place_name("new", name);
-    code = r->to = place_make(state, name, 0700, r->e);
+    int code = r->to = place_make(state, name, 0700, r->e);
     if (code >= 0)
         code = read_parts(r);
     if (code >= 0)

@@ -149,12 +149,11 @@ static int write_front(struct writing *w, int from, int to)
 {
     char name[ID_LEN + 16];
     struct tree_sum sum;
-    int r;
 
     remove_stale(from);
     place_name(COPY_PREFIX, name);
     w->what = "database";
-    r = copy_database(from, name, w->e);
+    int r = copy_database(from, name, w->e);
     if (r == 0)
         r = tree_file(from, name, to, "server.db", FILE_MAX, &sum, w->e);
     unlinkat(from, name, 0);
@@ -282,14 +281,14 @@ static int write_snapshots(struct writing *w, const char *front)
     AUTO(close_p) int from = place_open(w->state, "layers", w->e);
     AUTO(close_p) int to = from < 0 ? -1 : place_make(w->to, "layers", 0700, w->e);
     struct snapshots l = {.w = w, .from = from, .to = to};
-    struct store_copied *copy = NULL;
+    struct store *copy = NULL;
 
     if (to < 0)
         return -EIO;
     int r = store_copied_open(front, &copy, &w->m.report.facts, w->e);
     if (r == 0)
         r = store_copied_snapshots(copy, write_snapshot, &l, w->e);
-    store_copied_close(copy);
+    store_close(copy);
     w->m.report.facts.snapshots = w->m.report.n_snapshots;
     return r;
 }
@@ -324,11 +323,10 @@ static int write_aside(const char *state, int parent, const char *aside,
                        struct sg_error *e)
 {
     struct writing w = {.state = -1, .to = -1, .watch = watch, .e = e};
-    int r;
 
     snprintf(w.m.report.version, sizeof(w.m.report.version), "%s", SG_VERSION);
     clock_text(clock_wall_ms(), w.m.report.created);
-    r = w.state = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = w.state = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (r < 0)
         return err_errno(e, "open the state directory '%.200s'", state);
     r = w.to = place_make(parent, aside, 0700, e);

@@ -1,6 +1,6 @@
 #include <string.h>
-#include <time.h>
 
+#include "lib/base/clock.h"
 #include "lib/text/utf8.h"
 #include "front/store/contexts_common.h"
 
@@ -74,12 +74,10 @@ void ctx_clean_text(char *ret, size_t cap, const char *text)
 
 void ctx_day(int64_t ms, char ret[CTX_DAY_LEN + 1])
 {
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm = {0};
+    char text[CLOCK_TEXT_LEN];
 
-    gmtime_r(&seconds, &tm);
-    if (strftime(ret, CTX_DAY_LEN + 1, "%Y-%m-%d", &tm) == 0)
-        ret[0] = '\0';
+    clock_text(ms, text);
+    snprintf(ret, CTX_DAY_LEN + 1, "%.*s", CTX_DAY_LEN, text);
 }
 
 void ctx_usage_sum(struct ctx_usage *sum, const struct ctx_usage *more)

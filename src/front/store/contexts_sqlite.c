@@ -32,12 +32,11 @@ static void deliver(struct answer *a)
 static void deliver_all(struct ctx_sqlite *s)
 {
     struct list answers = {0};
-    struct answer *a;
 
     list_move(&s->answers, &answers);
     uv_check_stop(&s->check);
     uv_idle_stop(&s->idle);
-    while ((a = LIST_POP(struct answer, &answers, link)))
+    for (struct answer *a; (a = LIST_POP(struct answer, &answers, link));)
         deliver(a);
 }
 
@@ -368,12 +367,8 @@ int ctx_store_sqlite(uv_loop_t *loop, struct store *db, struct ctx_store **ret, 
 
     if (r < 0)
         return r;
-    struct ctx_sqlite *s = xcalloc(1, sizeof(*s));
-    s->base.ops = &ops;
-    s->base.loop = loop;
-    s->db = db ? db : own;
-    s->own = own != NULL;
-    s->handles = 2;
+    struct ctx_sqlite *s = NEW(struct ctx_sqlite, .base = {.ops = &ops, .loop = loop},
+                               .db = db ? db : own, .own = own != NULL, .handles = 2);
     uv_check_init(loop, &s->check);
     uv_idle_init(loop, &s->idle);
     s->check.data = s->idle.data = s;

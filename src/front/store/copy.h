@@ -3,8 +3,7 @@
  * program that makes a backup must not change the file under a server that runs. */
 #pragma once
 
-#include "lib/base/err.h"
-#include "lib/base/ids.h"
+#include "front/store/store.h"
 
 /* The version of the schema that this program writes. */
 int store_schema(void);
@@ -28,14 +27,13 @@ struct store_facts {
 #undef STORE_COUNT
 };
 
-struct store_copied; /* a copy that nobody else uses, in dir/server.db */
-int store_copied_open(const char *dir, struct store_copied **ret, struct store_facts *facts,
+/* Opens a copy that nobody else uses, dir/server.db; to be closed with store_close. */
+int store_copied_open(const char *dir, struct store **ret, struct store_facts *facts,
                       struct sg_error *e);
 /* Removes the row of each snapshot for which fn returns false: its layer is not in the backup. */
-int store_copied_snapshots(struct store_copied *c, bool (*fn)(const char *id, void *arg), void *arg,
+int store_copied_snapshots(struct store *s, bool (*fn)(const char *id, void *arg), void *arg,
                            struct sg_error *e);
 /* Prepares the copy for a server that starts with it. The server must know that none of the
  * sandboxes in the list lives any more, and must not give out numbers of events again that were
  * given out after the copy was made. */
-int store_copied_restored(struct store_copied *c, struct sg_error *e);
-void store_copied_close(struct store_copied *c);
+int store_copied_restored(struct store *s, struct sg_error *e);

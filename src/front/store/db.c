@@ -560,6 +560,16 @@ static struct store *store_at(const char *dir)
     return s;
 }
 
+/* r: what came of opening. An error closes the store. */
+static int opened(struct store *s, int r, struct store **ret)
+{
+    if (r < 0)
+        store_close(s);
+    else
+        *ret = s;
+    return r;
+}
+
 int db_open_as_it_is(const char *dir, struct store **ret, int *ret_version, struct sg_error *e)
 {
     struct store *s = store_at(dir);
@@ -571,13 +581,9 @@ int db_open_as_it_is(const char *dir, struct store **ret, int *ret_version, stru
         r = err_set(e, SG_ERR_NOT_FOUND, -ENODATA, "the database '%s' is empty", s->path);
     if (r == 0)
         r = check_whole(s, e);
-    if (r < 0) {
-        store_close(s);
-        return r;
-    }
-    *ret = s;
-    *ret_version = version;
-    return 0;
+    if (r == 0)
+        *ret_version = version;
+    return opened(s, r, ret);
 }
 
 int store_schema(void)
@@ -588,13 +594,8 @@ int store_schema(void)
 int store_open(const char *dir, struct store **ret, struct sg_error *e)
 {
     struct store *s = store_at(dir);
-    int r = open_in_turn(s, dir, e);
-    if (r < 0) {
-        store_close(s);
-        return r;
-    }
-    *ret = s;
-    return 0;
+
+    return opened(s, open_in_turn(s, dir, e), ret);
 }
 
 int store_dir(const struct store *s, struct sg_error *e)
@@ -608,16 +609,9 @@ int store_dir(const struct store *s, struct sg_error *e)
 
 int db_open_memory(struct store **ret, struct sg_error *e)
 {
-    struct store *s = xcalloc(1, sizeof(*s));
+    struct store *s = NEW(struct store, .path = xstrdup(":memory:"));
 
-    s->path = xstrdup(":memory:");
-    int r = connect_db(s, SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, NULL, e);
-    if (r < 0) {
-        store_close(s);
-        return r;
-    }
-    *ret = s;
-    return 0;
+    return opened(s, connect_db(s, SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, NULL, e), ret);
 }
 
 void store_close(struct store *s)

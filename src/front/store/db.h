@@ -10,10 +10,9 @@
 #include "front/store/contexts_sql.h"
 #include "front/store/store.h"
 
-#define TENANT_COLUMNS                                                             \
-    "t.id, t.name, t.max_sandboxes, t.max_contexts, t.max_conversation_contexts, " \
-    "t.execution_timeout_ms, t.execution_timeout_max_ms, t.code_max, t.memory, "   \
-    "t.sanitise, t.sanitise_always, t.max_paused, t.max_paused_memory"
+#define LIMIT_COLUMN(type, name) ", t." #name
+#define LIMIT_SET(type, name)    #name " = coalesce(?, " #name "), "
+#define TENANT_COLUMNS           "t.id, t.name" STORE_LIMITS(LIMIT_COLUMN) ", t.sanitise, t.sanitise_always"
 
 /* Each statement is prepared when it is first used, and kept. */
 #define STORE_STATEMENTS(X)                                                                      \
@@ -25,15 +24,7 @@
     X(TENANT_BY_NAME, "SELECT " TENANT_COLUMNS " FROM tenant t WHERE t.name = ?1")               \
     X(TENANT_BY_ID, "SELECT " TENANT_COLUMNS " FROM tenant t WHERE t.id = ?1")                   \
     X(TENANT_LIST, "SELECT " TENANT_COLUMNS " FROM tenant t ORDER BY t.name")                    \
-    X(TENANT_SET, "UPDATE tenant SET max_sandboxes = coalesce(?2, max_sandboxes), "              \
-                  "max_contexts = coalesce(?3, max_contexts), "                                  \
-                  "max_conversation_contexts = coalesce(?4, max_conversation_contexts), "        \
-                  "execution_timeout_ms = coalesce(?5, execution_timeout_ms), "                  \
-                  "execution_timeout_max_ms = coalesce(?6, execution_timeout_max_ms), "          \
-                  "code_max = coalesce(?7, code_max), memory = coalesce(?8, memory), "           \
-                  "max_paused = coalesce(?9, max_paused), "                                      \
-                  "max_paused_memory = coalesce(?10, max_paused_memory) "                        \
-                  "WHERE name = ?1")                                                             \
+    X(TENANT_SET, "UPDATE tenant SET " STORE_LIMITS(LIMIT_SET) "name = name WHERE name = ?")     \
     X(TENANT_SANITISE, "UPDATE tenant SET sanitise = ?2, sanitise_always = ?3 WHERE name = ?1")  \
     X(TENANT_COUNT, "SELECT count(*) FROM tenant")                                               \
     X(KEY_ADD, "INSERT INTO key (id, tenant, name, hash, hint, created_ms) "                     \

@@ -101,10 +101,7 @@ static void send_queued(struct dbworker *c)
 
 static struct outgoing *outgoing_new(enum wire_kind kind, uint64_t seq)
 {
-    struct outgoing *o = NEW(struct outgoing, .kind = kind, .seq = seq);
-
-    strbuf_init(&o->message, WIRE_MESSAGE_MAX);
-    return o;
+    return NEW(struct outgoing, .kind = kind, .seq = seq, .message = strbuf_upto(WIRE_MESSAGE_MAX));
 }
 
 static void enqueue(struct dbworker *c, struct outgoing *o)
@@ -127,13 +124,10 @@ static void on_wake(uv_async_t *wake)
 {
     struct dbworker *c = wake->data;
     struct list refused = {0};
-    struct refusal *f;
 
     list_move(&c->refused, &refused);
-    while ((f = LIST_POP(struct refusal, &refused, link))) {
+    for (struct refusal *f; (f = LIST_POP(struct refusal, &refused, link)); free(f))
         answer_refusal(f->done, f->arg, f->why);
-        free(f);
-    }
 }
 
 static uint64_t take_slot(struct dbworker *c, dbworker_done done, void *arg)
@@ -327,10 +321,8 @@ static void on_ready(uv_poll_t *poll, int status UNUSED, int events)
 
 struct dbworker *dbworker_new(uv_loop_t *loop, void (*log)(bool bad, const char *line))
 {
-    struct dbworker *c = xcalloc(1, sizeof(*c));
+    struct dbworker *c = NEW(struct dbworker, .log = log, .loop = loop, .handles = 2);
 
-    c->log = log;
-    c->loop = loop;
     while (c->n_free < DBWORKER_CALLS_MAX) {
         c->free_slots[c->n_free] = DBWORKER_CALLS_MAX - 1 - c->n_free;
         c->n_free++;
@@ -340,7 +332,6 @@ struct dbworker *dbworker_new(uv_loop_t *loop, void (*log)(bool bad, const char 
     r = uv_timer_init(loop, &c->away);
     assert(r == 0);
     c->wake.data = c->away.data = c;
-    c->handles = 2;
     return c;
 }
 

@@ -26,8 +26,9 @@ static void id_of_name(const char *name, char ret[ID_LEN + 1])
 }
 
 /* A number that this program would not have written counts as not set. */
-static uint64_t column_limit(sqlite3_stmt *st, int i, uint64_t max)
+static uint64_t column_limit(sqlite3_stmt *st, int i, size_t size)
 {
+    const uint64_t max = UINT64_MAX >> (64 - 8 * size);
     int64_t n = sqlite3_column_int64(st, i);
 
     return n < 0 || (uint64_t)n > max ? 0 : (uint64_t)n;
@@ -35,19 +36,13 @@ static uint64_t column_limit(sqlite3_stmt *st, int i, uint64_t max)
 
 void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret)
 {
-    db_column(st, i, ret->id, sizeof(ret->id));
-    db_column(st, i + 1, ret->name, sizeof(ret->name));
-    ret->max_sandboxes = (uint32_t)column_limit(st, i + 2, UINT32_MAX);
-    ret->max_contexts = (uint32_t)column_limit(st, i + 3, UINT32_MAX);
-    ret->max_conversation_contexts = (uint32_t)column_limit(st, i + 4, UINT32_MAX);
-    ret->execution_timeout_ms = column_limit(st, i + 5, INT64_MAX);
-    ret->execution_timeout_max_ms = column_limit(st, i + 6, INT64_MAX);
-    ret->code_max = column_limit(st, i + 7, INT64_MAX);
-    ret->memory = column_limit(st, i + 8, INT64_MAX);
-    ret->sanitise = (uint8_t)column_limit(st, i + 9, UINT8_MAX);
-    ret->sanitise_always = sqlite3_column_int64(st, i + 10) != 0;
-    ret->max_paused = (uint32_t)column_limit(st, i + 11, UINT32_MAX);
-    ret->max_paused_memory = column_limit(st, i + 12, INT64_MAX);
+    db_column(st, i++, ret->id, sizeof(ret->id));
+    db_column(st, i++, ret->name, sizeof(ret->name));
+#define TAKE(type, name) ret->name = (type)column_limit(st, i++, sizeof(type));
+    STORE_LIMITS(TAKE)
+#undef TAKE
+    ret->sanitise = (uint8_t)column_limit(st, i++, sizeof(ret->sanitise));
+    ret->sanitise_always = sqlite3_column_int64(st, i) != 0;
     ret->key_sanitise = 0;
 }
 
@@ -127,13 +122,9 @@ int store_tenant_sanitise(struct store *s, const char *name, uint8_t sanitise, b
 int store_tenant_limit(struct store *s, const char *name, const struct store_limits *limits,
                        struct sg_error *e)
 {
-    return change(
-        s, DB_TENANT_SET,
-        DB_WITH(db_text(name), limit(limits->max_sandboxes), limit(limits->max_contexts),
-                limit(limits->max_conversation_contexts), limit(limits->execution_timeout_ms),
-                limit(limits->execution_timeout_max_ms), limit(limits->code_max),
-                limit(limits->memory), limit(limits->max_paused), limit(limits->max_paused_memory)),
-        name, e);
+#define VALUE(type, name) limit(limits->name),
+    return change(s, DB_TENANT_SET, DB_WITH(STORE_LIMITS(VALUE) db_text(name)), name, e);
+#undef VALUE
 }
 
 int store_tenants_count(struct store *s, uint32_t *ret, struct sg_error *e)
