@@ -268,7 +268,6 @@ static int pass_sub(struct work *w, int from_dir, int to_dir, const char *name,
     AUTO(close_p)
     int from = openat(from_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     AUTO(close_p) int to = -1;
-    int r;
 
     if (from < 0)
         return fail(w, "open", name);
@@ -279,7 +278,7 @@ static int pass_sub(struct work *w, int from_dir, int to_dir, const char *name,
         if (to < 0)
             return fail(w, "open the copy of", name);
     }
-    r = pass_attributes(w, from, to, name);
+    int r = pass_attributes(w, from, to, name);
     if (r == 0)
         r = pass_dir(w, from, to, depth + 1);
     return r < 0 ? r : finish_copy(w, to, st, name);

@@ -78,7 +78,6 @@ static void try_it(struct adopting *a)
 static void on_touched(void *arg, const struct context_answer *answer)
 {
     struct adopting *a = arg;
-    struct exploration *x;
 
     if (answer->r < 0 || answer->elsewhere) {
         finish(a, answer);
@@ -86,7 +85,7 @@ static void on_touched(void *arg, const struct context_answer *answer)
     }
     a->row = *answer->row;
     struct sandbox *b = sandbox_get(a->front, a->tenant.id, a->candidate);
-    x = b ? exploration_of(b) : NULL;
+    struct exploration *x = b ? exploration_of(b) : NULL;
     if (!x || !x->kept || strcmp(x->context, a->row.id) != 0) {
         fail(a, -ENOMSG, SG_ERR_NOT_FOUND, "the context has no such candidate, or it has ended");
         return;

@@ -202,12 +202,11 @@ static void note(struct branching *b)
 static int find_checkpoint(struct branching *b, struct sg_error *e)
 {
     struct checkpoint *c;
-    int r;
 
     if (!b->parent)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOMSG,
                        "path '%.64s' has no sandbox now, and no checkpoints", b->from);
-    r = context_checkpoint(b->parent, b->message[0] ? b->message : NULL, b->named, &c, e);
+    int r = context_checkpoint(b->parent, b->message[0] ? b->message : NULL, b->named, &c, e);
     if (r == 0)
         memcpy(b->checkpoint, c->name, sizeof(b->checkpoint));
     return r;

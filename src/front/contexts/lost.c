@@ -49,10 +49,9 @@ void lost_tell(const struct context *c, const struct sandbox *b)
 void lost_tell_again(struct front *f)
 {
     struct list again = {0};
-    struct lost *l;
 
     list_move(&f->contexts->lost, &again);
     f->contexts->n_lost = 0;
-    while ((l = LIST_POP(struct lost, &again, link)))
+    for (struct lost *l; (l = LIST_POP(struct lost, &again, link));)
         tell(l);
 }

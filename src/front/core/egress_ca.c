@@ -198,19 +198,17 @@ static json_t *inspected_names(const struct sandbox_spec *s)
 
 void egress_install(struct sandbox *b, void (*done)(void *arg), void *arg)
 {
-    json_t *names = inspected_names(&b->spec), *question;
-    struct install *i;
-    char *text;
+    json_t *names = inspected_names(&b->spec);
 
     if (json_array_size(names) == 0) {
         json_decref(names);
         done(arg);
         return;
     }
-    question = json_pack("{s:o}", "names", names);
-    text = json_dumps(question, JSON_COMPACT);
+    json_t *question = json_pack("{s:o}", "names", names);
+    char *text = json_dumps(question, JSON_COMPACT);
     json_decref(question);
-    i = NEW(struct install, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
+    struct install *i = NEW(struct install, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
     guard_ask(b->front, ASK_CA, b->spec.tenant, b->id, text, strlen(text), on_certificate, i);
     free(text);
 }

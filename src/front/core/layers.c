@@ -47,12 +47,11 @@ void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, san
                       void *arg)
 {
     struct sg_error e = {0};
-    struct saving *s;
     int r = 0;
 
     if (b->busy == BUSY_CHECKPOINT) {
-        s = NEW(struct saving, .sandbox = sandbox_ref(b), .durable = durable, .done = done,
-                .arg = arg, .operation.trace = operation_current());
+        struct saving *s = NEW(struct saving, .sandbox = sandbox_ref(b), .durable = durable,
+                               .done = done, .arg = arg, .operation.trace = operation_current());
         snprintf(s->snapshot, sizeof(s->snapshot), "%s", snapshot);
         sandbox_when_settled(b, save_again, s);
         return;
@@ -66,7 +65,7 @@ void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, san
         done(arg, r, &e, 0);
         return;
     }
-    s = NEW(struct saving, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
+    struct saving *s = NEW(struct saving, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
     b->busy = BUSY_SNAPSHOT;
     operation_begin(&s->operation, OPERATION_SNAPSHOT);
     operation_sandbox(&s->operation, b);

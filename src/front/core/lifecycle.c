@@ -342,7 +342,6 @@ static void pause_again(void *arg, struct sandbox *b, int r UNUSED, const struct
 void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void *arg)
 {
     struct sg_error e = {0};
-    struct transition *t;
 
     checkpoint_give_way(b);
     if (b->state == SANDBOX_ENDED || b->state == SANDBOX_PAUSED) {
@@ -353,7 +352,7 @@ void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void 
         done(arg, b, r, &e);
         return;
     }
-    t = transition_new(b, done, arg);
+    struct transition *t = transition_new(b, done, arg);
     t->memory = keep_memory;
     if (b->busy != BUSY_NO) {
         t->operation.trace = operation_current();
@@ -416,7 +415,6 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
                     void *arg)
 {
     struct sg_error e = {0};
-    struct transition *t;
 
     if (b->state == SANDBOX_ENDED || (b->state == SANDBOX_RUNNING && b->busy != BUSY_PAUSING)) {
         int r = b->state == SANDBOX_ENDED
@@ -425,7 +423,7 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
         done(arg, b, r, &e);
         return;
     }
-    t = transition_new(b, done, arg);
+    struct transition *t = transition_new(b, done, arg);
     t->memory = use_memory;
     t->timeout_ms = timeout_ms;
     if (b->busy != BUSY_NO) {

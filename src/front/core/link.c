@@ -48,12 +48,11 @@ static void broke(struct link *l, int r)
 static void on_ready(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
     struct link *l = poll->data;
-    int r;
 
     struct sandbox *b = sandbox_ref(l->sandbox); /* a callback may drop the last other reference */
 
     l->pumping = true;
-    r = chan_pump(l->chan);
+    int r = chan_pump(l->chan);
     l->pumping = false;
     if (l->closing)
         link_free(l);

@@ -305,11 +305,10 @@ void operation_egress(struct front *f, const struct egress_news *n)
         {.key = KEY_DESTINATION, .text = n->target},
         {.key = KEY_DESTINATION_PORT, .number = n->port},
         {.key = KEY_REASON, .text = n->why}};
-    struct operation *d;
 
     if (!b)
         return;
-    d = LIST_FIND(struct operation, at, &b->operations, link, at->span);
+    struct operation *d = LIST_FIND(struct operation, at, &b->operations, link, at->span);
     if (d) {
         span_event(d->span, "egress", detail, ARRAY_SIZE(detail));
         return;

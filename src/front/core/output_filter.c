@@ -30,7 +30,6 @@ static void patterns_unref(struct output_filter_patterns *p)
 
 int output_filter_set_patterns(struct front *f, const char *patterns, struct sg_error *e)
 {
-    struct output_filter_patterns *p;
     struct sanitiser *s;
 
     if (f->patterns && strcmp(f->patterns->text, patterns) == 0)
@@ -38,7 +37,8 @@ int output_filter_set_patterns(struct front *f, const char *patterns, struct sg_
     int r = sanitiser_new(patterns, &s, e);
     if (r < 0)
         return err_wrap(e, r, "sanitise_patterns");
-    p = NEW(struct output_filter_patterns, .sanitiser = s, .refs = 1, .text = xstrdup(patterns));
+    struct output_filter_patterns *p =
+        NEW(struct output_filter_patterns, .sanitiser = s, .refs = 1, .text = xstrdup(patterns));
     patterns_unref(f->patterns);
     f->patterns = p;
     return 0;

@@ -111,13 +111,12 @@ static int call(struct exporter *h, const struct exporter_post *post, struct str
 
 int exporter_post(struct exporter *h, const struct exporter_post *post)
 {
-    struct strbuf packet;
+    struct strbuf packet = strbuf_upto(EXPORTER_PACKET_MAX);
 
     if (post->len > EXPORTER_BODY_MAX)
         return -E2BIG;
     if (h->ipc.link.sock < 0 || h->ipc.link.n_open == EXPORTER_POSTS_MAX)
         return -EAGAIN;
-    strbuf_init(&packet, EXPORTER_PACKET_MAX);
     strbuf_reserve(&packet);
     int r = call(h, post, &packet);
     strbuf_wipe(&packet);
