@@ -8,7 +8,6 @@
 #include "lib/base/languages.h"
 #include "lib/base/fd.h"
 #include "lib/channel/wire.h"
-#include "lib/text/utf8.h"
 #include "front/core/call.h"
 #include "front/core/checkpoint_impl.h"
 #include "front/core/reply.h"
@@ -93,8 +92,12 @@ static json_t *cut_text(const json_t *entry, const char *key, size_t max)
 {
     const json_t *v = json_object_get(entry, key);
     const char *text = json_is_string(v) ? json_string_value(v) : "";
-    json_t *cut = json_stringn(text, utf8_cut(text, json_string_length(v), max));
+    size_t len = json_string_length(v);
 
+    if (len > max)
+        for (len = max; len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80;)
+            len--;
+    json_t *cut = json_stringn(text, len);
     return cut ? cut : json_string("");
 }
 
@@ -224,9 +227,8 @@ static void put_member(struct json *j, const json_t *report, const char *key)
     const json_t *v = json_object_get(report, key);
     AUTO(free_p) char *text = v ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 
-    if (!text)
-        return;
-    jw_raw(jw_key(j, key), text, strlen(text));
+    if (text)
+        jw_raw(jw_key(j, key), text, strlen(text));
 }
 
 void report_put(struct json *j, const json_t *report)

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/text/utf8.h"
 #include "wire/agent.h"
 
 /* Larger than what is shown, because the sanitiser must see a secret as a whole to replace it. */
@@ -72,8 +71,10 @@ void cell_history_sum_add(struct cell_history_sum *s, uint8_t sub, const void *p
  * between two characters. */
 static void copy_text(const struct strbuf *from, char ret[REPLAY_SHOWN_MAX + 1])
 {
-    size_t n = utf8_cut(from->buf, from->len, REPLAY_SHOWN_MAX);
+    size_t n = from->len < REPLAY_SHOWN_MAX ? from->len : REPLAY_SHOWN_MAX;
 
+    while (n > 0 && n < from->len && ((unsigned char)from->buf[n] & 0xc0) == 0x80)
+        n--;
     for (size_t i = 0; i < n; i++)
         ret[i] = from->buf[i] ? from->buf[i] : '?';
     ret[n] = '\0';

@@ -1,7 +1,6 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/text/utf8.h"
 #include "front/store/contexts_common.h"
 
 static const char *const names[] = {
@@ -65,8 +64,10 @@ int ctx_error_stale(struct sg_error *e, const char *id)
 
 void ctx_clean_text(char *ret, size_t cap, const char *text)
 {
-    size_t len = utf8_cut(text, strnlen(text, cap), cap - 1);
+    size_t len = strnlen(text, cap - 1);
 
+    while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+        len--;
     for (size_t i = 0; i < len; i++)
         ret[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i];
     ret[len] = '\0';

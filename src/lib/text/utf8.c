@@ -69,13 +69,3 @@ bool utf8_valid(const void *data, size_t len)
 
     return utf8_feed(&s, data, len) && utf8_whole(&s);
 }
-
-size_t utf8_cut(const char *text, size_t len, size_t max)
-{
-    if (len <= max)
-        return len;
-    len = max;
-    while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
-        len--;
-    return len;
-}

@@ -19,5 +19,3 @@ static inline bool utf8_whole(const struct utf8_state *s)
 }
 /* Checks a whole text at once. */
 bool utf8_valid(const void *data, size_t len);
-/* The length of a text of `len` bytes that is cut at `max`, but not within a character. */
-size_t utf8_cut(const char *text, size_t len, size_t max);
