@@ -27,12 +27,6 @@ void manifest_add(struct manifest *m, const char *path, const struct tree_sum *s
     m->report.bytes += sum->bytes;
 }
 
-static json_t *part_json(const struct part *p)
-{
-    return json_pack("{s:s, s:I, s:I, s:s}", "path", p->path, "files", (json_int_t)p->sum.files,
-                     "bytes", (json_int_t)p->sum.bytes, "sha256", p->sum.sha256);
-}
-
 int manifest_write(const struct manifest *m, int dir, struct sg_error *e)
 {
     AUTO(close_p)
@@ -40,8 +34,10 @@ int manifest_write(const struct manifest *m, int dir, struct sg_error *e)
     json_t *parts = json_array();
     int r = fd < 0 ? -errno : 0;
 
-    for (size_t i = 0; i < m->n; i++)
-        json_array_append_new(parts, part_json(&m->parts[i]));
+    for (const struct part *p = m->parts; p < m->parts + m->n; p++)
+        json_array_append_new(parts, json_pack("{s:s, s:I, s:I, s:s}", "path", p->path, "files",
+                                               (json_int_t)p->sum.files, "bytes",
+                                               (json_int_t)p->sum.bytes, "sha256", p->sum.sha256));
     json_t *all =
         json_pack("{s:i, s:s, s:s, s:i}", "format", BACKUP_FORMAT, "version", m->report.version,
                   "created", m->report.created, "schema", m->report.facts.schema);

@@ -43,12 +43,6 @@ static uint64_t hash_of(const struct stat *st)
     return hash_bytes(st->st_dev, &st->st_ino, sizeof(st->st_ino));
 }
 
-static struct same *same_find(const struct map *same, const struct stat *st)
-{
-    return MAP_FIND(struct same, s, same, hash_of(st), by_inode,
-                    s->ino == st->st_ino && s->dev == st->st_dev);
-}
-
 /* ---- a pass ---------------------------------------------------------------------------------- */
 
 struct work {
@@ -202,7 +196,9 @@ static int pass_regular(struct work *w, int from_dir, int to_dir, const char *na
                         const struct stat *st)
 {
     bool shared = st->st_nlink > 1 && w->pass->same;
-    struct same *known = shared ? same_find(w->pass->same, st) : NULL;
+    struct same *known = shared ? MAP_FIND(struct same, s, w->pass->same, hash_of(st), by_inode,
+                                           s->ino == st->st_ino && s->dev == st->st_dev)
+                                : NULL;
     AUTO(close_p)
     int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     AUTO(close_p) int to = -1;

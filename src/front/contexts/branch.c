@@ -111,11 +111,10 @@ static void make(struct branching *b)
 
 /* ---- the parent's state now ------------------------------------------------------------------ */
 
-static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
+static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes UNUSED)
 {
     struct branching *b = arg;
 
-    (void)bytes;
     if (r < 0) {
         b->snapshot[0] = '\0';
         fail(b, r, e);

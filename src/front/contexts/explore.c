@@ -38,12 +38,6 @@ struct making {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static void exploration_free(struct exploration *x)
-{
-    list_remove(&x->link);
-    free(x);
-}
-
 static bool is_empty(const struct exploration *x)
 {
     for (size_t i = 0; i < x->n; i++)
@@ -54,8 +48,10 @@ static bool is_empty(const struct exploration *x)
 
 static void free_if_over(struct exploration *x)
 {
-    if (x->kept && !x->dropping && is_empty(x))
-        exploration_free(x);
+    if (!x->kept || x->dropping || !is_empty(x))
+        return;
+    list_remove(&x->link);
+    free(x);
 }
 
 static void drop(struct exploration *x, size_t i)

@@ -59,11 +59,11 @@ static int keep(struct network_change *c, ctx_done done, struct sg_error *e)
     return r;
 }
 
-static void on_kept_before(void *arg, const struct ctx_reply *reply)
+/* The change is refused either way. */
+static void on_kept_before(void *arg, const struct ctx_reply *reply UNUSED)
 {
     struct network_change *c = arg;
 
-    (void)reply; /* the change is refused either way */
     finish(c, c->e.code, &c->e);
 }
 
@@ -105,12 +105,11 @@ static void on_kept(void *arg, const struct ctx_reply *reply)
         finish(c, 0, NULL);
 }
 
-static void on_in_force(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_in_force(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
 {
     struct network_change *c = arg;
     struct sg_error why;
 
-    (void)b;
     if (r < 0)
         finish(c, r, e);
     else if ((r = keep(c, on_kept, &why)) < 0)

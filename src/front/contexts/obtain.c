@@ -20,12 +20,6 @@ static struct waiter *first_waiter(const struct context *c)
     return LIST_FIRST(struct waiter, &c->waiters, in_line);
 }
 
-static void waiter_free(struct waiter *w)
-{
-    sandbox_unref(w->bring);
-    free(w);
-}
-
 /* Answers one waiter, who is out of the list already, and frees it. Takes f because the context may
  * be gone. */
 static void tell_waiter(struct front *f, struct waiter *w, const struct context_answer *a)
@@ -38,7 +32,8 @@ static void tell_waiter(struct front *f, struct waiter *w, const struct context_
         w->operation.label = "running";
     operation_end(&w->operation, f, a->sandbox, a->r, a->e, a->replaced ? "replaced" : NULL);
     w->done(w->arg, a);
-    waiter_free(w);
+    sandbox_unref(w->bring);
+    free(w);
 }
 
 static void over(struct context *c)
@@ -209,11 +204,10 @@ static void on_settled(void *arg, const struct ctx_reply *reply)
 
     if (reply->r == 0) {
         c->row = reply->rows[0];
-        if (c->sandbox) {
+        if (c->sandbox)
             succeed(c, true);
-        } else { /* the sandbox has ended since */
-            again(c);
-        }
+        else
+            again(c); /* the sandbox has ended since */
         return;
     }
     /* The row is another's, or its owner is unknown: the sandbox is ended, since none may exist
@@ -439,11 +433,10 @@ static void found(struct context *c)
         context_attach(c, b); /* so that it is ended when the other takes its place */
         replace(c);
     } else if (b->state != SANDBOX_RUNNING || b->busy == BUSY_PAUSING) {
-        struct trace_ref before = operation_enter(&w->operation.trace);
+        AUTO(operation_leave) struct trace_ref before = operation_enter(&w->operation.trace);
         c->step = OBTAIN_WAKE;
         w->woken = true; /* the resume is reported as an operation of its own */
         sandbox_resume(b, true, context_life_ms(c), on_awake, c);
-        operation_leave(&before);
     } else if (sandbox_is_breaking(b)) {
         look_again_soon(c);
     } else {

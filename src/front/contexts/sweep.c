@@ -17,11 +17,11 @@ struct sweep {
 
 static void pump(struct sweep *s);
 
-static void on_gone(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_gone(void *arg, struct sandbox *b UNUSED, int r UNUSED,
+                    const struct sg_error *e UNUSED)
 {
     struct sweep *s = arg;
 
-    (void)b, (void)r, (void)e;
     s->pending--;
     if (!s->pumping) /* the answer may come during the order */
         pump(s);

@@ -279,11 +279,10 @@ static void on_rewound(void *arg, const struct warden_answer *answer)
     struct sg_error e = answer->e;
     int r = answer->r;
 
-    if (r == -EOWNERDEAD) {
+    if (r == -EOWNERDEAD)
         checkpoint_say_lost(w->to, &e);
-    } else if (r == -ENOENT && w->sandbox->state != SANDBOX_ENDED) {
+    else if (r == -ENOENT && w->sandbox->state != SANDBOX_ENDED)
         r = err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s no longer exists", w->to->name);
-    }
     if (r < 0)
         back(w, r, &e);
     else

@@ -243,13 +243,6 @@ static void tell_event(const struct operation *d, struct front *f, const struct 
                               .request = d->request[0] ? d->request : NULL});
 }
 
-static void tell_end(const char *reason)
-{
-    figure_add(FIG_ENDED, reason, 1);
-    if (strcmp(reason, "expired") == 0)
-        figure_add(FIG_REAPED, "sandbox", 1);
-}
-
 void operation_end(struct operation *d, struct front *f, const struct sandbox *b, int r,
                    const struct sg_error *e, const char *reason)
 {
@@ -265,7 +258,9 @@ void operation_end(struct operation *d, struct front *f, const struct sandbox *b
             figure_observe(k->figure, d->label, clock_ns() - d->began_ns);
         tell_event(d, f, b, reason);
         if (d->kind == OPERATION_DESTROY)
-            tell_end(reason);
+            figure_add(FIG_ENDED, reason, 1);
+        if (d->kind == OPERATION_DESTROY && strcmp(reason, "expired") == 0)
+            figure_add(FIG_REAPED, "sandbox", 1);
     }
     list_remove(&d->link);
     span_end(&d->span);

@@ -293,17 +293,13 @@ static void pg_leave(struct ctx_store *s, const char *node, ctx_done done, void 
 
 /* ---- usage ----------------------------------------------------------------------------------- */
 
-static void write_count(struct json *j, const char *key, uint64_t n)
-{
-    jw_u64(jw_key(j, key), n < USAGE_MAX ? n : USAGE_MAX);
-}
-
 static void write_add(struct json *j, const struct ctx_usage_add *add)
 {
     jw_object_begin(j);
     jw_string(jw_key(j, "tenant"), add->tenant);
     jw_string(jw_key(j, "context"), add->context);
-#define WRITE(name) write_count(j, #name, add->usage.name);
+#define WRITE(name) \
+    jw_u64(jw_key(j, #name), add->usage.name < USAGE_MAX ? add->usage.name : USAGE_MAX);
     CTX_USAGE(WRITE)
 #undef WRITE
     jw_object_end(j);

@@ -344,11 +344,6 @@ int db_begin_soon(struct store *s, bool durable, struct sg_error *e)
     return db_begin(s, e);
 }
 
-static void rollback(struct store *s)
-{
-    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-}
-
 int db_end(struct store *s, int r, struct sg_error *e)
 {
     /* Without an open transaction the change never began, and there is nothing to roll back. */
@@ -357,7 +352,7 @@ int db_end(struct store *s, int r, struct sg_error *e)
     if (begun && r >= 0)
         r = db_run(s, DB_COMMIT, NULL, e);
     if (begun && r < 0)
-        rollback(s);
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     db_set_durable(s, true);
     db_set_wait(s, DB_WAIT_MS);
     return r;
@@ -411,11 +406,12 @@ static int read_version(struct store *s, int *ret, struct sg_error *e)
     return 0;
 }
 
-static int migrate_locked(struct store *s, struct sg_error *e)
+static int migrate(struct store *s, struct sg_error *e)
 {
-    int version = 0;
-    int r = read_version(s, &version, e);
+    int version = 0, r = db_begin(s, e);
 
+    if (r == 0)
+        r = read_version(s, &version, e);
     for (; r == 0 && version < SCHEMA_VERSION; version++) {
         char mark[96];
 
@@ -425,14 +421,7 @@ static int migrate_locked(struct store *s, struct sg_error *e)
         if (r == 0)
             r = execute(s, mark, "bring the database to this version", e);
     }
-    return r;
-}
-
-static int migrate(struct store *s, struct sg_error *e)
-{
-    int r = db_begin(s, e);
-
-    return db_end(s, r < 0 ? r : migrate_locked(s, e), e);
+    return db_end(s, r, e);
 }
 
 /* Makes the file here, not in SQLite, so that nobody else can ever read it. The -wal and -shm files

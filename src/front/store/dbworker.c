@@ -83,9 +83,7 @@ static void outgoing_free(struct outgoing *o)
 
 static void send_queued(struct dbworker *c)
 {
-    struct outgoing *o;
-
-    while (c->watch && (o = LIST_FIRST(struct outgoing, &c->out, link))) {
+    for (struct outgoing *o; c->watch && (o = LIST_FIRST(struct outgoing, &c->out, link));) {
         int r = wire_send_next(c->sock, o->kind, o->seq, &o->message, &o->offset);
 
         /* Any error but -EAGAIN means that the database worker is gone; reading will find out. */
@@ -102,12 +100,6 @@ static void send_queued(struct dbworker *c)
 static struct outgoing *outgoing_new(enum wire_kind kind, uint64_t seq)
 {
     return NEW(struct outgoing, .kind = kind, .seq = seq, .message = strbuf_upto(WIRE_MESSAGE_MAX));
-}
-
-static void enqueue(struct dbworker *c, struct outgoing *o)
-{
-    list_append(&c->out, &o->link);
-    send_queued(c);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -169,7 +161,8 @@ void dbworker_call(struct dbworker *c, const char *statement, const char *tenant
         return;
     }
     o->seq = take_slot(c, done, arg);
-    enqueue(c, o);
+    list_append(&c->out, &o->link);
+    send_queued(c);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */

@@ -70,14 +70,6 @@ int store_events_reserve(struct store *s, uint64_t upto, struct sg_error *e)
     return db_end(s, r, e);
 }
 
-static int write_one(struct store *s, const struct store_event *ev, struct sg_error *e)
-{
-    return db_run(s, DB_EVENT_ADD,
-                  DB_WITH(id_value(ev->id), db_text(ev->tenant), db_number(ev->ms),
-                          db_text(ev->kind), db_text(ev->json)),
-                  e);
-}
-
 /* Updates the list of living sandboxes as the event says (front/store/living.h). */
 static int note_living(struct store *s, const struct store_event *ev, struct sg_error *e)
 {
@@ -94,9 +86,14 @@ int store_events_write(struct store *s, const struct store_event *events, size_t
     int r = db_begin_soon(s, false, e);
 
     for (size_t i = 0; r == 0 && i < n; i++) {
-        r = write_one(s, &events[i], e);
+        const struct store_event *ev = &events[i];
+
+        r = db_run(s, DB_EVENT_ADD,
+                   DB_WITH(id_value(ev->id), db_text(ev->tenant), db_number(ev->ms),
+                           db_text(ev->kind), db_text(ev->json)),
+                   e);
         if (r == 0)
-            r = note_living(s, &events[i], e);
+            r = note_living(s, ev, e);
     }
     return db_end(s, r, e);
 }

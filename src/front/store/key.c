@@ -168,15 +168,6 @@ static void make_key(char ret[STORE_KEY_LEN + 1])
     OPENSSL_cleanse(secret, sizeof(secret));
 }
 
-static int add_key(struct store *s, const struct store_key *k, const struct hash *hash,
-                   struct sg_error *e)
-{
-    return db_run(s, DB_KEY_ADD,
-                  DB_WITH(db_text(k->id), db_text(k->tenant), db_text(k->name), hash_value(hash),
-                          db_text(k->hint), db_number(k->created_ms)),
-                  e);
-}
-
 int store_key_create(struct store *s, const char *tenant_id, const char *name,
                      char ret[STORE_KEY_LEN + 1], struct store_key *ret_info, struct sg_error *e)
 {
@@ -199,7 +190,10 @@ int store_key_create(struct store *s, const char *tenant_id, const char *name,
     snprintf(k.tenant_name, sizeof(k.tenant_name), "%s", tenant.name);
     snprintf(k.name, sizeof(k.name), "%s", name);
     snprintf(k.hint, sizeof(k.hint), "%.8s...%s", key, key + STORE_KEY_LEN - 4);
-    r = add_key(s, &k, &hash, e);
+    r = db_run(s, DB_KEY_ADD,
+               DB_WITH(db_text(k.id), db_text(k.tenant), db_text(k.name), hash_value(&hash),
+                       db_text(k.hint), db_number(k.created_ms)),
+               e);
     if (r < 0)
         return r;
     memcpy(ret, key, sizeof(key));

@@ -120,10 +120,9 @@ static void finish(struct process *p, struct job *j, CURLcode r)
 
 static void finish_ready(struct process *p)
 {
-    CURLMsg *m;
     int left;
 
-    while ((m = curl_multi_info_read(p->multi, &left))) {
+    for (CURLMsg *m; (m = curl_multi_info_read(p->multi, &left));) {
         CURLcode r = m->data.result;
         struct job *j = NULL;
 
