@@ -105,7 +105,7 @@ static void make(struct branching *b)
                               .replay = b->inherit == INHERIT_REPLAY,
                               .files_do = b->files_do};
 
-    AUTO(operation_leave) struct trace_ref before = operation_enter(&b->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&b->operation.trace);
     context_obtain(b->front, &ask, on_made, b);
 }
 
@@ -132,7 +132,7 @@ static void save_files(void *arg, struct sandbox *parent, int r, const struct sg
         return;
     }
     id_random(b->snapshot);
-    AUTO(operation_leave) struct trace_ref before = operation_enter(&b->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&b->operation.trace);
     sandbox_snapshot(parent, b->snapshot, false, on_saved, b);
 }
 
@@ -164,7 +164,7 @@ static void take(void *arg, struct sandbox *parent, int r, const struct sg_error
         fail(b, r, e);
         return;
     }
-    AUTO(operation_leave) struct trace_ref before = operation_enter(&b->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&b->operation.trace);
     sandbox_checkpoint(parent, &ask, on_checkpoint, b);
 }
 

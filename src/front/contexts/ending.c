@@ -133,7 +133,7 @@ static void on_terminated(void *arg, const struct ctx_reply *reply)
     }
     if (reply->n > 0)
         a->row = reply->rows[0];
-    AUTO(operation_leave) struct trace_ref before = operation_enter(&a->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&a->operation.trace);
     if (reply->n > 0) {
         operation_context(&a->operation, a->row.tenant, a->row.conversation, a->row.path,
                           a->row.id);

@@ -241,7 +241,7 @@ static void on_ready(void *arg, struct sandbox *b, int r, const struct sg_error 
         return;
     }
     operation_sandbox(&g->operation, b);
-    AUTO(operation_leave) struct trace_ref before = operation_enter(&g->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&g->operation.trace);
     sandbox_checkpoint(b, &ask, on_checkpoint, g);
 }
 

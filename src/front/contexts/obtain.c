@@ -338,7 +338,7 @@ static void create_for(struct context *c, struct waiter *w)
 static void create(struct context *c)
 {
     struct waiter *w = first_waiter(c);
-    AUTO(operation_leave) struct trace_ref before = operation_enter(&w->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&w->operation.trace);
     char asked[ID_LEN + 1];
 
     operation_request(w->operation.request, asked);
@@ -433,7 +433,7 @@ static void found(struct context *c)
         context_attach(c, b); /* so that it is ended when the other takes its place */
         replace(c);
     } else if (b->state != SANDBOX_RUNNING || b->busy == BUSY_PAUSING) {
-        AUTO(operation_leave) struct trace_ref before = operation_enter(&w->operation.trace);
+        AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&w->operation.trace);
         c->step = OBTAIN_WAKE;
         w->woken = true; /* the resume is reported as an operation of its own */
         sandbox_resume(b, true, context_life_ms(c), on_awake, c);

@@ -59,7 +59,7 @@ static void on_ready(void *arg, struct sandbox *b, int r, const struct sg_error 
         return;
     }
     operation_sandbox(&x->operation, b);
-    AUTO(operation_leave) struct trace_ref before = operation_enter(&x->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&x->operation.trace);
     sandbox_rewind(b, c, x->files_do, on_rewound, x);
 }
 

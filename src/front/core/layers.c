@@ -36,7 +36,7 @@ static void save_again(void *arg, struct sandbox *b, int r UNUSED, const struct 
 {
     AUTO(free_p) struct saving *s = arg;
 
-    AUTO(operation_leave) struct trace_ref before = operation_enter(&s->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&s->operation.trace);
     sandbox_snapshot(b, s->snapshot, s->durable, s->done, s->arg);
     sandbox_unref(b);
 }

@@ -333,7 +333,7 @@ static void pause_again(void *arg, struct sandbox *b, int r UNUSED, const struct
 {
     struct transition *t = arg;
 
-    AUTO(operation_leave) struct trace_ref before = operation_enter(&t->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&t->operation.trace);
     sandbox_pause(b, t->memory, t->done, t->arg);
     free(t);
     sandbox_unref(b);
@@ -405,7 +405,7 @@ static void resume_again(void *arg, struct sandbox *b, int r UNUSED,
 {
     struct transition *t = arg;
 
-    AUTO(operation_leave) struct trace_ref before = operation_enter(&t->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&t->operation.trace);
     sandbox_resume(b, t->memory, t->timeout_ms, t->done, t->arg);
     free(t);
     sandbox_unref(b);
