@@ -27,12 +27,6 @@ void manifest_add(struct manifest *m, const char *path, const struct tree_sum *s
     m->report.bytes += sum->bytes;
 }
 
-static json_t *part_json(const struct part *p)
-{
-    return json_pack("{s:s, s:I, s:I, s:s}", "path", p->path, "files", (json_int_t)p->sum.files,
-                     "bytes", (json_int_t)p->sum.bytes, "sha256", p->sum.sha256);
-}
-
 int manifest_write(const struct manifest *m, int dir, struct sg_error *e)
 {
     AUTO(close_p)
@@ -40,15 +34,18 @@ int manifest_write(const struct manifest *m, int dir, struct sg_error *e)
     json_t *parts = json_array();
     int r = fd < 0 ? -errno : 0;
 
-    for (size_t i = 0; i < m->n; i++)
-        json_array_append_new(parts, part_json(&m->parts[i]));
+    for (const struct part *p = m->parts; p < m->parts + m->n; p++)
+        json_array_append_new(parts, json_pack("{s:s, s:I, s:I, s:s}", "path", p->path, "files",
+                                               (json_int_t)p->sum.files, "bytes",
+                                               (json_int_t)p->sum.bytes, "sha256", p->sum.sha256));
     json_t *all =
-        json_pack("{s:i, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:o}", "format", BACKUP_FORMAT,
-                  "version", m->report.version, "created", m->report.created, "schema",
-                  m->report.facts.schema, "tenants", (json_int_t)m->report.facts.tenants, "keys",
-                  (json_int_t)m->report.facts.keys, "secrets", (json_int_t)m->report.facts.secrets,
-                  "snapshots", (json_int_t)m->report.facts.snapshots, "contexts",
-                  (json_int_t)m->report.facts.contexts, "parts", parts);
+        json_pack("{s:i, s:s, s:s, s:i}", "format", BACKUP_FORMAT, "version", m->report.version,
+                  "created", m->report.created, "schema", m->report.facts.schema);
+#define SAVE(name, table) \
+    json_object_set_new(all, #name, json_integer((json_int_t)m->report.facts.name));
+    STORE_COUNTS(SAVE)
+#undef SAVE
+    json_object_set_new(all, "parts", parts);
     char *text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
     if (r == 0)
         r = text ? fd_write_all(fd, text, strlen(text)) : -ENOMEM;
@@ -88,12 +85,10 @@ static int read_json(const json_t *all, const char *name, struct manifest *m, st
 
     snprintf(m->report.version, sizeof(m->report.version), "%s", jr_text_or(all, "version", "?"));
     snprintf(m->report.created, sizeof(m->report.created), "%s", jr_text_or(all, "created", "?"));
-    m->report.facts = (struct store_facts){.schema = (int)jr_int(all, "schema"),
-                                           .tenants = (uint64_t)jr_int(all, "tenants"),
-                                           .keys = (uint64_t)jr_int(all, "keys"),
-                                           .secrets = (uint64_t)jr_int(all, "secrets"),
-                                           .snapshots = (uint64_t)jr_int(all, "snapshots"),
-                                           .contexts = (uint64_t)jr_int(all, "contexts")};
+#define LOAD(name, table) .name = (uint64_t)jr_int(all, #name),
+    m->report.facts =
+        (struct store_facts){.schema = (int)jr_int(all, "schema"), STORE_COUNTS(LOAD)};
+#undef LOAD
     if (jr_int(all, "format") != BACKUP_FORMAT || m->report.facts.schema > store_schema())
         return err_set(e, SG_ERR_UNSUPPORTED, -EPROTO,
                        "the backup '%s' was made by sandglass %s, which is newer than this one: "

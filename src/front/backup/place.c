@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 int place_parent(const char *path, int *ret_dir, const char **ret_name, struct sg_error *e)
@@ -46,14 +45,4 @@ void place_name(const char *prefix, char ret[ID_LEN + 16])
 
     id_random(id);
     snprintf(ret, ID_LEN + 16, "%.14s-%s", prefix, id);
-}
-
-void place_raise_limit(void)
-{
-    struct rlimit l;
-
-    if (getrlimit(RLIMIT_NOFILE, &l) < 0)
-        return;
-    l.rlim_cur = l.rlim_max < 16384 ? l.rlim_max : 16384;
-    setrlimit(RLIMIT_NOFILE, &l);
 }

@@ -12,5 +12,3 @@ int place_make(int dir, const char *name, mode_t mode, struct sg_error *e);
 int place_open(int dir, const char *name, struct sg_error *e);
 /* A name that no file has: "new-ID" for the prefix "new". */
 void place_name(const char *prefix, char ret[ID_LEN + 16]);
-/* Allows this process as many descriptors as it may have: a tree may be deep. */
-void place_raise_limit(void);

@@ -8,7 +8,7 @@
 
 #include "front/backup/manifest.h"
 #include "front/backup/place.h"
-#include "lib/base/clock.h"
+#include "lib/base/fds.h"
 
 struct reading {
     int from, to; /* to: -1 to check only */
@@ -78,7 +78,7 @@ int backup_check(const char *source, const struct backup_watch *watch, struct ba
     struct reading r = {.from = -1, .to = -1, .watch = watch, .e = e};
     int code = open_backup(&r, source);
 
-    place_raise_limit();
+    fds_raise_limit(); /* a tree may be deep */
     if (code == 0)
         code = read_parts(&r);
     *ret = r.m.report;
@@ -177,7 +177,7 @@ static int put_in_place(int state, int from, const char *path, struct sg_error *
 static int mark_restored(int to, struct sg_error *e)
 {
     AUTO(close_p) int front = place_open(to, "front", e);
-    struct store_copied *copy = NULL;
+    struct store *copy = NULL;
     struct store_facts facts;
     char path[64];
 
@@ -187,17 +187,16 @@ static int mark_restored(int to, struct sg_error *e)
     int r = store_copied_open(path, &copy, &facts, e);
     if (r == 0)
         r = store_copied_restored(copy, e);
-    store_copied_close(copy);
+    store_close(copy);
     return r;
 }
 
 static int restore_into(struct reading *r, int state, const char *path)
 {
     char name[ID_LEN + 16];
-    int code;
 
     place_name("new", name);
-    code = r->to = place_make(state, name, 0700, r->e);
+    int code = r->to = place_make(state, name, 0700, r->e);
     if (code >= 0)
         code = read_parts(r);
     if (code >= 0)
@@ -220,7 +219,7 @@ int backup_restore(const char *source, const char *state, bool replace,
     AUTO(close_p) int lock = -1, dir = -1;
     int code = open_backup(&r, source);
 
-    place_raise_limit();
+    fds_raise_limit(); /* a tree may be deep */
     umask(0);
     if (code == 0)
         code = dir = open_state(state, replace, &lock, e);

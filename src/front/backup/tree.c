@@ -43,12 +43,6 @@ static uint64_t hash_of(const struct stat *st)
     return hash_bytes(st->st_dev, &st->st_ino, sizeof(st->st_ino));
 }
 
-static struct same *same_find(const struct map *same, const struct stat *st)
-{
-    return MAP_FIND(struct same, s, same, hash_of(st), by_inode,
-                    s->ino == st->st_ino && s->dev == st->st_dev);
-}
-
 /* ---- a pass ---------------------------------------------------------------------------------- */
 
 struct work {
@@ -81,6 +75,13 @@ static void add_text(struct work *w, const char *text, size_t len)
 {
     add_number(w, len);
     add(w, text, len);
+}
+
+static void add_owner(struct work *w, const struct stat *st)
+{
+    add_number(w, st->st_mode);
+    add_number(w, st->st_uid);
+    add_number(w, st->st_gid);
 }
 
 static bool kept_attribute(const char *name)
@@ -195,7 +196,9 @@ static int pass_regular(struct work *w, int from_dir, int to_dir, const char *na
                         const struct stat *st)
 {
     bool shared = st->st_nlink > 1 && w->pass->same;
-    struct same *known = shared ? same_find(w->pass->same, st) : NULL;
+    struct same *known = shared ? MAP_FIND(struct same, s, w->pass->same, hash_of(st), by_inode,
+                                           s->ino == st->st_ino && s->dev == st->st_dev)
+                                : NULL;
     AUTO(close_p)
     int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     AUTO(close_p) int to = -1;
@@ -261,7 +264,6 @@ static int pass_sub(struct work *w, int from_dir, int to_dir, const char *name,
     AUTO(close_p)
     int from = openat(from_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     AUTO(close_p) int to = -1;
-    int r;
 
     if (from < 0)
         return fail(w, "open", name);
@@ -272,7 +274,7 @@ static int pass_sub(struct work *w, int from_dir, int to_dir, const char *name,
         if (to < 0)
             return fail(w, "open the copy of", name);
     }
-    r = pass_attributes(w, from, to, name);
+    int r = pass_attributes(w, from, to, name);
     if (r == 0)
         r = pass_dir(w, from, to, depth + 1);
     return r < 0 ? r : finish_copy(w, to, st, name);
@@ -286,9 +288,7 @@ static int pass_entry(struct work *w, int from, int to, const char *name, unsign
         return fail(w, "stat", name);
     w->sum.files++;
     add_text(w, name, strlen(name));
-    add_number(w, st.st_mode);
-    add_number(w, st.st_uid);
-    add_number(w, st.st_gid);
+    add_owner(w, &st);
     switch (st.st_mode & S_IFMT) {
     case S_IFREG:
         return pass_regular(w, from, to, name, &st);
@@ -308,20 +308,20 @@ static int pass_entry(struct work *w, int from, int to, const char *name, unsign
     return err_invalid(w->e, "'%.100s' is a device or a socket", name);
 }
 
-static void free_names(char **names, size_t n)
+void tree_names_free(struct tree_names *names)
 {
-    for (size_t i = 0; i < n; i++)
-        free(names[i]);
-    free(names);
+    for (size_t i = 0; i < names->n; i++)
+        free(names->at[i]);
+    free(names->at);
+    *names = (struct tree_names){0};
 }
 
-/* The names in a directory, sorted. */
-static int list_names(int dir, char ***ret, size_t *ret_n)
+int tree_names(int dir, struct tree_names *ret)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    char **names = NULL;
-    size_t n = 0, cap = 0;
+    struct tree_names names = {0};
+    size_t cap = 0;
     struct dirent *entry;
 
     if (!d) {
@@ -332,29 +332,26 @@ static int list_names(int dir, char ***ret, size_t *ret_n)
     while ((entry = readdir(d)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        names = xgrow(names, n, &cap, sizeof(names[0]));
-        names[n++] = xstrdup(entry->d_name);
+        names.at = xgrow(names.at, names.n, &cap, sizeof(names.at[0]));
+        names.at[names.n++] = xstrdup(entry->d_name);
     }
     closedir(d);
-    if (n > 0)
-        qsort(names, n, sizeof(*names), by_name);
+    if (names.n > 0)
+        qsort(names.at, names.n, sizeof(names.at[0]), by_name);
     *ret = names;
-    *ret_n = n;
     return 0;
 }
 
 static int pass_dir(struct work *w, int from, int to, unsigned depth)
 {
-    char **names = NULL;
-    size_t n = 0;
-    int r = depth > DEPTH_MAX ? -ELOOP : list_names(from, &names, &n);
+    AUTO(tree_names_free) struct tree_names names = {0};
+    int r = depth > DEPTH_MAX ? -ELOOP : tree_names(from, &names);
 
     if (r < 0)
         return err_code(w->e, r, "list a directory %u levels below", depth);
-    add_number(w, n);
-    for (size_t i = 0; r == 0 && i < n; i++)
-        r = pass_entry(w, from, to, names[i], depth);
-    free_names(names, n);
+    add_number(w, names.n);
+    for (size_t i = 0; r == 0 && i < names.n; i++)
+        r = pass_entry(w, from, to, names.at[i], depth);
     return r;
 }
 
@@ -375,9 +372,7 @@ int tree_pass(const struct tree_pass *p, struct tree_sum *ret, struct sg_error *
     int r = fstat(p->from, &st) < 0 ? err_errno(e, "stat a directory") : 0;
 
     EVP_DigestInit_ex(w.all, EVP_sha256(), NULL);
-    add_number(&w, st.st_mode);
-    add_number(&w, st.st_uid);
-    add_number(&w, st.st_gid);
+    add_owner(&w, &st);
     if (r == 0)
         r = pass_attributes(&w, p->from, p->to, ".");
     if (r == 0)
@@ -428,20 +423,17 @@ int tree_file(int from_dir, const char *name, int to_dir, const char *to, uint64
 
 int tree_drop(int dir, const char *name)
 {
+    AUTO(tree_names_free) struct tree_names names = {0};
     AUTO(close_p) int fd = -1;
-    char **names = NULL;
-    size_t n = 0;
-    int r;
 
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
         return 0;
     fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    r = list_names(fd, &names, &n);
-    for (size_t i = 0; r == 0 && i < n; i++)
-        r = tree_drop(fd, names[i]);
-    free_names(names, n);
+    int r = tree_names(fd, &names);
+    for (size_t i = 0; r == 0 && i < names.n; i++)
+        r = tree_drop(fd, names.at[i]);
     if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0)
         r = -errno;
     return r;

@@ -31,5 +31,12 @@ int tree_pass(const struct tree_pass *p, struct tree_sum *ret, struct sg_error *
 /* Copies one regular file with its mode, up to `max` bytes; `to` must not exist yet. */
 int tree_file(int from_dir, const char *name, int to_dir, const char *to, uint64_t max,
               struct tree_sum *ret, struct sg_error *e);
+/* The names in an open directory, sorted, without "." and "..". */
+struct tree_names {
+    char **at;
+    size_t n;
+};
+int tree_names(int dir, struct tree_names *ret);
+void tree_names_free(struct tree_names *names); /* accepts a zeroed struct */
 /* Removes dir/name and everything below it. A missing one is no error. */
 int tree_drop(int dir, const char *name);

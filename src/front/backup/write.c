@@ -1,5 +1,4 @@
 /* Makes a backup. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include "front/backup/manifest.h"
 #include "front/backup/place.h"
 #include "lib/base/clock.h"
+#include "lib/base/fds.h"
 #include "lib/base/fd.h"
 
 #define COPY_PREFIX "backup" /* of the database's copy, which is made beside the database */
@@ -80,15 +80,12 @@ static int copy_database(int front, const char *name, struct sg_error *e)
 /* Removes the copies of earlier backups that were killed. */
 static void remove_stale(int front)
 {
-    int fd = openat(front, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    AUTO(tree_names_free) struct tree_names names = {0};
 
-    while (d && (entry = readdir(d)) != NULL)
-        if (strncmp(entry->d_name, COPY_PREFIX "-", strlen(COPY_PREFIX) + 1) == 0)
-            unlinkat(front, entry->d_name, 0);
-    if (d)
-        closedir(d);
+    tree_names(front, &names);
+    for (size_t i = 0; i < names.n; i++)
+        if (strncmp(names.at[i], COPY_PREFIX "-", strlen(COPY_PREFIX) + 1) == 0)
+            unlinkat(front, names.at[i], 0);
 }
 
 /* Whether a backup takes this file: keys, certificates, and the record of what left sandboxes. */
@@ -117,18 +114,14 @@ static uint64_t whole_lines(int dir, const char *name)
 
 static int copy_files(int from, int to, struct sg_error *e)
 {
-    int fd = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    AUTO(tree_names_free) struct tree_names names = {0};
+    int r = tree_names(from, &names);
 
-    if (!d) {
-        r = err_errno(e, "list the files of the server");
-        close_p(&fd);
-        return r;
-    }
-    while (r == 0 && (entry = readdir(d)) != NULL) {
-        const char *name = entry->d_name;
-        bool lines = is_kept_file(name) && strstr(name, ".jsonl");
+    if (r < 0)
+        return err_code(e, r, "list the files of the server");
+    for (size_t i = 0; r == 0 && i < names.n; i++) {
+        const char *name = names.at[i];
+        bool lines = strstr(name, ".jsonl") != NULL;
         struct tree_sum sum;
 
         if (!is_kept_file(name))
@@ -137,7 +130,6 @@ static int copy_files(int from, int to, struct sg_error *e)
         if (r == -ENOENT) /* the guard may remove the oldest file of the record at any time */
             r = 0;
     }
-    closedir(d);
     return r;
 }
 
@@ -157,12 +149,11 @@ static int write_front(struct writing *w, int from, int to)
 {
     char name[ID_LEN + 16];
     struct tree_sum sum;
-    int r;
 
     remove_stale(from);
     place_name(COPY_PREFIX, name);
     w->what = "database";
-    r = copy_database(from, name, w->e);
+    int r = copy_database(from, name, w->e);
     if (r == 0)
         r = tree_file(from, name, to, "server.db", FILE_MAX, &sum, w->e);
     unlinkat(from, name, 0);
@@ -175,25 +166,18 @@ static int write_front(struct writing *w, int from, int to)
  * tenants' had come. */
 static int copy_tenants(int from, int to, struct sg_error *e)
 {
-    int fd = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    AUTO(tree_names_free) struct tree_names names = {0};
+    int r = tree_names(from, &names);
 
-    if (!d) {
-        r = err_errno(e, "list the tenants of the record");
-        close_p(&fd);
-        return r;
-    }
-    while (r == 0 && (entry = readdir(d)) != NULL) {
-        const char *name = entry->d_name;
-
-        if (!id_valid(name))
+    if (r < 0)
+        return err_code(e, r, "list the tenants of the record");
+    for (size_t i = 0; r == 0 && i < names.n; i++) {
+        if (!id_valid(names.at[i]))
             continue;
-        AUTO(close_p) int one = place_open(from, name, e);
-        AUTO(close_p) int copy = one < 0 ? -1 : place_make(to, name, 0700, e);
+        AUTO(close_p) int one = place_open(from, names.at[i], e);
+        AUTO(close_p) int copy = one < 0 ? -1 : place_make(to, names.at[i], 0700, e);
         r = copy < 0 ? -EIO : copy_files(one, copy, e);
     }
-    closedir(d);
     return r;
 }
 
@@ -246,20 +230,17 @@ static bool same_dir(int fd, int parent, const char *name)
  * has it. In a backup, all are side by side: the server that it is restored to sorts them again. */
 static int open_family(int layers, const char *id)
 {
-    int fd = openat(layers, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = -1;
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *entry;
+    AUTO(tree_names_free) struct tree_names names = {0};
 
-    while (d && found < 0 && (entry = readdir(d)) != NULL) {
+    tree_names(layers, &names);
+    for (size_t i = 0; i < names.n; i++) {
         AUTO(close_p)
-        int family = openat(layers, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (entry->d_name[0] != '.' && family >= 0 &&
+        int family = openat(layers, names.at[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (names.at[i][0] != '.' && family >= 0 &&
             faccessat(family, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-            found = steal_fd(&family);
+            return steal_fd(&family);
     }
-    if (d)
-        closedir(d);
-    return found;
+    return -1;
 }
 
 /* Copies the layer of a snapshot. One tenant's files must not prevent the backup of all others: a
@@ -300,14 +281,14 @@ static int write_snapshots(struct writing *w, const char *front)
     AUTO(close_p) int from = place_open(w->state, "layers", w->e);
     AUTO(close_p) int to = from < 0 ? -1 : place_make(w->to, "layers", 0700, w->e);
     struct snapshots l = {.w = w, .from = from, .to = to};
-    struct store_copied *copy = NULL;
+    struct store *copy = NULL;
 
     if (to < 0)
         return -EIO;
     int r = store_copied_open(front, &copy, &w->m.report.facts, w->e);
     if (r == 0)
         r = store_copied_snapshots(copy, write_snapshot, &l, w->e);
-    store_copied_close(copy);
+    store_close(copy);
     w->m.report.facts.snapshots = w->m.report.n_snapshots;
     return r;
 }
@@ -342,11 +323,10 @@ static int write_aside(const char *state, int parent, const char *aside,
                        struct sg_error *e)
 {
     struct writing w = {.state = -1, .to = -1, .watch = watch, .e = e};
-    int r;
 
     snprintf(w.m.report.version, sizeof(w.m.report.version), "%s", SG_VERSION);
     clock_text(clock_wall_ms(), w.m.report.created);
-    r = w.state = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = w.state = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (r < 0)
         return err_errno(e, "open the state directory '%.200s'", state);
     r = w.to = place_make(parent, aside, 0700, e);
@@ -374,7 +354,7 @@ int backup_write(const char *state, const char *dest, const struct backup_watch 
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return err_set(e, SG_ERR_INVALID, -EEXIST, "'%.200s' already exists: name a new directory",
                        dest);
-    place_raise_limit();
+    fds_raise_limit(); /* a tree may be deep */
     umask(0);
     place_name(".backup", aside);
     r = write_aside(state, parent, aside, watch, ret, e);

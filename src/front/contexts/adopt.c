@@ -78,7 +78,6 @@ static void try_it(struct adopting *a)
 static void on_touched(void *arg, const struct context_answer *answer)
 {
     struct adopting *a = arg;
-    struct exploration *x;
 
     if (answer->r < 0 || answer->elsewhere) {
         finish(a, answer);
@@ -86,7 +85,7 @@ static void on_touched(void *arg, const struct context_answer *answer)
     }
     a->row = *answer->row;
     struct sandbox *b = sandbox_get(a->front, a->tenant.id, a->candidate);
-    x = b ? exploration_of(b) : NULL;
+    struct exploration *x = b ? exploration_of(b) : NULL;
     if (!x || !x->kept || strcmp(x->context, a->row.id) != 0) {
         fail(a, -ENOMSG, SG_ERR_NOT_FOUND, "the context has no such candidate, or it has ended");
         return;
@@ -99,9 +98,9 @@ static void on_touched(void *arg, const struct context_answer *answer)
 void context_adopt(struct front *f, const struct store_tenant *tenant, const char *id,
                    const char *candidate, context_done done, void *arg)
 {
-    struct adopting *a = xcalloc(1, sizeof(*a));
+    struct adopting *a =
+        NEW(struct adopting, .front = f, .tenant = *tenant, .done = done, .arg = arg);
 
-    *a = (struct adopting){.front = f, .tenant = *tenant, .done = done, .arg = arg};
     snprintf(a->candidate, sizeof(a->candidate), "%s", candidate);
     context_touch(f, tenant->id, id, 0, on_touched, a);
 }

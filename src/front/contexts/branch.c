@@ -105,18 +105,16 @@ static void make(struct branching *b)
                               .replay = b->inherit == INHERIT_REPLAY,
                               .files_do = b->files_do};
 
-    struct trace_ref before = operation_enter(&b->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&b->operation.trace);
     context_obtain(b->front, &ask, on_made, b);
-    operation_leave(&before);
 }
 
 /* ---- the parent's state now ------------------------------------------------------------------ */
 
-static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
+static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes UNUSED)
 {
     struct branching *b = arg;
 
-    (void)bytes;
     if (r < 0) {
         b->snapshot[0] = '\0';
         fail(b, r, e);
@@ -134,9 +132,8 @@ static void save_files(void *arg, struct sandbox *parent, int r, const struct sg
         return;
     }
     id_random(b->snapshot);
-    struct trace_ref before = operation_enter(&b->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&b->operation.trace);
     sandbox_snapshot(parent, b->snapshot, false, on_saved, b);
-    operation_leave(&before);
 }
 
 static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
@@ -167,9 +164,8 @@ static void take(void *arg, struct sandbox *parent, int r, const struct sg_error
         fail(b, r, e);
         return;
     }
-    struct trace_ref before = operation_enter(&b->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&b->operation.trace);
     sandbox_checkpoint(parent, &ask, on_checkpoint, b);
-    operation_leave(&before);
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
@@ -197,21 +193,19 @@ static void on_noted(void *arg, const struct ctx_reply *reply)
 
 static void note(struct branching *b)
 {
-    struct ctx_store *s = b->front->contexts->store;
-
-    s->ops->branch(s, b->tenant.id, b->conversation, b->from, b->to, on_noted, b);
+    ctx_call(b->front->contexts->store, branch, b->tenant.id, b->conversation, b->from, b->to,
+             on_noted, b);
 }
 
 /* Finds the checkpoint that the client named, and notes its id. */
 static int find_checkpoint(struct branching *b, struct sg_error *e)
 {
     struct checkpoint *c;
-    int r;
 
     if (!b->parent)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOMSG,
                        "path '%.64s' has no sandbox now, and no checkpoints", b->from);
-    r = context_checkpoint(b->parent, b->message[0] ? b->message : NULL, b->named, &c, e);
+    int r = context_checkpoint(b->parent, b->message[0] ? b->message : NULL, b->named, &c, e);
     if (r == 0)
         memcpy(b->checkpoint, c->name, sizeof(b->checkpoint));
     return r;
@@ -253,17 +247,11 @@ void context_branch(struct front *f, const struct context_ask *ask, const struct
                     context_done done, void *arg)
 {
     struct ctx_store *s = f->contexts->store;
-    struct branching *b = xcalloc(1, sizeof(*b));
+    struct branching *b =
+        NEW(struct branching, .front = f, .tenant = *ask->tenant, .ttl_ms = ask->ttl_ms,
+            .wait_ms = from->wait_ms, .inherit = from->inherit, .files_do = from->files_do,
+            .spec = ask->spec, .done = done, .arg = arg);
 
-    *b = (struct branching){.front = f,
-                            .tenant = *ask->tenant,
-                            .ttl_ms = ask->ttl_ms,
-                            .wait_ms = from->wait_ms,
-                            .inherit = from->inherit,
-                            .files_do = from->files_do,
-                            .spec = ask->spec,
-                            .done = done,
-                            .arg = arg};
     snprintf(b->conversation, sizeof(b->conversation), "%s", ask->conversation);
     snprintf(b->from, sizeof(b->from), "%s", from->path);
     snprintf(b->to, sizeof(b->to), "%s", ask->path);
@@ -281,5 +269,5 @@ void context_branch(struct front *f, const struct context_ask *ask, const struct
                          .path = b->from,
                          .statuses = 1u << CTX_READY,
                          .limit = 1};
-    s->ops->list(s, &q, on_parent, b);
+    ctx_call(s, list, &q, on_parent, b);
 }

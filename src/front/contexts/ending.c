@@ -10,6 +10,8 @@ struct about {
     struct front *front;
     char tenant[ID_LEN + 1], id[ID_LEN + 1];
     uint64_t ttl_ms;
+    /* of a merge */
+    char conversation[CTX_NAME_MAX + 1], source[CTX_NAME_MAX + 1], target[CTX_NAME_MAX + 1];
     struct ctx_row row;
     struct operation operation; /* of a terminate or merge */
     context_done done;
@@ -19,13 +21,10 @@ struct about {
 static struct about *about_new(struct front *f, const char *tenant, const char *id,
                                context_done done, void *arg)
 {
-    struct about *a = xcalloc(1, sizeof(*a));
+    struct about *a = NEW(struct about, .front = f, .done = done, .arg = arg);
 
-    a->front = f;
     snprintf(a->tenant, sizeof(a->tenant), "%s", tenant);
     snprintf(a->id, sizeof(a->id), "%s", id);
-    a->done = done;
-    a->arg = arg;
     return a;
 }
 
@@ -53,9 +52,7 @@ static void on_row(void *arg, const struct ctx_reply *reply)
 
 void context_get(struct front *f, const char *tenant, const char *id, context_done done, void *arg)
 {
-    struct ctx_store *s = f->contexts->store;
-
-    s->ops->get(s, tenant, id, on_row, about_new(f, tenant, id, done, arg));
+    ctx_call(f->contexts->store, get, tenant, id, on_row, about_new(f, tenant, id, done, arg));
 }
 
 /* Returns the row if this server is to handle it. Otherwise the request is answered here, and NULL
@@ -101,30 +98,28 @@ static void on_touched(void *arg, const struct ctx_reply *reply)
 static void on_seen_to_touch(void *arg, const struct ctx_reply *reply)
 {
     struct about *a = arg;
-    struct ctx_store *s = a->front->contexts->store;
 
     if (ours(a, reply))
-        s->ops->touch(s, a->tenant, a->id, a->ttl_ms, on_touched, a);
+        ctx_call(a->front->contexts->store, touch, a->tenant, a->id, a->ttl_ms, on_touched, a);
 }
 
 void context_touch(struct front *f, const char *tenant, const char *id, uint64_t ttl_ms,
                    context_done done, void *arg)
 {
-    struct ctx_store *s = f->contexts->store;
     struct about *a = about_new(f, tenant, id, done, arg);
 
     a->ttl_ms = ttl_ms;
-    s->ops->get(s, tenant, id, on_seen_to_touch, a);
+    ctx_call(f->contexts->store, get, tenant, id, on_seen_to_touch, a);
 }
 
 /* ---- terminate ------------------------------------------------------------------------------- */
 
 /* The answer waits for the sandbox's end, so that the client can count on its memory being free. */
-static void on_sandbox_gone(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_sandbox_gone(void *arg, struct sandbox *b UNUSED, int r UNUSED,
+                            const struct sg_error *e UNUSED)
 {
     struct about *a = arg;
 
-    (void)b, (void)r, (void)e;
     about_end(a, &(struct context_answer){.row = a->row.id[0] ? &a->row : NULL});
 }
 
@@ -138,72 +133,60 @@ static void on_terminated(void *arg, const struct ctx_reply *reply)
     }
     if (reply->n > 0)
         a->row = reply->rows[0];
-    struct trace_ref before = operation_enter(&a->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&a->operation.trace);
     if (reply->n > 0) {
         operation_context(&a->operation, a->row.tenant, a->row.conversation, a->row.path,
                           a->row.id);
-        context_tell_end(a->front, &a->row, "terminated");
+        context_tell(a->front, HAPPENED_CONTEXT_ENDED, &a->row, "terminated");
     }
     context_end_sandbox(a->front, &a->row, on_sandbox_gone, a);
-    operation_leave(&before);
 }
 
 static void on_seen_to_end(void *arg, const struct ctx_reply *reply)
 {
     struct about *a = arg;
-    struct ctx_store *s = a->front->contexts->store;
 
     if (ours(a, reply))
-        s->ops->terminate(s, a->tenant, a->id, on_terminated, a);
+        ctx_call(a->front->contexts->store, terminate, a->tenant, a->id, on_terminated, a);
 }
 
 void context_terminate(struct front *f, const char *tenant, const char *id, context_done done,
                        void *arg)
 {
-    struct ctx_store *s = f->contexts->store;
     struct about *a = about_new(f, tenant, id, done, arg);
 
     operation_begin(&a->operation, OPERATION_CONTEXT_TERMINATE);
-    s->ops->get(s, tenant, id, on_seen_to_end, a);
+    ctx_call(f->contexts->store, get, tenant, id, on_seen_to_end, a);
 }
 
 /* ---- merge ----------------------------------------------------------------------------------- */
 
-struct merging {
-    struct about *about;
-    char conversation[CTX_NAME_MAX + 1], source[CTX_NAME_MAX + 1], target[CTX_NAME_MAX + 1];
-};
-
 static void on_source(void *arg, const struct ctx_reply *reply)
 {
-    struct merging *m = arg;
-    struct about *a = m->about;
-    struct ctx_store *s = a->front->contexts->store;
+    struct about *a = arg;
 
     if (reply->r < 0)
         about_fail(a, reply);
     else if (reply->n == 0 || ours(a, reply))
-        s->ops->merge(s, a->tenant, m->conversation, m->source, m->target, on_terminated, a);
-    free(m);
+        ctx_call(a->front->contexts->store, merge, a->tenant, a->conversation, a->source, a->target,
+                 on_terminated, a);
 }
 
 void context_merge(struct front *f, const char *tenant, const char *conversation,
                    const char *source, const char *target, context_done done, void *arg)
 {
-    struct ctx_store *s = f->contexts->store;
-    struct merging *m = xcalloc(1, sizeof(*m));
-
-    m->about = about_new(f, tenant, "", done, arg);
-    operation_begin(&m->about->operation, OPERATION_CONTEXT_TERMINATE);
-    snprintf(m->conversation, sizeof(m->conversation), "%s", conversation);
-    snprintf(m->source, sizeof(m->source), "%s", source);
-    snprintf(m->target, sizeof(m->target), "%s", target);
+    struct about *a = about_new(f, tenant, "", done, arg);
     struct ctx_list q = {.tenant = tenant,
                          .conversation = conversation,
                          .path = source,
                          .statuses = CTX_ACTIVE,
                          .limit = 1};
-    s->ops->list(s, &q, on_source, m);
+
+    operation_begin(&a->operation, OPERATION_CONTEXT_TERMINATE);
+    snprintf(a->conversation, sizeof(a->conversation), "%s", conversation);
+    snprintf(a->source, sizeof(a->source), "%s", source);
+    snprintf(a->target, sizeof(a->target), "%s", target);
+    ctx_call(f->contexts->store, list, &q, on_source, a);
 }
 
 /* ---- cleanup --------------------------------------------------------------------------------- */
@@ -228,11 +211,11 @@ static void cleanup_end(struct cleanup *c, int r, const struct sg_error *e)
     free(c);
 }
 
-static void on_one_gone(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_one_gone(void *arg, struct sandbox *b UNUSED, int r UNUSED,
+                        const struct sg_error *e UNUSED)
 {
     struct cleanup *c = arg;
 
-    (void)b, (void)r, (void)e;
     if (--c->pending > 0)
         return;
     if (c->r == 0 && c->more)
@@ -268,7 +251,7 @@ static void on_one_ended(void *arg, const struct ctx_reply *reply)
 
     if (reply->r == 0 && reply->n > 0) {
         c->ended++;
-        context_tell_end(c->front, &reply->rows[0], "cleaned up");
+        context_tell(c->front, HAPPENED_CONTEXT_ENDED, &reply->rows[0], "cleaned up");
         /* A sandbox on another server is ended by that server when it next reads the row. */
         context_end_sandbox(c->front, &reply->rows[0], on_one_gone, c);
         return;
@@ -283,7 +266,6 @@ static void on_one_ended(void *arg, const struct ctx_reply *reply)
 static void on_conversation(void *arg, const struct ctx_reply *reply)
 {
     struct cleanup *c = arg;
-    struct ctx_store *s = c->front->contexts->store;
 
     if (reply->r < 0) {
         cleanup_end(c, reply->r, &reply->e);
@@ -292,7 +274,8 @@ static void on_conversation(void *arg, const struct ctx_reply *reply)
     c->more = reply->more;
     c->pending = reply->n + 1;
     for (size_t i = 0; i < reply->n; i++)
-        s->ops->terminate(s, c->tenant, reply->rows[i].id, on_one_ended, c);
+        ctx_call(c->front->contexts->store, terminate, c->tenant, reply->rows[i].id, on_one_ended,
+                 c);
     on_one_gone(c, NULL, 0, NULL);
 }
 
@@ -308,26 +291,23 @@ static void cleanup_turn(struct cleanup *c)
         return;
     }
     if (!c->conversation[0]) {
-        t->store->ops->expire(t->store, t->node, c->tenant, CONTEXT_STUCK_MS,
-                              c->front->settings.reap_batch, on_expired, c);
+        ctx_call(t->store, expire, t->node, c->tenant, CONTEXT_STUCK_MS,
+                 c->front->settings.reap_batch, on_expired, c);
         return;
     }
     struct ctx_list q = {.tenant = c->tenant,
                          .conversation = c->conversation,
                          .statuses = CTX_ACTIVE,
                          .limit = CTX_LIST_MAX};
-    t->store->ops->list(t->store, &q, on_conversation, c);
+    ctx_call(t->store, list, &q, on_conversation, c);
 }
 
 void context_cleanup(struct front *f, const char *tenant, const char *conversation,
                      context_counted done, void *arg)
 {
-    struct cleanup *c = xcalloc(1, sizeof(*c));
+    struct cleanup *c = NEW(struct cleanup, .front = f, .done = done, .arg = arg);
 
-    c->front = f;
     snprintf(c->tenant, sizeof(c->tenant), "%s", tenant);
     snprintf(c->conversation, sizeof(c->conversation), "%s", conversation ? conversation : "");
-    c->done = done;
-    c->arg = arg;
     cleanup_turn(c);
 }

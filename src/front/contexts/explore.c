@@ -38,12 +38,6 @@ struct making {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static void exploration_free(struct exploration *x)
-{
-    list_remove(&x->link);
-    free(x);
-}
-
 static bool is_empty(const struct exploration *x)
 {
     for (size_t i = 0; i < x->n; i++)
@@ -54,8 +48,10 @@ static bool is_empty(const struct exploration *x)
 
 static void free_if_over(struct exploration *x)
 {
-    if (x->kept && !x->dropping && is_empty(x))
-        exploration_free(x);
+    if (!x->kept || x->dropping || !is_empty(x))
+        return;
+    list_remove(&x->link);
+    free(x);
 }
 
 static void drop(struct exploration *x, size_t i)
@@ -185,10 +181,9 @@ static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error
 static void make(struct exploring *g, struct checkpoint *c, size_t i)
 {
     struct fork_ask ask = {.timeout_ms = g->life_ms, .last = i + 1 == g->x->n};
-    struct making *m = xcalloc(1, sizeof(*m));
+    struct making *m = NEW(struct making, .g = g, .index = i);
     struct sandbox_spec spec;
 
-    *m = (struct making){.g = g, .index = i};
     g->copy(&g->sandbox->spec, &spec);
     snprintf(spec.context, sizeof(spec.context), "%s", g->context);
     spec.auto_pause = false; /* a candidate ends at its deadline */
@@ -246,9 +241,8 @@ static void on_ready(void *arg, struct sandbox *b, int r, const struct sg_error 
         return;
     }
     operation_sandbox(&g->operation, b);
-    struct trace_ref before = operation_enter(&g->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&g->operation.trace);
     sandbox_checkpoint(b, &ask, on_checkpoint, g);
-    operation_leave(&before);
 }
 
 static void on_touched(void *arg, const struct context_answer *a)
@@ -277,19 +271,12 @@ static void on_touched(void *arg, const struct context_answer *a)
 
 void context_explore(struct front *f, const struct explore_ask *ask, explore_done done, void *arg)
 {
-    struct exploring *g = xcalloc(1, sizeof(*g));
-    struct exploration *x = xcalloc(1, sizeof(*x));
+    struct exploration *x = NEW(struct exploration, .front = f, .n = ask->n);
+    struct exploring *g =
+        NEW(struct exploring, .front = f, .tenant = *ask->tenant, .wait_ms = ask->wait_ms,
+            .life_ms = ask->life_ms, .copy = ask->copy, .x = x, .done = done, .arg = arg);
 
-    *g = (struct exploring){.front = f,
-                            .tenant = *ask->tenant,
-                            .wait_ms = ask->wait_ms,
-                            .life_ms = ask->life_ms,
-                            .copy = ask->copy,
-                            .x = x,
-                            .done = done,
-                            .arg = arg};
     snprintf(g->context, sizeof(g->context), "%s", ask->context);
-    *x = (struct exploration){.front = f, .n = ask->n};
     id_random(x->id);
     memcpy(x->tenant, ask->tenant->id, sizeof(x->tenant));
     memcpy(x->context, g->context, sizeof(x->context));

@@ -3,6 +3,7 @@
 
 #include "front/contexts/context.h"
 #include "front/contexts/kept.h"
+#include "front/core/events.h"
 #include "front/core/operation.h"
 #include "front/core/replay.h"
 #include "lib/base/map.h"
@@ -64,6 +65,8 @@ struct contexts {
     uint64_t away_ns;      /* since when the store is unreachable; 0: it answers */
     uint64_t back_ns;      /* when it returned after a long absence; 0: never */
     void (*on_started)(struct front *f);
+    void (*on_left)(void *arg);
+    void *left_arg;
     struct reaper *reaper;
     struct list lost; /* sandboxes whose end the store does not know yet */
     size_t n_lost;
@@ -87,8 +90,9 @@ void context_kill_sandbox(struct context *c);
 /* Whether the sandbox is in use: somebody works in it, or did since the last report to the store,
  * or it was paused to be kept. */
 bool context_used(const struct context *c);
-/* Reports the end of a context as an event. reason: one word. */
-void context_tell_end(struct front *f, const struct ctx_row *row, const char *reason);
+/* Reports the beginning or end of a context as an event. reason: one word. */
+void context_tell(struct front *f, enum event_kind kind, const struct ctx_row *row,
+                  const char *reason);
 /* Ends the sandbox of a row that is final, if the sandbox is on this server. done may be NULL. */
 void context_end_sandbox(struct front *f, const struct ctx_row *row, sandbox_done done, void *arg);
 /* How long the warden lets the sandbox live from now on: until after the row's end and the reaper's

@@ -63,13 +63,12 @@ static int seal_pieces(const struct vault_key *k, const char *tenant, const char
 int kept_seal(const struct vault_key *k, const char *tenant, const char *context,
               const struct sandbox_spec *s, char **ret, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(CTX_KEPT_MAX);
 
     *ret = NULL;
     if (!s->metadata && !says_envs(s) && !s->network_said)
         return 0;
     char *text = text_of(s);
-    strbuf_init(&out, CTX_KEPT_MAX);
     int r = text ? seal_pieces(k, tenant, context, text, &out, e)
                  : err_set(e, SG_ERR_LIMIT, -ENOMEM, "out of memory");
     if (text)
@@ -127,12 +126,11 @@ int kept_apply(const struct vault_key *k, const char *tenant, const char *contex
                struct sandbox_spec *s, bool *ret_said, struct sg_error *e)
 {
     AUTO(free_p) char *copy = xstrdup(kept);
-    AUTO(strbuf_wipe) struct strbuf text = {0};
+    AUTO(strbuf_wipe) struct strbuf text = strbuf_upto(ORDER_NOTE_MAX);
 
     *ret_said = s->metadata || says_envs(s) || s->network_said;
     if (s->metadata && says_envs(s) && s->network_said)
         return 0;
-    strbuf_init(&text, ORDER_NOTE_MAX);
     strbuf_reserve(&text);
     int r = open_pieces(k, tenant, context, copy, &text, e);
     json_t *all = r == 0 && !text.truncated ? json_loadb(text.buf, text.len, 0, NULL) : NULL;

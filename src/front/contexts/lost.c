@@ -33,16 +33,13 @@ static void on_told(void *arg, const struct ctx_reply *reply)
 
 static void tell(struct lost *l)
 {
-    struct ctx_store *s = l->front->contexts->store;
-
-    s->ops->lost(s, l->tenant, l->id, l->sandbox_id, on_told, l);
+    ctx_call(l->front->contexts->store, lost, l->tenant, l->id, l->sandbox_id, on_told, l);
 }
 
 void lost_tell(const struct context *c, const struct sandbox *b)
 {
-    struct lost *l = xcalloc(1, sizeof(*l));
+    struct lost *l = NEW(struct lost, .front = c->front);
 
-    l->front = c->front;
     memcpy(l->tenant, c->tenant, sizeof(l->tenant));
     memcpy(l->id, c->row.id, sizeof(l->id));
     memcpy(l->sandbox_id, b->id, sizeof(l->sandbox_id));
@@ -52,10 +49,9 @@ void lost_tell(const struct context *c, const struct sandbox *b)
 void lost_tell_again(struct front *f)
 {
     struct list again = {0};
-    struct lost *l;
 
     list_move(&f->contexts->lost, &again);
     f->contexts->n_lost = 0;
-    while ((l = LIST_POP(struct lost, &again, link)))
+    for (struct lost *l; (l = LIST_POP(struct lost, &again, link));)
         tell(l);
 }

@@ -2,7 +2,6 @@
 
 #include "lib/base/clock.h"
 #include "front/contexts/impl.h"
-#include "front/core/events.h"
 #include "lib/log/log.h"
 #include "lib/vault/vault.h"
 
@@ -32,8 +31,7 @@ struct context *contexts_find_or_add(struct front *f, const char *tenant, const 
 
     if (c)
         return c;
-    c = xcalloc(1, sizeof(*c));
-    c->front = f;
+    c = NEW(struct context, .front = f);
     snprintf(c->tenant, sizeof(c->tenant), "%s", tenant);
     snprintf(c->conversation, sizeof(c->conversation), "%s", conversation);
     snprintf(c->path, sizeof(c->path), "%s", path);
@@ -107,9 +105,10 @@ static void on_sandbox_ended(struct sandbox *b)
     context_drop_if_idle(c);
 }
 
-void context_tell_end(struct front *f, const struct ctx_row *row, const char *reason)
+void context_tell(struct front *f, enum event_kind kind, const struct ctx_row *row,
+                  const char *reason)
 {
-    event_emit(f, HAPPENED_CONTEXT_ENDED,
+    event_emit(f, kind,
                &(struct event_about){.tenant = row->tenant,
                                      .sandbox_id = row->sandbox_id[0] ? row->sandbox_id : NULL,
                                      .context = row->id,
@@ -222,44 +221,25 @@ void context_release(struct sandbox *b)
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* The length of the UTF-8 character at p; 0 if it is invalid or a control character. */
-static size_t character(const unsigned char *p)
+static size_t character(const unsigned char *p, size_t len)
 {
-    static const struct {
-        unsigned char mask, lead;
-        uint32_t min;
-    } forms[] = {
-        {0x80, 0x00, 0x20}, {0xe0, 0xc0, 0xa0}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+    bool control = *p < 0x20 || *p == 0x7f || (len > 1 && *p == 0xc2 && p[1] < 0xa0);
 
-    for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-        if ((p[0] & forms[i].mask) != forms[i].lead)
-            continue;
-        uint32_t c = p[0] & (unsigned char)~forms[i].mask;
-        for (size_t k = 1; k <= i; k++) {
-            if ((p[k] & 0xc0) != 0x80)
-                return 0;
-            c = c << 6 | (p[k] & 0x3f);
-        }
-        bool ok = c >= forms[i].min && c != 0x7f && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
-        return ok ? i + 1 : 0;
-    }
-    return 0;
+    return control ? 0 : jw_utf8_sequence(p, len);
 }
 
 int context_name_check(const char *field, const char *value, struct sg_error *e)
 {
     if (!value || !value[0])
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s is missing or empty: give 1 to %d bytes",
-                       field, CTX_NAME_MAX);
-    if (strlen(value) > CTX_NAME_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s is longer than %d bytes", field,
-                       CTX_NAME_MAX);
-    for (const unsigned char *p = (const unsigned char *)value; *p;) {
-        size_t n = character(p);
+        return err_invalid(e, "%s is missing or empty: give 1 to %d bytes", field, CTX_NAME_MAX);
+    size_t len = strlen(value);
+    if (len > CTX_NAME_MAX)
+        return err_invalid(e, "%s is longer than %d bytes", field, CTX_NAME_MAX);
+    for (size_t at = 0, n; at < len; at += n) {
+        n = character((const unsigned char *)value + at, len - at);
         if (n == 0)
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "%s has a control character, or is not UTF-8, at byte %zu", field,
-                           (size_t)(p - (const unsigned char *)value));
-        p += n;
+            return err_invalid(e, "%s has a control character, or is not UTF-8, at byte %zu", field,
+                               at);
     }
     return 0;
 }
@@ -283,7 +263,7 @@ static int open_key(struct front *f, struct vault_key **ret, struct sg_error *e)
 int contexts_start(struct front *f, struct ctx_store *store, void (*started)(struct front *f),
                    struct sg_error *e)
 {
-    struct contexts *t = xcalloc(1, sizeof(*t));
+    struct contexts *t = NEW(struct contexts, .front = f, .store = store, .on_started = started);
     unsigned char bytes[ID_LEN];
     int r = store_secret(f->store, "node", bytes, sizeof(bytes), e);
 
@@ -294,9 +274,6 @@ int contexts_start(struct front *f, struct ctx_store *store, void (*started)(str
         return r;
     }
     id_from_bytes(bytes, t->node);
-    t->front = f;
-    t->store = store;
-    t->on_started = started;
     f->contexts = t;
     f->on_sandbox_ended = on_sandbox_ended;
     reaper_start(f);

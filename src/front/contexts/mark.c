@@ -96,13 +96,11 @@ static void begin(struct marking *m)
 void context_mark(struct sandbox *b, const char *message, uint64_t wait_ms, context_marked done,
                   void *arg)
 {
-    struct marking *m = xcalloc(1, sizeof(*m));
+    struct marking *m =
+        NEW(struct marking, .sandbox = sandbox_ref(b),
+            .wait_ms = wait_ms < CHECKPOINT_WAIT_MAX_MS ? wait_ms : CHECKPOINT_WAIT_MAX_MS,
+            .done = done, .arg = arg);
 
-    *m = (struct marking){.sandbox = sandbox_ref(b),
-                          .wait_ms =
-                              wait_ms < CHECKPOINT_WAIT_MAX_MS ? wait_ms : CHECKPOINT_WAIT_MAX_MS,
-                          .done = done,
-                          .arg = arg};
     snprintf(m->message, sizeof(m->message), "%s", message);
     bool alone = !first_of(b);
     list_append(&all, &m->link);

@@ -55,15 +55,15 @@ static int keep(struct network_change *c, ctx_done done, struct sg_error *e)
     int r = kept_seal_running(t->key, spec->context, spec, &text, e);
 
     if (r == 0)
-        t->store->ops->keep(t->store, spec->tenant, spec->context, c->sandbox->id, text, done, c);
+        ctx_call(t->store, keep, spec->tenant, spec->context, c->sandbox->id, text, done, c);
     return r;
 }
 
-static void on_kept_before(void *arg, const struct ctx_reply *reply)
+/* The change is refused either way. */
+static void on_kept_before(void *arg, const struct ctx_reply *reply UNUSED)
 {
     struct network_change *c = arg;
 
-    (void)reply; /* the change is refused either way */
     finish(c, c->e.code, &c->e);
 }
 
@@ -105,12 +105,11 @@ static void on_kept(void *arg, const struct ctx_reply *reply)
         finish(c, 0, NULL);
 }
 
-static void on_in_force(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_in_force(void *arg, struct sandbox *b UNUSED, int r, const struct sg_error *e)
 {
     struct network_change *c = arg;
     struct sg_error why;
 
-    (void)b;
     if (r < 0)
         finish(c, r, e);
     else if ((r = keep(c, on_kept, &why)) < 0)
@@ -139,12 +138,10 @@ void context_set_network(struct sandbox *b, json_t *network, int allow_internet,
         done(arg, b, -EBUSY, &e);
         return;
     }
-    struct network_change *c = xcalloc(1, sizeof(*c));
-    *c = (struct network_change){.sandbox = sandbox_ref(b),
-                                 .network = network,
-                                 .allow_internet = allow_internet,
-                                 .done = done,
-                                 .arg = arg};
+    struct network_change *c =
+        NEW(struct network_change, .sandbox = sandbox_ref(b), .network = network,
+            .allow_internet = allow_internet, .done = done, .arg = arg);
+
     list_append(&b->front->contexts->changes, &c->link);
     if (first)
         begin(c);

@@ -4,7 +4,6 @@
 
 #include "lib/base/clock.h"
 #include "front/contexts/impl.h"
-#include "front/core/events.h"
 #include "front/core/output_filter.h"
 #include "lib/log/log.h"
 
@@ -21,23 +20,6 @@ static struct waiter *first_waiter(const struct context *c)
     return LIST_FIRST(struct waiter, &c->waiters, in_line);
 }
 
-static void waiter_free(struct waiter *w)
-{
-    sandbox_unref(w->bring);
-    free(w);
-}
-
-static void tell_created(const struct context *c, const struct context_answer *a)
-{
-    event_emit(c->front, HAPPENED_CONTEXT_CREATED,
-               &(struct event_about){.tenant = a->row->tenant,
-                                     .sandbox_id = a->sandbox->id,
-                                     .context = a->row->id,
-                                     .conversation = a->row->conversation,
-                                     .path = a->row->path,
-                                     .reason = a->replaced ? "replaced" : "new"});
-}
-
 /* Answers one waiter, who is out of the list already, and frees it. Takes f because the context may
  * be gone. */
 static void tell_waiter(struct front *f, struct waiter *w, const struct context_answer *a)
@@ -50,7 +32,8 @@ static void tell_waiter(struct front *f, struct waiter *w, const struct context_
         w->operation.label = "running";
     operation_end(&w->operation, f, a->sandbox, a->r, a->e, a->replaced ? "replaced" : NULL);
     w->done(w->arg, a);
-    waiter_free(w);
+    sandbox_unref(w->bring);
+    free(w);
 }
 
 static void over(struct context *c)
@@ -83,7 +66,7 @@ static void answer_all(struct context *c, const struct context_answer *answer)
     if (a.sandbox)
         sandbox_ref(a.sandbox);
     if (a.created)
-        tell_created(c, &a);
+        context_tell(f, HAPPENED_CONTEXT_CREATED, a.row, a.replaced ? "replaced" : "new");
     list_move(&c->waiters, &told);
     over(c);
     context_drop_if_idle(c);
@@ -170,8 +153,7 @@ static void look_again_soon(struct context *c)
         fail_all(c, r, &e);
         return;
     }
-    struct pause *p = xcalloc(1, sizeof(*p));
-    p->context = c;
+    struct pause *p = NEW(struct pause, .context = c);
     p->timer.data = p;
     uv_timer_init(c->front->loop, &p->timer);
     uv_timer_start(&p->timer, on_pause_over, WAIT_MS, 0);
@@ -197,7 +179,6 @@ static void on_failure_settled(void *arg, const struct ctx_reply *reply)
 static void not_made(struct context *c, int r, const struct sg_error *e, const json_t *report,
                      bool for_all)
 {
-    struct ctx_store *s = c->front->contexts->store;
     char id[ID_LEN + 1], message[CTX_ERROR_MAX + 1];
     struct waiter *w = LIST_POP(struct waiter, &c->waiters, in_line);
     struct list others = {0};
@@ -210,8 +191,8 @@ static void not_made(struct context *c, int r, const struct sg_error *e, const j
     output_filter_stored_message(
         c->front, e->kind == SG_ERR_INTERNAL ? "the sandbox could not be made" : e->message,
         message, sizeof(message));
-    s->ops->settle(s, c->tenant, id, c->front->contexts->node, NULL, message, NULL,
-                   on_failure_settled, c);
+    ctx_call(c->front->contexts->store, settle, c->tenant, id, c->front->contexts->node, NULL,
+             message, NULL, on_failure_settled, c);
     do
         tell_waiter(f, w, &a);
     while ((w = LIST_POP(struct waiter, &others, in_line)));
@@ -223,11 +204,10 @@ static void on_settled(void *arg, const struct ctx_reply *reply)
 
     if (reply->r == 0) {
         c->row = reply->rows[0];
-        if (c->sandbox) {
+        if (c->sandbox)
             succeed(c, true);
-        } else { /* the sandbox has ended since */
-            again(c);
-        }
+        else
+            again(c); /* the sandbox has ended since */
         return;
     }
     /* The row is another's, or its owner is unknown: the sandbox is ended, since none may exist
@@ -245,15 +225,14 @@ static void on_settled(void *arg, const struct ctx_reply *reply)
 static void on_sandbox(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct context *c = arg;
-    struct ctx_store *s = c->front->contexts->store;
 
     if (r < 0) {
         not_made(c, r, e, NULL, true);
         return;
     }
     context_attach(c, b);
-    s->ops->settle(s, c->tenant, c->row.id, c->front->contexts->node, b->id, NULL, c->keep,
-                   on_settled, c);
+    ctx_call(c->front->contexts->store, settle, c->tenant, c->row.id, c->front->contexts->node,
+             b->id, NULL, c->keep, on_settled, c);
 }
 
 static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error *e,
@@ -359,13 +338,12 @@ static void create_for(struct context *c, struct waiter *w)
 static void create(struct context *c)
 {
     struct waiter *w = first_waiter(c);
-    struct trace_ref before = operation_enter(&w->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&w->operation.trace);
     char asked[ID_LEN + 1];
 
     operation_request(w->operation.request, asked);
     create_for(c, w);
     operation_request(asked, NULL);
-    operation_leave(&before);
 }
 
 /* ---- using a sandbox that exists ------------------------------------------------------------- */
@@ -397,13 +375,12 @@ static void on_replaced(void *arg, const struct ctx_reply *reply)
 
 static void replace(struct context *c)
 {
-    struct ctx_store *s = c->front->contexts->store;
     struct ctx_limits limits;
 
     limits_of(c, &limits);
     c->step = OBTAIN_REPLACE;
-    s->ops->replace(s, c->tenant, c->row.id, c->row.sandbox_id, c->front->contexts->node, &limits,
-                    on_replaced, c);
+    ctx_call(c->front->contexts->store, replace, c->tenant, c->row.id, c->row.sandbox_id,
+             c->front->contexts->node, &limits, on_replaced, c);
 }
 
 static void on_awake(void *arg, struct sandbox *b, int r, const struct sg_error *e)
@@ -456,11 +433,10 @@ static void found(struct context *c)
         context_attach(c, b); /* so that it is ended when the other takes its place */
         replace(c);
     } else if (b->state != SANDBOX_RUNNING || b->busy == BUSY_PAUSING) {
-        struct trace_ref before = operation_enter(&w->operation.trace);
+        AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&w->operation.trace);
         c->step = OBTAIN_WAKE;
         w->woken = true; /* the resume is reported as an operation of its own */
         sandbox_resume(b, true, context_life_ms(c), on_awake, c);
-        operation_leave(&before);
     } else if (sandbox_is_breaking(b)) {
         look_again_soon(c);
     } else {
@@ -532,7 +508,6 @@ static void on_looked_up(void *arg, const struct ctx_reply *reply)
 
 static void look_up(struct context *c)
 {
-    struct ctx_store *s = c->front->contexts->store;
     struct ctx_list q = {.tenant = c->tenant,
                          .conversation = c->conversation,
                          .path = c->path,
@@ -541,7 +516,7 @@ static void look_up(struct context *c)
                          .limit = 1};
 
     c->step = OBTAIN_CLAIM;
-    s->ops->list(s, &q, on_looked_up, c);
+    ctx_call(c->front->contexts->store, list, &q, on_looked_up, c);
 }
 
 static void claim(struct context *c)
@@ -565,7 +540,7 @@ static void claim(struct context *c)
                           .default_ttl_ms = settings->context_ttl_ms,
                           .lease_ms = CONTEXT_LEASE_MS};
     limits_of(c, &q.limits);
-    t->store->ops->claim(t->store, &q, on_claimed, c);
+    ctx_call(t->store, claim, &q, on_claimed, c);
 }
 
 void context_obtain(struct front *f, const struct context_ask *ask, context_done done, void *arg)
@@ -581,17 +556,11 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
         return;
     }
     struct context *c = contexts_find_or_add(f, ask->tenant->id, ask->conversation, ask->path);
-    struct waiter *w = xcalloc(1, sizeof(*w));
+    struct waiter *w =
+        NEW(struct waiter, .tenant = *ask->tenant, .ttl_ms = ask->ttl_ms, .spec = ask->spec,
+            .last = ask->last, .replay = ask->replay, .files_do = ask->files_do,
+            .bring = ask->bring ? sandbox_ref(ask->bring) : NULL, .done = done, .arg = arg);
 
-    *w = (struct waiter){.tenant = *ask->tenant,
-                         .ttl_ms = ask->ttl_ms,
-                         .spec = ask->spec,
-                         .last = ask->last,
-                         .replay = ask->replay,
-                         .files_do = ask->files_do,
-                         .bring = ask->bring ? sandbox_ref(ask->bring) : NULL,
-                         .done = done,
-                         .arg = arg};
     if (ask->checkpoint)
         snprintf(w->checkpoint, sizeof(w->checkpoint), "%s", ask->checkpoint);
     operation_begin(&w->operation, OPERATION_CONTEXT_GET);

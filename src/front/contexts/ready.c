@@ -39,8 +39,7 @@ static void look(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 
 void context_when_ready(struct sandbox *b, sandbox_done done, void *arg)
 {
-    struct readying *x = xcalloc(1, sizeof(*x));
+    struct readying *x = NEW(struct readying, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
 
-    *x = (struct readying){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     look(x, b, 0, NULL);
 }

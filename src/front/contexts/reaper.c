@@ -15,6 +15,7 @@
 #include "front/contexts/impl.h"
 #include "front/contexts/usage.h"
 #include "lib/log/log.h"
+#include "lib/uv/handle.h"
 
 #define TICK_MS      500
 #define CLOCK_SET_MS 500
@@ -68,16 +69,14 @@ static void on_touched(void *arg, const struct ctx_reply *reply)
 
 static void tell(struct context *c)
 {
-    struct ctx_store *s = c->front->contexts->store;
-    struct telling *x = xcalloc(1, sizeof(*x));
+    struct telling *x = NEW(struct telling, .context = c);
 
-    x->context = c;
     memcpy(x->id, c->row.id, sizeof(x->id));
     c->telling = true;
     c->awaited = false;
     c->heard_ns = c->told_ns;
     c->told_ns = clock_ns();
-    s->ops->touch(s, c->tenant, c->row.id, 0, on_touched, x);
+    ctx_call(c->front->contexts->store, touch, c->tenant, c->row.id, 0, on_touched, x);
     /* Even if the store cannot be reached, the warden must not end a sandbox in use. */
     context_move_deadline(c);
 }
@@ -175,8 +174,8 @@ static void reap(struct reaper *r)
 {
     struct contexts *t = r->front->contexts;
 
-    t->store->ops->expire(t->store, t->node, NULL, CONTEXT_STUCK_MS, r->front->settings.reap_batch,
-                          on_expired, r);
+    ctx_call(t->store, expire, t->node, NULL, CONTEXT_STUCK_MS, r->front->settings.reap_batch,
+             on_expired, r);
 }
 
 /* ---- sandboxes and rows that do not agree ---------------------------------------------------- */
@@ -197,14 +196,12 @@ static void on_looked(void *arg, const struct ctx_reply *reply)
 
 static void look(struct context *c)
 {
-    struct ctx_store *s = c->front->contexts->store;
-
     if (!c->sandbox || c->checking || c->step != OBTAIN_NONE ||
         ms_since(c->told_ns) < c->front->settings.reap_every_ms)
         return;
     c->checking = true;
     c->looked_ns = c->told_ns;
-    s->ops->get(s, c->tenant, c->row.id, on_looked, c);
+    ctx_call(c->front->contexts->store, get, c->tenant, c->row.id, on_looked, c);
 }
 
 /* A sandbox that names a context which this front does not know. */
@@ -243,16 +240,13 @@ static void on_stray(void *arg, const struct ctx_reply *reply)
 
 static void find_strays(struct front *f)
 {
-    struct ctx_store *s = f->contexts->store;
-
     SANDBOXES_EACH(b, f) {
         if (!b->spec.context[0] || b->context || b->state == SANDBOX_STARTING ||
             explorations_want(b))
             continue;
-        struct stray *x = xcalloc(1, sizeof(*x));
-        x->front = f;
+        struct stray *x = NEW(struct stray, .front = f);
         memcpy(x->id, b->id, sizeof(x->id));
-        s->ops->get(s, b->spec.tenant, b->spec.context, on_stray, x);
+        ctx_call(f->contexts->store, get, b->spec.tenant, b->spec.context, on_stray, x);
     }
 }
 
@@ -329,7 +323,7 @@ static void recover(struct reaper *r)
         alive = xgrow(alive, n, &cap, sizeof(alive[0]));
         alive[n++] = b->id;
     }
-    t->store->ops->recover(t->store, t->node, alive, n, on_recovered, r);
+    ctx_call(t->store, recover, t->node, alive, n, on_recovered, r);
     free(alive);
 }
 
@@ -357,23 +351,18 @@ static void on_alive(uv_timer_t *timer)
 
     const char *url = r->front->settings.public_url;
 
-    t->store->ops->seen(t->store, t->node, url[0] ? url : r->front->url, on_seen, r);
+    ctx_call(t->store, seen, t->node, url[0] ? url : r->front->url, on_seen, r);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-struct leaving {
-    void (*done)(void *arg);
-    void *arg;
-};
-
 static void on_left(void *arg, const struct ctx_reply *reply)
 {
-    AUTO(free_p) struct leaving *l = arg;
+    struct contexts *t = arg;
 
     if (reply->r < 0)
         log_line(LEVEL_WARN, "the end of this server could not be stored: %s", reply->e.message);
-    l->done(l->arg);
+    t->on_left(t->left_arg);
 }
 
 void contexts_leave(struct front *f, void (*done)(void *arg), void *arg)
@@ -384,32 +373,23 @@ void contexts_leave(struct front *f, void (*done)(void *arg), void *arg)
         done(arg);
         return;
     }
-    struct leaving *l = xcalloc(1, sizeof(*l));
-    *l = (struct leaving){.done = done, .arg = arg};
+    t->on_left = done;
+    t->left_arg = arg;
     uv_timer_stop(&t->reaper->alive);
-    t->store->ops->leave(t->store, t->node, on_left, l);
+    ctx_call(t->store, leave, t->node, on_left, t);
 }
 
 /* ---- starting the timers --------------------------------------------------------------------- */
 
-static void every(struct reaper *r, uv_timer_t *t, uv_timer_cb fn, uint64_t ms)
-{
-    uv_timer_init(r->front->loop, t);
-    t->data = r;
-    uv_timer_start(t, fn, ms, ms);
-    uv_unref((uv_handle_t *)t);
-}
-
 void reaper_start(struct front *f)
 {
-    struct reaper *r = xcalloc(1, sizeof(*r));
+    struct reaper *r = NEW(struct reaper, .front = f);
 
-    r->front = f;
     clock_was_set(r);
     f->contexts->reaper = r;
-    every(r, &r->tick, on_tick, TICK_MS);
-    every(r, &r->reap, on_reap, f->settings.reap_every_ms);
-    every(r, &r->alive, on_alive, CTX_NODE_SEEN_MS);
+    timer_every(f->loop, &r->tick, TICK_MS, on_tick, r);
+    timer_every(f->loop, &r->reap, f->settings.reap_every_ms, on_reap, r);
+    timer_every(f->loop, &r->alive, CTX_NODE_SEEN_MS, on_alive, r);
     usage_start(f);
     retention_start(f);
     on_alive(&r->alive);

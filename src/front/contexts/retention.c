@@ -53,7 +53,7 @@ static void on_turn(uv_timer_t *timer)
                            .limit = ROWS};
 
     if (t->recovered)
-        t->store->ops->forget(t->store, &q, on_forgotten, f);
+        ctx_call(t->store, forget, &q, on_forgotten, f);
     else
         plan(f, false);
 }

@@ -59,9 +59,8 @@ static void on_ready(void *arg, struct sandbox *b, int r, const struct sg_error 
         return;
     }
     operation_sandbox(&x->operation, b);
-    struct trace_ref before = operation_enter(&x->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&x->operation.trace);
     sandbox_rewind(b, c, x->files_do, on_rewound, x);
-    operation_leave(&before);
 }
 
 static void on_touched(void *arg, const struct context_answer *a)
@@ -89,9 +88,9 @@ static void on_touched(void *arg, const struct context_answer *a)
 void context_rewind(struct front *f, const char *tenant, const char *id,
                     const struct context_from *to, context_done done, void *arg)
 {
-    struct rewinding *x = xcalloc(1, sizeof(*x));
+    struct rewinding *x =
+        NEW(struct rewinding, .front = f, .files_do = to->files_do, .done = done, .arg = arg);
 
-    *x = (struct rewinding){.front = f, .files_do = to->files_do, .done = done, .arg = arg};
     snprintf(x->message, sizeof(x->message), "%s", to->message ? to->message : "");
     snprintf(x->checkpoint, sizeof(x->checkpoint), "%s", to->checkpoint ? to->checkpoint : "");
     operation_begin(&x->operation, OPERATION_CONTEXT_REWIND);
@@ -127,9 +126,7 @@ static void on_seen(void *arg, const struct ctx_reply *reply)
 
 void context_look(struct front *f, const char *tenant, const char *id, context_done done, void *arg)
 {
-    struct ctx_store *s = f->contexts->store;
-    struct looking *x = xcalloc(1, sizeof(*x));
+    struct looking *x = NEW(struct looking, .front = f, .done = done, .arg = arg);
 
-    *x = (struct looking){.front = f, .done = done, .arg = arg};
-    s->ops->get(s, tenant, id, on_seen, x);
+    ctx_call(f->contexts->store, get, tenant, id, on_seen, x);
 }

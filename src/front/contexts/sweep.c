@@ -17,11 +17,11 @@ struct sweep {
 
 static void pump(struct sweep *s);
 
-static void on_gone(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+static void on_gone(void *arg, struct sandbox *b UNUSED, int r UNUSED,
+                    const struct sg_error *e UNUSED)
 {
     struct sweep *s = arg;
 
-    (void)b, (void)r, (void)e;
     s->pending--;
     if (!s->pumping) /* the answer may come during the order */
         pump(s);
@@ -34,7 +34,7 @@ static void end_one(struct sweep *s, const struct ctx_row *row)
     operation_begin(&d, OPERATION_CONTEXT_TERMINATE);
     operation_context(&d, row->tenant, row->conversation, row->path, row->id);
     struct trace_ref before = operation_enter(&d.trace);
-    context_tell_end(s->front, row, "expired");
+    context_tell(s->front, HAPPENED_CONTEXT_ENDED, row, "expired");
     context_end_sandbox(s->front, row, on_gone, s);
     operation_leave(&before);
     operation_end(&d, s->front, NULL, 0, NULL, "expired");

@@ -3,6 +3,7 @@
 #include "front/contexts/context.h"
 #include "front/core/usage.h"
 #include "lib/log/log.h"
+#include "lib/uv/handle.h"
 
 #define TICK_MS      1000
 #define GATHER_TICKS 10
@@ -50,13 +51,11 @@ static void on_told(void *arg, const struct ctx_reply *reply)
 /* Reports one batch after the other, until the ledger is empty. */
 static void tell(struct front *f)
 {
-    struct ctx_store *s = contexts_store(f);
-
     if (teller.n > 0)
         return;
     teller.n = usage_take(teller.adds, BATCH_MAX);
     if (teller.n > 0)
-        s->ops->usage_add(s, teller.adds, teller.n, on_told, f);
+        ctx_call(contexts_store(f), usage_add, teller.adds, teller.n, on_told, f);
     else
         finish();
 }
@@ -73,10 +72,7 @@ static void on_tick(uv_timer_t *timer)
 
 void usage_start(struct front *f)
 {
-    uv_timer_init(f->loop, &teller.timer);
-    teller.timer.data = f;
-    uv_timer_start(&teller.timer, on_tick, TICK_MS, TICK_MS);
-    uv_unref((uv_handle_t *)&teller.timer);
+    timer_every(f->loop, &teller.timer, TICK_MS, on_tick, f);
 }
 
 void usage_finish(struct front *f, void (*done)(void *arg), void *arg)

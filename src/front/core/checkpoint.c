@@ -32,11 +32,7 @@ static struct checkpoints *table_of(struct front *f)
 
 struct checkpoint *checkpoint_new(struct front *f)
 {
-    struct checkpoint *c = xcalloc(1, sizeof(*c));
-
-    c->front = f;
-    c->refs = 1;
-    return c;
+    return NEW(struct checkpoint, .front = f, .refs = 1);
 }
 
 struct checkpoint *checkpoint_ref(struct checkpoint *c)

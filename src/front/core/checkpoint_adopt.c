@@ -92,7 +92,6 @@ static void ask(struct adopting *a)
 {
     AUTO(strbuf_done) struct strbuf q = {0};
     struct sg_error e = {0};
-    int r;
 
     put_request(a, &q);
     if (q.truncated) { /* many kernels with large variables: they keep the old ones */
@@ -101,7 +100,7 @@ static void ask(struct adopting *a)
         put_request(a, &q);
     }
     a->call = (struct call){.owner = a, .uncounted = true, .on_end = on_end};
-    r = call_begin(&a->call, a->sandbox, OP_KERNEL_ADOPT, &q, &e);
+    int r = call_begin(&a->call, a->sandbox, OP_KERNEL_ADOPT, &q, &e);
     if (r < 0)
         finish(a, r, &e);
 }

@@ -87,9 +87,10 @@ json_t *report_read(int memfd)
     return NULL;
 }
 
-/* At most `max` bytes, cut between characters. */
-static json_t *cut_text(const json_t *v, size_t max)
+/* A member: at most `max` bytes of it, cut between characters. */
+static json_t *cut_text(const json_t *entry, const char *key, size_t max)
 {
+    const json_t *v = json_object_get(entry, key);
     const char *text = json_is_string(v) ? json_string_value(v) : "";
     size_t len = json_string_length(v);
 
@@ -100,9 +101,9 @@ static json_t *cut_text(const json_t *v, size_t max)
     return cut ? cut : json_string("");
 }
 
-static json_int_t cut_number(const json_t *v)
+static json_int_t cut_number(const json_t *entry, const char *key)
 {
-    json_int_t n = json_integer_value(v);
+    json_int_t n = jr_int(entry, key);
 
     return n > 0 && n <= PID_MAX_ ? n : 0;
 }
@@ -124,9 +125,8 @@ static json_t *cut_dropped(const json_t *list)
 
     for (size_t i = 0; i < n && i < REPORT_DROPPED_MAX; i++) {
         const json_t *v = json_array_get(list, i);
-        json_array_append_new(cut,
-                              json_pack("{s:I, s:o}", "fd", cut_number(json_object_get(v, "fd")),
-                                        "what", cut_text(json_object_get(v, "what"), WHAT_MAX)));
+        json_array_append_new(cut, json_pack("{s:I, s:o}", "fd", cut_number(v, "fd"), "what",
+                                             cut_text(v, "what", WHAT_MAX)));
     }
     return cut;
 }
@@ -169,12 +169,10 @@ json_t *report_in_the_way(const json_t *broker, const char *message)
     for (size_t i = 0; i < json_array_size(list) && i < REPORT_WAY_MAX; i++) {
         const json_t *v = json_array_get(list, i);
         json_array_append_new(
-            cut,
-            json_pack("{s:I, s:o, s:o, s:o, s:o}", "pid", cut_number(json_object_get(v, "pid")),
-                      "command", cut_text(json_object_get(v, "command"), COMMAND_MAX), "what",
-                      cut_text(json_object_get(v, "what"), WHAT_MAX), "holds",
-                      cut_text(json_object_get(v, "holds"), HOLDS_MAX), "remedy",
-                      cut_text(json_object_get(v, "remedy"), REMEDY_MAX)));
+            cut, json_pack("{s:I, s:o, s:o, s:o, s:o}", "pid", cut_number(v, "pid"), "command",
+                           cut_text(v, "command", COMMAND_MAX), "what",
+                           cut_text(v, "what", WHAT_MAX), "holds", cut_text(v, "holds", HOLDS_MAX),
+                           "remedy", cut_text(v, "remedy", REMEDY_MAX)));
     }
     /* The broker lists nothing: the warden itself found something when it checked all that runs. */
     if (json_array_size(cut) == 0)
@@ -229,9 +227,8 @@ static void put_member(struct json *j, const json_t *report, const char *key)
     const json_t *v = json_object_get(report, key);
     AUTO(free_p) char *text = v ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 
-    if (!text)
-        return;
-    jw_raw(jw_key(j, key), text, strlen(text));
+    if (text)
+        jw_raw(jw_key(j, key), text, strlen(text));
 }
 
 void report_put(struct json *j, const json_t *report)

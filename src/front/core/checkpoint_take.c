@@ -155,8 +155,6 @@ static void order(struct taking *t)
     struct checkpoint *c = t->made;
     struct sandbox *b = t->sandbox;
     struct sg_error e = {0};
-    struct order o;
-    int note;
 
     if (t->files_only) /* nobody asked for kernels, so the report does not call them lost */
         json_array_clear(c->contexts);
@@ -164,12 +162,12 @@ static void order(struct taking *t)
     c->serial = checkpoints_next_serial(b->front, b->spec.checkpoint_serial);
     snprintf(c->parent, sizeof(c->parent), "%s", sandbox_came_from(b));
     c->at_ms = clock_wall_ms();
-    note = checkpoint_note_save(c, &e);
+    int note = checkpoint_note_save(c, &e);
     if (note < 0) {
         finish(t, note, &e, NULL);
         return;
     }
-    sandbox_order(b, ORDER_CHECKPOINT, &o);
+    struct order o = sandbox_order(b, ORDER_CHECKPOINT);
     o.flags = c->kind == CHECKPOINT_SNAPSHOT ? ORDER_KEEP
               : c->kind == CHECKPOINT_FORK   ? ORDER_SOON | (t->one ? ORDER_LAST : 0)
                                              : 0;
@@ -237,12 +235,11 @@ static void hold(struct taking *t)
 {
     AUTO(strbuf_done) struct strbuf q = strbuf_upto(64);
     struct sg_error e = {0};
-    int r;
 
     wire_put_u64(&q, t->wait_ms);
     t->hold = (struct call){
         .owner = t, .uncounted = true, .on_event = on_hold_event, .on_end = on_hold_end};
-    r = call_begin(&t->hold, t->sandbox, OP_KERNEL_HOLD, &q, &e);
+    int r = call_begin(&t->hold, t->sandbox, OP_KERNEL_HOLD, &q, &e);
     if (r == -EPIPE)
         r = checkpoint_no_sandbox(t->sandbox, &e);
     if (r < 0)

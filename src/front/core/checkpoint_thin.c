@@ -10,6 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/text/parse.h"
+#include "lib/uv/handle.h"
 #include "front/core/checkpoint_impl.h"
 
 #define AGE_EVERY_MS 60000
@@ -139,7 +140,5 @@ void checkpoints_watch_age(struct front *f)
 {
     static uv_timer_t timer;
 
-    timer.data = f;
-    uv_timer_init(f->loop, &timer);
-    uv_timer_start(&timer, on_age, AGE_EVERY_MS, AGE_EVERY_MS);
+    timer_every(f->loop, &timer, AGE_EVERY_MS, on_age, f);
 }

@@ -189,12 +189,10 @@ bool sandbox_create_warm(struct front *f, struct sandbox_spec *spec, const char 
 {
     struct checkpoint *c = checkpoint_find(f, spec->tenant, snapshot);
     struct fork_ask ask = {.timeout_ms = timeout_ms, .files_do = true};
-    struct warm *w;
 
     if (!c || !checkpoint_had_kernels(c))
         return false;
-    w = NEW(struct warm, .done = done, .arg = arg);
-    sandbox_create_from(f, spec, c, &ask, on_warm, w);
+    sandbox_create_from(f, spec, c, &ask, on_warm, NEW(struct warm, .done = done, .arg = arg));
     return true;
 }
 
@@ -281,11 +279,10 @@ static void on_rewound(void *arg, const struct warden_answer *answer)
     struct sg_error e = answer->e;
     int r = answer->r;
 
-    if (r == -EOWNERDEAD) {
+    if (r == -EOWNERDEAD)
         checkpoint_say_lost(w->to, &e);
-    } else if (r == -ENOENT && w->sandbox->state != SANDBOX_ENDED) {
+    else if (r == -ENOENT && w->sandbox->state != SANDBOX_ENDED)
         r = err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s no longer exists", w->to->name);
-    }
     if (r < 0)
         back(w, r, &e);
     else
@@ -297,7 +294,6 @@ static void begin(void *arg, struct sandbox *b, int r UNUSED, const struct sg_er
 {
     struct rewinding *w = arg;
     struct sg_error e = {0};
-    struct order o;
 
     if (!w->to->kernels && !w->files_do && checkpoint_had_kernels(w->to)) {
         back(w, checkpoint_say_lost(w->to, &e), &e);
@@ -315,7 +311,7 @@ static void begin(void *arg, struct sandbox *b, int r UNUSED, const struct sg_er
     b->busy = BUSY_CHECKPOINT;
     w->begun = true;
     note_goes_back(b, w->to->name);
-    sandbox_order(b, ORDER_REWIND, &o);
+    struct order o = sandbox_order(b, ORDER_REWIND);
     memcpy(o.snapshot, w->to->name, sizeof(o.snapshot));
     o.flags = w->files_do ? 0 : ORDER_WHOLE;
     warden_order(b->front, &o, -1, on_rewound, w);
@@ -385,8 +381,7 @@ void sandboxes_finish_rewinds(struct front *f)
     SANDBOXES_EACH(b, f) {
         if (!b->spec.goes_back[0])
             continue;
-        struct finishing *x = xcalloc(1, sizeof(*x));
-        x->sandbox = sandbox_ref(b);
+        struct finishing *x = NEW(struct finishing, .sandbox = sandbox_ref(b));
         x->timer.data = x;
         memcpy(x->name, b->spec.goes_back, sizeof(x->name));
         uv_timer_init(f->loop, &x->timer);

@@ -275,7 +275,6 @@ static void on_policy(void *arg, const struct warden_answer *w)
  * taken over; NULL: the spec stays as it is. */
 static void apply(struct sandbox *b, const struct network *before, sandbox_done done, void *arg)
 {
-    struct order o;
     int fd = -1;
     struct change *c = NEW(struct change, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
 
@@ -290,7 +289,7 @@ static void apply(struct sandbox *b, const struct network *before, sandbox_done 
         return;
     }
     sandbox_note_changed(b);
-    sandbox_order(b, ORDER_POLICY, &o);
+    struct order o = sandbox_order(b, ORDER_POLICY);
     o.flags = fd >= 0 ? ORDER_NETWORK : 0;
     warden_order(b->front, &o, fd, on_policy, c);
 }

@@ -132,11 +132,6 @@ static void on_bundle_data(struct call *c, uint8_t sub UNUSED, const void *p, si
     call_consumed(c, len);
 }
 
-static void on_bundle_event(struct call *c UNUSED, uint8_t what UNUSED, const void *p UNUSED,
-                            size_t len UNUSED)
-{
-}
-
 static void on_bundle(struct call *c, int status, const char *message UNUSED,
                       const void *result UNUSED, size_t len UNUSED)
 {
@@ -160,10 +155,7 @@ static void read_bundle(struct install *i)
     wire_put_u64(&q, 0);
     wire_put_u64(&q, BUNDLE_MAX);
     strbuf_init(&i->bundle, BUNDLE_MAX + PEM_MAX);
-    i->read = (struct call){.uncounted = true,
-                            .on_data = on_bundle_data,
-                            .on_event = on_bundle_event,
-                            .on_end = on_bundle};
+    i->read = (struct call){.uncounted = true, .on_data = on_bundle_data, .on_end = on_bundle};
     if (call_begin(&i->read, i->sandbox, OP_FILE_READ, &q, NULL) < 0) {
         complain(i, "the sandbox has ended");
         install_end(i);
@@ -206,19 +198,17 @@ static json_t *inspected_names(const struct sandbox_spec *s)
 
 void egress_install(struct sandbox *b, void (*done)(void *arg), void *arg)
 {
-    json_t *names = inspected_names(&b->spec), *question;
-    struct install *i;
-    char *text;
+    json_t *names = inspected_names(&b->spec);
 
     if (json_array_size(names) == 0) {
         json_decref(names);
         done(arg);
         return;
     }
-    question = json_pack("{s:o}", "names", names);
-    text = json_dumps(question, JSON_COMPACT);
+    json_t *question = json_pack("{s:o}", "names", names);
+    char *text = json_dumps(question, JSON_COMPACT);
     json_decref(question);
-    i = NEW(struct install, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
+    struct install *i = NEW(struct install, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
     guard_ask(b->front, ASK_CA, b->spec.tenant, b->id, text, strlen(text), on_certificate, i);
     free(text);
 }

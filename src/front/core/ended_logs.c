@@ -30,17 +30,15 @@ static size_t size_of(const struct ended_logs *p)
     return sizeof(*p) + p->log.bytes;
 }
 
-static struct share *share_find(const char *tenant)
+static struct share *share_of(const char *tenant)
 {
-    return LIST_FIND(struct share, s, &shares, link, strcmp(s->tenant, tenant) == 0);
-}
+    struct share *s = LIST_FIND(struct share, at, &shares, link, strcmp(at->tenant, tenant) == 0);
 
-static struct share *share_add(const char *tenant)
-{
-    struct share *s = xcalloc(1, sizeof(*s));
-
-    memcpy(s->tenant, tenant, sizeof(s->tenant));
-    list_push(&shares, &s->link);
+    if (!s) {
+        s = xcalloc(1, sizeof(*s));
+        memcpy(s->tenant, tenant, sizeof(s->tenant));
+        list_push(&shares, &s->link);
+    }
     return s;
 }
 
@@ -90,14 +88,11 @@ static void drop_old(void)
 void ended_logs_keep(const char *tenant, const char *id, const struct sandbox_end *end,
                      struct sandbox_log *log)
 {
-    struct share *s = share_find(tenant);
-
-    if (!s)
-        s = share_add(tenant);
+    struct share *s = share_of(tenant);
     struct ended_logs *p =
-        NEW(struct ended_logs, .share = s, .ended_ms = clock_wall_ms(), .end = *end);
+        NEW(struct ended_logs, .share = s, .ended_ms = clock_wall_ms(), .end = *end, .log = *log);
+
     memcpy(p->id, id, sizeof(p->id));
-    p->log = *log;
     *log = (struct sandbox_log){0};
     map_add(&by_id, &p->by_id, hash_text(0, id));
     list_append(&s->logs, &p->in_share);

@@ -153,8 +153,7 @@ static void drop_oldest(void)
     /* An event that could not be written until now is lost. */
     if (k->id > events.written)
         share_of(k->tenant)->gone = events.written = k->id;
-    free(k->json);
-    k->json = NULL;
+    free(steal_ptr(&k->json));
     events.first = (events.first + 1) % EVENTS_KEPT;
     events.n--;
 }
@@ -260,9 +259,8 @@ static void put(struct json *j, const char *key, const char *value, size_t max)
 {
     size_t len = value ? strlen(value) : 0;
 
-    if (len == 0)
-        return;
-    jw_bytes(jw_key(j, key), value, len < max ? len : max);
+    if (len > 0)
+        jw_bytes(jw_key(j, key), value, len < max ? len : max);
 }
 
 static char *write_json(uint64_t id, int64_t ms, enum event_kind kind,

@@ -83,9 +83,7 @@ static void finish(void)
     if (list_empty(&all.waiting))
         return;
     figures_print(&text);
-    struct scrape *s;
-
-    while ((s = LIST_POP(struct scrape, &all.waiting, link))) {
+    for (struct scrape *s; (s = LIST_POP(struct scrape, &all.waiting, link));) {
         struct http_req *req = s->req;
 
         req->owner = NULL;

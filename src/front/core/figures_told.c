@@ -39,12 +39,11 @@ void figures_set_process(const char *process, const struct order_process *p)
 
 static void forget_process(const char *process)
 {
+    static const enum figure figures[] = {FIG_CPU, FIG_RESIDENT, FIG_FDS, FIG_FDS_MAX, FIG_STARTED};
+
     figure_set(FIG_UP, process, 0);
-    figure_forget(FIG_CPU, process);
-    figure_forget(FIG_RESIDENT, process);
-    figure_forget(FIG_FDS, process);
-    figure_forget(FIG_FDS_MAX, process);
-    figure_forget(FIG_STARTED, process);
+    for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+        figure_forget(figures[i], process);
 }
 
 /* ---- the warden ------------------------------------------------------------------------------ */

@@ -104,8 +104,7 @@ void guard_ask(struct front *f, enum ask_what what, const char *tenant, const ch
 void guard_set_socket(struct front *f, int fd)
 {
     if (!f->guard) {
-        f->guard = xcalloc(1, sizeof(*f->guard));
-        f->guard->front = f;
+        f->guard = NEW(struct guard_link, .front = f);
         ipc_uv_init(&f->guard->ipc, f->loop, &link_kind);
     }
     if (fd >= 0)

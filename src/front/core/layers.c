@@ -36,9 +36,8 @@ static void save_again(void *arg, struct sandbox *b, int r UNUSED, const struct 
 {
     AUTO(free_p) struct saving *s = arg;
 
-    struct trace_ref before = operation_enter(&s->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&s->operation.trace);
     sandbox_snapshot(b, s->snapshot, s->durable, s->done, s->arg);
-    operation_leave(&before);
     sandbox_unref(b);
 }
 
@@ -48,16 +47,12 @@ void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, san
                       void *arg)
 {
     struct sg_error e = {0};
-    struct saving *s;
-    struct order o;
     int r = 0;
 
     if (b->busy == BUSY_CHECKPOINT) {
-        s = xcalloc(1, sizeof(*s));
-        *s = (struct saving){
-            .sandbox = sandbox_ref(b), .durable = durable, .done = done, .arg = arg};
+        struct saving *s = NEW(struct saving, .sandbox = sandbox_ref(b), .durable = durable,
+                               .done = done, .arg = arg, .operation.trace = operation_current());
         snprintf(s->snapshot, sizeof(s->snapshot), "%s", snapshot);
-        s->operation.trace = operation_current();
         sandbox_when_settled(b, save_again, s);
         return;
     }
@@ -70,11 +65,11 @@ void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, san
         done(arg, r, &e, 0);
         return;
     }
-    s = NEW(struct saving, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
+    struct saving *s = NEW(struct saving, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
     b->busy = BUSY_SNAPSHOT;
     operation_begin(&s->operation, OPERATION_SNAPSHOT);
     operation_sandbox(&s->operation, b);
-    sandbox_order(b, ORDER_SNAPSHOT, &o);
+    struct order o = sandbox_order(b, ORDER_SNAPSHOT);
     o.flags = durable ? ORDER_DURABLE : 0;
     snprintf(o.snapshot, sizeof(o.snapshot), "%s", snapshot);
     memcpy(s->snapshot, o.snapshot, sizeof(s->snapshot));
@@ -97,11 +92,10 @@ static void on_forgotten(void *arg, const struct warden_answer *w)
 
 void sandbox_forget_snapshot(struct front *f, const char *snapshot)
 {
-    struct forgetting *g = xcalloc(1, sizeof(*g));
+    struct forgetting *g = NEW(struct forgetting, .front = f);
     struct order o = {.op = ORDER_FORGET};
 
     checkpoint_snapshot_forgotten(f, snapshot);
-    g->front = f;
     snprintf(o.snapshot, sizeof(o.snapshot), "%s", snapshot);
     memcpy(g->snapshot, o.snapshot, sizeof(g->snapshot));
     warden_order(f, &o, -1, on_forgotten, g);

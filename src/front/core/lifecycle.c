@@ -37,15 +37,9 @@ struct transition {
     uint64_t ordered_ns, answered_ns; /* ORDER_CREATE: sent, and answered */
 };
 
-static struct transition *transition_new(struct sandbox *b, enum sandbox_busy busy,
-                                         sandbox_done done, void *arg)
+static struct transition *transition_new(struct sandbox *b, sandbox_done done, void *arg)
 {
-    struct transition *t =
-        NEW(struct transition, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
-
-    if (busy != BUSY_NO)
-        b->busy = busy;
-    return t;
+    return NEW(struct transition, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
 }
 
 /* Calls everybody who waited. They may begin the next transition, so the list is detached first. */
@@ -79,15 +73,16 @@ static void transition_end(struct transition *t, bool was_busy, int r, const str
     sandbox_unref(b);
 }
 
-void sandbox_order(const struct sandbox *b, enum order_op op, struct order *ret)
+struct order sandbox_order(const struct sandbox *b, enum order_op op)
 {
-    *ret = (struct order){.op = op};
-    memcpy(ret->id, b->id, sizeof(ret->id));
-    memcpy(ret->tenant, b->spec.tenant, sizeof(ret->tenant));
-    ret->limits = b->spec.limits;
-    ret->on_expiry = !b->spec.auto_pause         ? EXPIRY_KILL
-                     : b->spec.auto_pause_memory ? EXPIRY_PAUSE
-                                                 : EXPIRY_PAUSE_FILES;
+    struct order o = {.op = op, .limits = b->spec.limits};
+
+    memcpy(o.id, b->id, sizeof(o.id));
+    memcpy(o.tenant, b->spec.tenant, sizeof(o.tenant));
+    o.on_expiry = !b->spec.auto_pause         ? EXPIRY_KILL
+                  : b->spec.auto_pause_memory ? EXPIRY_PAUSE
+                                              : EXPIRY_PAUSE_FILES;
+    return o;
 }
 
 static int gone_error(struct sg_error *e)
@@ -216,7 +211,6 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
 {
     struct sg_error e = {0};
     struct operation operation;
-    struct order o;
     char id[ID_LEN + 1];
     int note = -1, document = -1, r = check_room(f, spec->tenant, &e);
     bool with_state = (m->flags & ORDER_STATE) != 0;
@@ -255,12 +249,12 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
     b->seen_ns = clock_ns();
     sandbox_set_deadline(b, b->seen_ns + m->timeout_ms * NS_PER_MS);
     sandboxes_add(b);
-    sandbox_order(b, ORDER_CREATE, &o);
+    struct order o = sandbox_order(b, ORDER_CREATE);
     o.flags = m->flags | (b->spec.interpreter && !with_state ? ORDER_KERNEL : 0) |
               (document >= 0 ? ORDER_NETWORK : 0);
     o.deadline_ns = b->deadline_ns;
     snprintf(o.snapshot, sizeof(o.snapshot), "%s", m->snapshot ? m->snapshot : "");
-    struct transition *t = transition_new(b, BUSY_NO, done, arg);
+    struct transition *t = transition_new(b, done, arg);
     t->memory = with_state;
     t->operation = operation;
     t->ordered_ns = clock_ns();
@@ -291,15 +285,13 @@ static void on_killed(void *arg, const struct warden_answer *w)
 
 void sandbox_kill(struct sandbox *b, sandbox_done done, void *arg)
 {
-    struct order o;
-
-    struct transition *t = transition_new(b, BUSY_NO, done, arg);
+    struct transition *t = transition_new(b, done, arg);
 
     if (b->state != SANDBOX_ENDED) { /* else its end was reported already */
         operation_begin(&t->operation, OPERATION_DESTROY);
         operation_sandbox(&t->operation, b);
     }
-    sandbox_order(b, ORDER_KILL, &o);
+    struct order o = sandbox_order(b, ORDER_KILL);
     usage_kill_ordered(b);
     warden_order(b->front, &o, -1, on_killed, t);
     /* The sandbox leaves the table now: that it will be gone is certain. */
@@ -341,9 +333,8 @@ static void pause_again(void *arg, struct sandbox *b, int r UNUSED, const struct
 {
     struct transition *t = arg;
 
-    struct trace_ref before = operation_enter(&t->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&t->operation.trace);
     sandbox_pause(b, t->memory, t->done, t->arg);
-    operation_leave(&before);
     free(t);
     sandbox_unref(b);
 }
@@ -351,8 +342,6 @@ static void pause_again(void *arg, struct sandbox *b, int r UNUSED, const struct
 void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void *arg)
 {
     struct sg_error e = {0};
-    struct transition *t;
-    struct order o;
 
     checkpoint_give_way(b);
     if (b->state == SANDBOX_ENDED || b->state == SANDBOX_PAUSED) {
@@ -363,7 +352,7 @@ void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void 
         done(arg, b, r, &e);
         return;
     }
-    t = transition_new(b, BUSY_NO, done, arg);
+    struct transition *t = transition_new(b, done, arg);
     t->memory = keep_memory;
     if (b->busy != BUSY_NO) {
         t->operation.trace = operation_current();
@@ -381,7 +370,7 @@ void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void 
     operation_begin(&t->operation, OPERATION_PAUSE);
     t->operation.label = keep_memory ? "memory" : "files";
     operation_sandbox(&t->operation, b);
-    sandbox_order(b, ORDER_PAUSE, &o);
+    struct order o = sandbox_order(b, ORDER_PAUSE);
     o.flags = keep_memory ? 0 : ORDER_FILES_ONLY;
     warden_order(b->front, &o, -1, on_paused, t);
 }
@@ -416,9 +405,8 @@ static void resume_again(void *arg, struct sandbox *b, int r UNUSED,
 {
     struct transition *t = arg;
 
-    struct trace_ref before = operation_enter(&t->operation.trace);
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&t->operation.trace);
     sandbox_resume(b, t->memory, t->timeout_ms, t->done, t->arg);
-    operation_leave(&before);
     free(t);
     sandbox_unref(b);
 }
@@ -427,8 +415,6 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
                     void *arg)
 {
     struct sg_error e = {0};
-    struct transition *t;
-    struct order o;
 
     if (b->state == SANDBOX_ENDED || (b->state == SANDBOX_RUNNING && b->busy != BUSY_PAUSING)) {
         int r = b->state == SANDBOX_ENDED
@@ -437,7 +423,7 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
         done(arg, b, r, &e);
         return;
     }
-    t = transition_new(b, BUSY_NO, done, arg);
+    struct transition *t = transition_new(b, done, arg);
     t->memory = use_memory;
     t->timeout_ms = timeout_ms;
     if (b->busy != BUSY_NO) {
@@ -455,7 +441,7 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
     t->operation.label = b->stored ? "stored" : "paused";
     operation_sandbox(&t->operation, b);
     t->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
-    sandbox_order(b, ORDER_RESUME, &o);
+    struct order o = sandbox_order(b, ORDER_RESUME);
     o.flags = use_memory ? 0 : ORDER_FILES_ONLY;
     o.deadline_ns = t->deadline_ns;
     warden_order(b->front, &o, -1, on_resumed, t);
@@ -484,7 +470,7 @@ void sandbox_wake(struct sandbox *b, sandbox_done done, void *arg)
                (!may_wake && b->busy != BUSY_RESUMING)) {
         done(arg, b, gone_error(&e), &e);
     } else {
-        struct transition *t = transition_new(b, BUSY_NO, done, arg);
+        struct transition *t = transition_new(b, done, arg);
         if (b->busy != BUSY_NO)
             sandbox_when_settled(b, wake_again, t);
         else
@@ -510,9 +496,8 @@ void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_onl
                          sandbox_done done, void *arg)
 {
     uint64_t deadline = clock_ns() + timeout_ms * NS_PER_MS;
-    struct transition *t = transition_new(b, BUSY_NO, done, arg);
+    struct transition *t = transition_new(b, done, arg);
     struct sg_error e = {0};
-    struct order o;
 
     if (b->state != SANDBOX_RUNNING) {
         transition_end(t, false, gone_error(&e), &e);
@@ -524,7 +509,7 @@ void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_onl
     }
     t->deadline_ns = deadline;
     t->timeout_ms = timeout_ms;
-    sandbox_order(b, ORDER_DEADLINE, &o);
+    struct order o = sandbox_order(b, ORDER_DEADLINE);
     o.deadline_ns = deadline;
     warden_order(b->front, &o, -1, on_deadline_set, t);
 }
@@ -532,11 +517,10 @@ void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_onl
 void sandbox_note_changed(struct sandbox *b)
 {
     int note = sandbox_spec_save(&b->spec, NULL);
-    struct order o;
 
     if (note < 0)
         return; /* out of memory: its size cannot be the reason, since it was saved before */
-    sandbox_order(b, ORDER_NOTE, &o);
+    struct order o = sandbox_order(b, ORDER_NOTE);
     warden_order(b->front, &o, note, NULL, NULL);
 }
 
@@ -638,13 +622,13 @@ static void on_let_go(void *arg, const struct warden_answer *w)
  * memory that they may. So its memory is released, and its files are kept. */
 static void let_memory_go(struct sandbox *b)
 {
-    struct transition *t = transition_new(b, BUSY_PAUSING, NULL, NULL);
-    struct order o;
+    struct transition *t = transition_new(b, NULL, NULL);
 
+    b->busy = BUSY_PAUSING;
     sandbox_log_add(&b->log, LOG_WARN, FAULT_SANDBOX, 0,
                     "Its memory was released: paused sandboxes of the tenant hold more than "
                     "tenant_paused_memory");
-    sandbox_order(b, ORDER_PAUSE, &o);
+    struct order o = sandbox_order(b, ORDER_PAUSE);
     o.flags = ORDER_FILES_ONLY;
     warden_order(b->front, &o, -1, on_let_go, t);
 }

@@ -10,7 +10,7 @@ void sandboxes_add(struct sandbox *b);
 void sandboxes_remove(struct sandbox *b);
 
 /* lifecycle.c. Begins an order about a sandbox: fills the fields that all such orders share. */
-void sandbox_order(const struct sandbox *b, enum order_op op, struct order *ret);
+struct order sandbox_order(const struct sandbox *b, enum order_op op);
 /* How a sandbox is made: the arguments of sandbox_create, and more for sandboxes from
  * checkpoints. */
 struct sandbox_make {

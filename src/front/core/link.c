@@ -3,14 +3,14 @@
 
 #include "lib/base/clock.h"
 #include "lib/channel/wire.h"
+#include "lib/uv/handle.h"
 #include "front/core/call.h"
 #include "front/core/lifecycle.h"
 
 struct link {
     struct sandbox *sandbox;
     struct chan *chan;
-    uv_poll_t *poll; /* lives on after the link until libuv has closed it */
-    int events;
+    uv_poll_t *poll;
     bool broken;
     bool pumping; /* callbacks run: the channel must not be freed */
     bool closing; /* free the link when they are done */
@@ -25,13 +25,7 @@ static void watch(struct link *l)
                            : (chan_wants_read(l->chan) ? UV_READABLE : 0) |
                                  (chan_wants_write(l->chan) ? UV_WRITABLE : 0);
 
-    if (events == l->events)
-        return;
-    l->events = events;
-    if (events)
-        uv_poll_start(l->poll, events, on_ready);
-    else
-        uv_poll_stop(l->poll);
+    watch_for(l->poll, events, on_ready);
 }
 
 /* The channel broke. If it was closed, the sandbox has ended or was paused without memory. The
@@ -54,12 +48,11 @@ static void broke(struct link *l, int r)
 static void on_ready(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
     struct link *l = poll->data;
-    int r;
 
     struct sandbox *b = sandbox_ref(l->sandbox); /* a callback may drop the last other reference */
 
     l->pumping = true;
-    r = chan_pump(l->chan);
+    int r = chan_pump(l->chan);
     l->pumping = false;
     if (l->closing)
         link_free(l);
@@ -134,21 +127,12 @@ struct link *link_new(struct sandbox *b, int channel_fd)
 {
     static const struct chan_handlers handlers = {
         .on_event = on_event, .on_data = on_data, .on_credit = on_credit, .on_end = on_end};
-    struct link *l = xcalloc(1, sizeof(*l));
+    struct link *l = NEW(struct link, .sandbox = b);
 
-    l->sandbox = b;
     l->chan = chan_new(channel_fd, CHAN_HOST, &handlers, l);
-    l->poll = xcalloc(1, sizeof(*l->poll));
-    l->poll->data = l;
-    if (uv_poll_init(b->front->loop, l->poll, channel_fd) < 0)
-        abort(); /* the descriptor is not a socket: our own bug */
+    l->poll = watch_new(b->front->loop, channel_fd, l);
     watch(l);
     return l;
-}
-
-static void on_poll_closed(uv_handle_t *h)
-{
-    free(h);
 }
 
 /* A callback may end the sandbox, and the link with it. The link is freed only when all calls have
@@ -169,7 +153,7 @@ void link_drop_calls(struct link *l)
     l->pumping = nested;
     if (nested || !l->closing)
         return;
-    uv_close((uv_handle_t *)l->poll, on_poll_closed);
+    watch_drop(&l->poll);
     chan_free(l->chan);
     free(l);
 }

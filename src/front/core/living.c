@@ -108,8 +108,7 @@ void living_match(struct front *f, bool again)
     }
     SANDBOXES_EACH(b, f)
         add_if_unknown(b, list, n);
-    free(ends);
-    ends = NULL;
+    free(steal_ptr(&ends));
     n_ends = 0;
 }
 

@@ -49,10 +49,8 @@ static void grow(struct sandbox_log *l)
 
 static void add(struct sandbox_log *l, const struct log_entry *head, const char *text, size_t len)
 {
-    struct log_entry *e;
-
     len = len < SANDBOX_LOG_LINE ? len : SANDBOX_LOG_LINE;
-    e = xcalloc(1, sizeof(*e) + len + 1);
+    struct log_entry *e = xcalloc(1, sizeof(*e) + len + 1);
     *e = *head;
     e->ms = clock_wall_ms();
     e->len = (uint32_t)len;

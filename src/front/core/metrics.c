@@ -2,6 +2,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/channel/wire.h"
+#include "lib/uv/handle.h"
 #include "front/core/call.h"
 #include "front/core/warden.h"
 #include "front/telemetry/figures.h"
@@ -156,10 +157,7 @@ void metrics_start(struct front *f)
 {
     static uv_timer_t timer;
 
-    uv_timer_init(f->loop, &timer);
-    timer.data = f;
-    uv_timer_start(&timer, on_tick, TICK_MS, TICK_MS);
-    uv_unref((uv_handle_t *)&timer);
+    timer_every(f->loop, &timer, TICK_MS, on_tick, f);
 }
 
 void sandbox_metrics_done(struct sandbox_metrics *m)

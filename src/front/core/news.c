@@ -15,6 +15,11 @@ _Static_assert(ARRAY_SIZE(verdicts) == VERDICT_MAX_, "a word for each verdict");
 
 static struct rate_table told;
 
+const char *egress_verdict_name(uint8_t verdict)
+{
+    return verdict < VERDICT_MAX_ && verdicts[verdict] ? verdicts[verdict] : "unknown";
+}
+
 void egress_news_start(void)
 {
     for (size_t v = VERDICT_ALLOWED; v < VERDICT_MAX_; v++)

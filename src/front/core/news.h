@@ -11,6 +11,7 @@
 
 /* Passes news on. The caller has checked them: ids are valid, texts are terminated. */
 void egress_news_take(struct front *f, const struct egress_news *news, size_t n);
+const char *egress_verdict_name(uint8_t verdict);
 /* Called at the start: sets the counters of all known verdicts to 0, so that they show before the
  * first of each. */
 void egress_news_start(void);

@@ -5,8 +5,8 @@
 
 #include "lib/json/values.h"
 #include "lib/base/clock.h"
-#include "wire/guard.h"
 #include "front/core/events.h"
+#include "front/core/news.h"
 #include "front/core/output_filter.h"
 
 #define NO_EVENT  EVENT_KIND_MAX_
@@ -96,23 +96,15 @@ void operation_place(const char *conversation, const char *path)
 
 static enum fault fault_of(const struct sg_error *e)
 {
-    switch (e->kind) {
-    case SG_ERR_INVALID:
-    case SG_ERR_NOT_FOUND:
-    case SG_ERR_DENIED:
+    static const enum fault by_kind[SG_ERR_MAX_] = {
+        [SG_ERR_NONE] = FAULT_INFRASTRUCTURE,  [SG_ERR_INTERNAL] = FAULT_INFRASTRUCTURE,
+        [SG_ERR_INVALID] = FAULT_CLIENT,       [SG_ERR_NOT_FOUND] = FAULT_CLIENT,
+        [SG_ERR_DENIED] = FAULT_CLIENT,        [SG_ERR_UNSUPPORTED] = FAULT_INFRASTRUCTURE,
+        [SG_ERR_LIMIT] = FAULT_INFRASTRUCTURE, [SG_ERR_GONE] = FAULT_SANDBOX};
+
+    if (e->kind == SG_ERR_LIMIT && e->code == -EDQUOT) /* the tenant's own; else this server's */
         return FAULT_CLIENT;
-    case SG_ERR_LIMIT:
-        /* Either the tenant's own limit, or this server lacks something. */
-        return e->code == -EDQUOT ? FAULT_CLIENT : FAULT_INFRASTRUCTURE;
-    case SG_ERR_GONE:
-        return FAULT_SANDBOX;
-    case SG_ERR_UNSUPPORTED:
-    case SG_ERR_INTERNAL:
-    case SG_ERR_NONE:
-    case SG_ERR_MAX_:
-        break;
-    }
-    return FAULT_INFRASTRUCTURE;
+    return e->kind < SG_ERR_MAX_ ? by_kind[e->kind] : FAULT_INFRASTRUCTURE;
 }
 
 /* The cause as one word, from a small fixed set. */
@@ -251,13 +243,6 @@ static void tell_event(const struct operation *d, struct front *f, const struct 
                               .request = d->request[0] ? d->request : NULL});
 }
 
-static void tell_end(const char *reason)
-{
-    figure_add(FIG_ENDED, reason, 1);
-    if (strcmp(reason, "expired") == 0)
-        figure_add(FIG_REAPED, "sandbox", 1);
-}
-
 void operation_end(struct operation *d, struct front *f, const struct sandbox *b, int r,
                    const struct sg_error *e, const char *reason)
 {
@@ -273,7 +258,9 @@ void operation_end(struct operation *d, struct front *f, const struct sandbox *b
             figure_observe(k->figure, d->label, clock_ns() - d->began_ns);
         tell_event(d, f, b, reason);
         if (d->kind == OPERATION_DESTROY)
-            tell_end(reason);
+            figure_add(FIG_ENDED, reason, 1);
+        if (d->kind == OPERATION_DESTROY && strcmp(reason, "expired") == 0)
+            figure_add(FIG_REAPED, "sandbox", 1);
     }
     list_remove(&d->link);
     span_end(&d->span);
@@ -305,33 +292,18 @@ void operation_told(struct front *f, struct sandbox *b, enum operation_kind kind
 
 /* ---- what goes out, and what goes in --------------------------------------------------------- */
 
-static const char *verdict_name(uint8_t verdict)
-{
-    switch ((enum egress_verdict)verdict) {
-    case VERDICT_ALLOWED:
-        return "allowed";
-    case VERDICT_BLOCKED:
-        return "blocked";
-    case VERDICT_FAILED:
-        return "failed";
-    case VERDICT_MAX_:
-        break;
-    }
-    return "unknown";
-}
-
 void operation_egress(struct front *f, const struct egress_news *n)
 {
     struct sandbox *b = trace_wanted() ? sandbox_find(f, n->id) : NULL;
-    const struct span_detail detail[] = {{.key = KEY_VERDICT, .text = verdict_name(n->verdict)},
-                                         {.key = KEY_DESTINATION, .text = n->target},
-                                         {.key = KEY_DESTINATION_PORT, .number = n->port},
-                                         {.key = KEY_REASON, .text = n->why}};
-    struct operation *d;
+    const struct span_detail detail[] = {
+        {.key = KEY_VERDICT, .text = egress_verdict_name(n->verdict)},
+        {.key = KEY_DESTINATION, .text = n->target},
+        {.key = KEY_DESTINATION_PORT, .number = n->port},
+        {.key = KEY_REASON, .text = n->why}};
 
     if (!b)
         return;
-    d = LIST_FIND(struct operation, at, &b->operations, link, at->span);
+    struct operation *d = LIST_FIND(struct operation, at, &b->operations, link, at->span);
     if (d) {
         span_event(d->span, "egress", detail, ARRAY_SIZE(detail));
         return;

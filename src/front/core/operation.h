@@ -50,7 +50,8 @@ struct operation {
 };
 
 /* Sets the parent for operations that begin from now on, for code that does several things for one
- * request. Returns the parent before it, for operation_leave. */
+ * request. Returns the parent before it, for operation_leave: for the rest of a block,
+ * AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&trace). */
 struct trace_ref operation_enter(const struct trace_ref *r);
 void operation_leave(const struct trace_ref *before);
 struct trace_ref operation_current(void);

@@ -30,7 +30,6 @@ static void patterns_unref(struct output_filter_patterns *p)
 
 int output_filter_set_patterns(struct front *f, const char *patterns, struct sg_error *e)
 {
-    struct output_filter_patterns *p;
     struct sanitiser *s;
 
     if (f->patterns && strcmp(f->patterns->text, patterns) == 0)
@@ -38,7 +37,8 @@ int output_filter_set_patterns(struct front *f, const char *patterns, struct sg_
     int r = sanitiser_new(patterns, &s, e);
     if (r < 0)
         return err_wrap(e, r, "sanitise_patterns");
-    p = NEW(struct output_filter_patterns, .sanitiser = s, .refs = 1, .text = xstrdup(patterns));
+    struct output_filter_patterns *p =
+        NEW(struct output_filter_patterns, .sanitiser = s, .refs = 1, .text = xstrdup(patterns));
     patterns_unref(f->patterns);
     f->patterns = p;
     return 0;
@@ -111,16 +111,12 @@ struct output_filter *output_filter_new(struct front *f, enum sanitise_mode mode
 {
     if (mode == SANITISE_OFF || !f->patterns)
         return NULL;
-    struct output_filter *o = xcalloc(1, sizeof(*o));
-    o->front = f;
-    o->patterns = f->patterns;
+    struct output_filter *o =
+        NEW(struct output_filter, .front = f, .patterns = f->patterns, .mode = mode,
+            .on_quiet = on_quiet, .arg = arg, .out = strbuf_upto(TEXT_MAX_));
     o->patterns->refs++;
-    o->mode = mode;
     snprintf(o->tenant, sizeof(o->tenant), "%s", tenant);
     snprintf(o->sandbox_id, sizeof(o->sandbox_id), "%s", sandbox_id);
-    o->on_quiet = on_quiet;
-    o->arg = arg;
-    strbuf_init(&o->out, TEXT_MAX_);
     return o;
 }
 

@@ -44,13 +44,11 @@ static void on_close(struct http_req *req)
 
 static void on_told(void *arg UNUSED, const struct warden_answer *w)
 {
-    struct asking *first;
-
     ready.asked = false;
     ready.told_ns = clock_ns();
     ready.r = w->r;
     ready.e = w->e;
-    while ((first = LIST_FIRST(struct asking, &ready.waiting, link))) {
+    for (struct asking *first; (first = LIST_FIRST(struct asking, &ready.waiting, link));) {
         struct http_req *req = first->req;
 
         req->on_close = NULL;
@@ -67,8 +65,7 @@ void ready_answer(struct http_req *req)
         answer(req);
         return;
     }
-    struct asking *a = xcalloc(1, sizeof(*a));
-    a->req = req;
+    struct asking *a = NEW(struct asking, .req = req);
     list_push(&ready.waiting, &a->link);
     req->owner = a;
     req->on_close = on_close;

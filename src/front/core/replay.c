@@ -28,12 +28,9 @@ struct replay {
 
 static struct replay *replay_make(struct sandbox *b)
 {
-    if (!b->replay) {
-        b->replay = xcalloc(1, sizeof(*b->replay));
-        b->replay->cells = json_array();
-        b->replay->languages = json_object();
-        b->replay->broken = json_object();
-    }
+    if (!b->replay)
+        b->replay = NEW(struct replay, .cells = json_array(), .languages = json_object(),
+                        .broken = json_object());
     return b->replay;
 }
 
@@ -113,12 +110,10 @@ struct cell_history *cell_history_new(struct sandbox *b, const char *context, co
 {
     const char *known = b->replay ? jr_text_or(b->replay->languages, context, NULL) : NULL;
     const char *name = context[0] ? (known ? known : "?") : language_full_name(language);
-    struct cell_history *t;
 
     if (strcmp(name, "python") == 0)
         return NULL;
-    t = xcalloc(1, sizeof(*t));
-    t->sandbox = sandbox_ref(b);
+    struct cell_history *t = NEW(struct cell_history, .sandbox = sandbox_ref(b));
     /* Code beyond the limit of the whole record is not kept: the cell cannot be recorded. */
     t->cell = json_pack("{s:s, s:s, s:o*, s:O*}", "context", context, "language", name, "code",
                         len <= REPLAY_BYTES ? json_stringn(code, len) : NULL, "envs", envs);

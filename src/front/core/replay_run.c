@@ -174,7 +174,6 @@ static void run_cell(struct running *r)
     AUTO(strbuf_done) struct strbuf q = strbuf_upto(OPS_OPEN_MAX);
     const json_t *code = json_object_get(cell_now(r), "code");
     struct sg_error e = {0};
-    int res;
 
     wire_put_str(&q, jr_text(context_now(r), "context"));
     wire_put_str(&q, "");
@@ -183,7 +182,7 @@ static void run_cell(struct running *r)
     envs_put(json_object_get(cell_now(r), "envs"), &q);
     r->call = (struct call){.owner = r, .uncounted = true, .on_data = on_data, .on_end = on_end};
     cell_history_sum_init(&r->sum);
-    res = call_begin(&r->call, r->sandbox, OP_KERNEL_EXECUTE, &q, &e);
+    int res = call_begin(&r->call, r->sandbox, OP_KERNEL_EXECUTE, &q, &e);
     if (res < 0) {
         cell_history_sum_done(&r->sum);
         finish(r, res, &e);

@@ -10,8 +10,7 @@
 
 void cell_history_sum_init(struct cell_history_sum *s)
 {
-    *s = (struct cell_history_sum){0};
-    strbuf_init(&s->shown, SHOWN_ROOM);
+    *s = (struct cell_history_sum){.shown = strbuf_upto(SHOWN_ROOM)};
 }
 
 void cell_history_sum_done(struct cell_history_sum *s)
@@ -73,14 +72,13 @@ void cell_history_sum_add(struct cell_history_sum *s, uint8_t sub, const void *p
 static void copy_text(const struct strbuf *from, char ret[REPLAY_SHOWN_MAX + 1])
 {
     size_t n = from->len < REPLAY_SHOWN_MAX ? from->len : REPLAY_SHOWN_MAX;
-    json_t *v;
 
     while (n > 0 && n < from->len && ((unsigned char)from->buf[n] & 0xc0) == 0x80)
         n--;
     for (size_t i = 0; i < n; i++)
         ret[i] = from->buf[i] ? from->buf[i] : '?';
     ret[n] = '\0';
-    v = json_string(ret);
+    json_t *v = json_string(ret);
     for (size_t i = 0; !v && i < n; i++)
         if ((unsigned char)ret[i] >= 0x80)
             ret[i] = '?';

@@ -76,38 +76,19 @@ int status_of_error(const struct sg_error *e)
 
 int status_of_call(int status)
 {
-    switch (status) {
-    case EINVAL:
-    case ENAMETOOLONG:
-    case ENOTDIR:
-    case EISDIR:
-    case ELOOP:
-    case EEXIST:
-        return 400;
-    case EUSERS:
-        return 401;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        return 403;
-    case ENOENT:
-    case ESRCH:
-        return 404;
-    case E2BIG:
-        return 413;
-    case EAGAIN: /* the sandbox has used up its processes, memory or descriptors */
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-        return 429;
-    case EOPNOTSUPP:
-        return 501;
-    case ENOSPC:
-    case EDQUOT:
-        return 507;
-    default:
-        return 409;
-    }
+    /* 429: the sandbox has used up its processes, memory or descriptors. */
+    static const struct {
+        int error, status;
+    } statuses[] = {{EINVAL, 400}, {ENAMETOOLONG, 400}, {ENOTDIR, 400}, {EISDIR, 400},
+                    {ELOOP, 400},  {EEXIST, 400},       {EUSERS, 401},  {EACCES, 403},
+                    {EPERM, 403},  {EROFS, 403},        {ENOENT, 404},  {ESRCH, 404},
+                    {E2BIG, 413},  {EAGAIN, 429},       {ENOMEM, 429},  {EMFILE, 429},
+                    {ENFILE, 429}, {EOPNOTSUPP, 501},   {ENOSPC, 507},  {EDQUOT, 507}};
+
+    for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
+        if (statuses[i].error == status)
+            return statuses[i].status;
+    return 409;
 }
 
 void reply_sg_error(struct http_req *req, const struct sg_error *e)

@@ -105,12 +105,9 @@ int sandboxes_check_held(struct front *f, const char *tenant, struct sg_error *e
 
 struct sandbox *sandbox_new(struct front *f, const char *id, struct sandbox_spec *spec)
 {
-    struct sandbox *b = xcalloc(1, sizeof(*b));
+    struct sandbox *b = NEW(struct sandbox, .front = f, .refs = 1, .spec = *spec);
 
-    b->front = f;
-    b->refs = 1;
     memcpy(b->id, id, ID_LEN);
-    b->spec = *spec;
     sandbox_spec_init(spec); /* the sandbox owns its contents now */
     return b;
 }

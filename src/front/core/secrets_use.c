@@ -20,18 +20,6 @@ struct gathering {
     struct sg_error *e;
 };
 
-static int refuse(struct gathering *g, const char *fmt, ...) PRINTF(2, 3);
-static int refuse(struct gathering *g, const char *fmt, ...)
-{
-    char message[400];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(message, sizeof(message), fmt, ap);
-    va_end(ap);
-    return err_invalid(g->e, "%s", message);
-}
-
 /* ---- one secret ------------------------------------------------------------------------------ */
 
 static void take_entry(const struct store_vault *v, void *arg)
@@ -55,19 +43,21 @@ static int find(struct gathering *g, const char *text, size_t len, json_t **ret)
     if (r == 0)
         r = store_vault_get(g->front->store, g->tenant, name, take_entry, &entry, g->e);
     if (r == -ENOENT || r == -EINVAL)
-        return refuse(g,
-                      "There is no secret '%.*s': make it first, with POST /secrets or 'sandglass "
-                      "secret set'",
-                      (int)(len < SECRET_NAME_MAX ? len : SECRET_NAME_MAX), text);
+        return err_invalid(
+            g->e,
+            "There is no secret '%.*s': make it first, with POST /secrets or 'sandglass "
+            "secret set'",
+            (int)(len < SECRET_NAME_MAX ? len : SECRET_NAME_MAX), text);
     if (r < 0)
         return r;
     json_object_set_new(g->entries, name, entry);
     g->sealed += json_string_length(json_object_get(entry, "sealed"));
     if (json_object_size(g->entries) > SECRETS_MAX)
-        return refuse(g, "A sandbox can use at most %d secrets", SECRETS_MAX);
+        return err_invalid(g->e, "A sandbox can use at most %d secrets", SECRETS_MAX);
     if (g->sealed > SECRETS_SEALED_MAX)
-        return refuse(g, "The secrets that the sandbox uses are too large together: at most %u KiB",
-                      SECRETS_SEALED_MAX / 4 * 3 / 1024);
+        return err_invalid(
+            g->e, "The secrets that the sandbox uses are too large together: at most %u KiB",
+            SECRETS_SEALED_MAX / 4 * 3 / 1024);
     *ret = entry;
     return 0;
 }
@@ -112,8 +102,8 @@ static int use_in_header(struct gathering *g, const char *domain, const char *va
         if (r < 0)
             return r;
         if (!may_go(entry, domain))
-            return refuse(g, "The secret '%.*s' may not go to '%s': it is for other hosts",
-                          (int)m.len, m.name, domain);
+            return err_invalid(g->e, "The secret '%.*s' may not go to '%s': it is for other hosts",
+                               (int)m.len, m.name, domain);
         add_domain(entry, domain);
     }
     return 0;
@@ -165,13 +155,13 @@ static int check_hosts(struct gathering *g, const char *variable, const json_t *
     const char *name = jr_text_or(entry, "name", NULL);
 
     json_decref(hosts);
-    return n > 0
-               ? 0
-               : refuse(g,
-                        "The secret '%s' cannot be used in the variable '%.64s': it names no host "
-                        "that it may go to. Name its hosts in its metadata, '" SECRET_HOSTS_KEY
-                        "' (sandglass secret set %s --host api.example.com)",
-                        name, variable, name);
+    return n > 0 ? 0
+                 : err_invalid(
+                       g->e,
+                       "The secret '%s' cannot be used in the variable '%.64s': it names no host "
+                       "that it may go to. Name its hosts in its metadata, '" SECRET_HOSTS_KEY
+                       "' (sandglass secret set %s --host api.example.com)",
+                       name, variable, name);
 }
 
 static int use_in_envs(struct gathering *g, json_t *envs)

@@ -75,34 +75,26 @@ static const struct field fields[] = {
 
 static json_t *field_save(const struct field *f, const struct sandbox_spec *s)
 {
-    const char *at = (const char *)s + f->offset;
-    int64_t wide;
-    int32_t narrow;
-    json_t *object;
+    const void *at = (const char *)s + f->offset;
 
     switch (f->type) {
     case TEXT:
         return json_string(at);
     case FLAG:
-        return json_boolean(*(const bool *)(const void *)at);
+        return json_boolean(*(const bool *)at);
     case NUMBER32:
-        memcpy(&narrow, at, sizeof(narrow));
-        return json_integer(narrow);
+        return json_integer(*(const int32_t *)at);
     case NUMBER64:
-        memcpy(&wide, at, sizeof(wide));
-        return json_integer(wide);
+        return json_integer(*(const int64_t *)at);
     case OBJECT:
-        memcpy(&object, at, sizeof(object));
-        return object ? json_incref(object) : json_null();
+        return *(json_t *const *)at ? json_incref(*(json_t *const *)at) : json_null();
     }
     return NULL;
 }
 
 static int field_load(const struct field *f, const json_t *v, struct sandbox_spec *s)
 {
-    char *at = (char *)s + f->offset;
-    int64_t wide = json_integer_value(v);
-    int32_t narrow = (int32_t)wide;
+    void *at = (char *)s + f->offset;
 
     if (!v && f->later)
         return 0;
@@ -113,19 +105,17 @@ static int field_load(const struct field *f, const json_t *v, struct sandbox_spe
         memcpy(at, json_string_value(v), json_string_length(v) + 1);
         return 0;
     case FLAG:
-        *(bool *)(void *)at = json_is_true(v);
+        *(bool *)at = json_is_true(v);
         return 0;
     case NUMBER32:
-        memcpy(at, &narrow, sizeof(narrow));
+        *(int32_t *)at = (int32_t)json_integer_value(v);
         return 0;
     case NUMBER64:
-        memcpy(at, &wide, sizeof(wide));
+        *(int64_t *)at = json_integer_value(v);
         return 0;
     case OBJECT:
-        if (json_is_object(v) || json_is_array(v)) {
-            json_t *own = json_deep_copy(v);
-            memcpy(at, &own, sizeof(own));
-        }
+        if (json_is_object(v) || json_is_array(v))
+            *(json_t **)at = json_deep_copy(v);
         return 0;
     }
     return -EINVAL;

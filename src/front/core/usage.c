@@ -187,18 +187,13 @@ void usage_ended(struct sandbox *b, const struct order_answer *a)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-static struct sandbox *find_sandbox(struct front *f, const char *id)
-{
-    struct sandbox *b = sandbox_find(f, id);
-
-    return b ? b : find_killed(id);
-}
-
 void usage_egress(struct front *f, const char *tenant, const char *id, uint64_t up, uint64_t down)
 {
     struct ctx_usage more = {.egress_up = up, .egress_down = down};
-    struct sandbox *b = find_sandbox(f, id);
+    struct sandbox *b = sandbox_find(f, id);
 
+    if (!b)
+        b = find_killed(id);
     if ((up == 0 && down == 0) || !id_valid(id))
         return;
     if (b) {

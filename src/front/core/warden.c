@@ -101,11 +101,8 @@ void warden_order_two(struct front *f, struct order *o, int fd, int second, ward
 
 void warden_open(struct front *f, int sock, const struct warden_handlers *h)
 {
-    struct warden *w = xcalloc(1, sizeof(*w));
+    struct warden *w = f->warden = NEW(struct warden, .front = f, .handlers = *h);
 
-    w->front = f;
-    w->handlers = *h;
-    f->warden = w;
     ipc_uv_init(&w->ipc, f->loop, &link_kind);
     ipc_link_open(&w->ipc.link, sock);
 }

@@ -16,13 +16,11 @@ static void on_warm(struct call *c, int status, const char *message, const void 
 
 void sandbox_warm_kernel(struct sandbox *b)
 {
-    struct call *c = xcalloc(1, sizeof(*c));
+    struct call *c = NEW(struct call, .uncounted = true, .on_end = on_warm);
     AUTO(strbuf_done) struct strbuf q = strbuf_upto(OPS_OPEN_MAX);
 
     wire_put_str(&q, "python");
     identity_put_envs(b, NULL, NULL, &q);
-    c->on_end = on_warm;
-    c->uncounted = true;
     if (call_begin(c, b, OP_KERNEL_WARM, &q, NULL) < 0)
         free(c);
     else

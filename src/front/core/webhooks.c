@@ -178,13 +178,12 @@ static void set_header(struct exporter_header *h, const char *name, struct hidde
 
 static void sign(const struct hidden *secret, const char *json, struct strbuf *ret)
 {
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(strlen(json) + 32);
     unsigned char mac[EVP_MAX_MD_SIZE];
     const char *key = hidden_reveal(secret);
     int64_t t = clock_wall_ms() / 1000;
     unsigned len = 0;
 
-    strbuf_init(&text, strlen(json) + 32);
     strbuf_addf(&text, "%" PRId64 ".%s", t, json);
     if (!HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)text.buf, text.len, mac,
               &len))
@@ -196,7 +195,7 @@ static void sign(const struct hidden *secret, const char *json, struct strbuf *r
 
 static int post(struct slot *s, enum event_kind kind, const char *json)
 {
-    AUTO(strbuf_done) struct strbuf signature = {0};
+    AUTO(strbuf_done) struct strbuf signature = strbuf_upto(128);
     const struct hidden *secret = &hooks.front->settings.webhook_secret;
     struct hidden values[3];
     char number[24];
@@ -211,7 +210,6 @@ static int post(struct slot *s, enum event_kind kind, const char *json)
     set_header(&p.headers[0], "Sandglass-Event", &values[0], event_kind_text(kind));
     set_header(&p.headers[1], "Sandglass-Delivery", &values[1], number);
     if (!hidden_empty(secret)) {
-        strbuf_init(&signature, 128);
         sign(secret, json, &signature);
         set_header(&p.headers[2], "Sandglass-Signature", &values[2], signature.buf);
     }

@@ -63,12 +63,6 @@ static void on_progress(void *arg, const char *what, uint64_t bytes)
     fflush(stderr);
 }
 
-static void end_progress(const struct shown *s)
-{
-    if (s->on && s->last_ns > 0)
-        fprintf(stderr, "\r%*s\r", 40, "");
-}
-
 static void print_json(const char *path, const char *state, const struct backup_report *r)
 {
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(JSON_MAX);
@@ -81,11 +75,9 @@ static void print_json(const char *path, const char *state, const struct backup_
     jw_string(jw_key(&j, "created"), r->created);
     jw_string(jw_key(&j, "version"), r->version);
     jw_u64(jw_key(&j, "schema"), (uint64_t)r->facts.schema);
-    jw_u64(jw_key(&j, "tenants"), r->facts.tenants);
-    jw_u64(jw_key(&j, "keys"), r->facts.keys);
-    jw_u64(jw_key(&j, "secrets"), r->facts.secrets);
-    jw_u64(jw_key(&j, "snapshots"), r->facts.snapshots);
-    jw_u64(jw_key(&j, "contexts"), r->facts.contexts);
+#define PRINT(name, table) jw_u64(jw_key(&j, #name), r->facts.name);
+    STORE_COUNTS(PRINT)
+#undef PRINT
     jw_u64(jw_key(&j, "files"), r->files);
     jw_u64(jw_key(&j, "bytes"), r->bytes);
     if (r->aside[0])
@@ -172,7 +164,8 @@ static int run(const struct verb *v, int argc, char **argv)
         r = state_dir_find(o.base.state, state, &e);
     if (r == 0)
         r = v->run(&o, state, &watch, &report, &e);
-    end_progress(&shown);
+    if (shown.on && shown.last_ns > 0)
+        fprintf(stderr, "\r%*s\r", 40, "");
     if (r == 0)
         v->print(&o, state, &report);
     return finish(r, &e);

@@ -32,7 +32,7 @@ static void on_database_late(uv_timer_t *t)
     leave(t->data);
 }
 
-static void sign_off(void)
+static void sign_off(void *arg UNUSED)
 {
     if (drain.waited)
         return;
@@ -41,16 +41,11 @@ static void sign_off(void)
     contexts_leave(drain.front, leave, NULL);
 }
 
-static void on_answered(void *arg UNUSED)
-{
-    sign_off();
-}
-
 static void on_late(uv_timer_t *t UNUSED)
 {
     if (!drain.waited)
         log_line(LEVEL_WARN, "drain_timeout has expired: requests still under way are ended");
-    sign_off();
+    sign_off(NULL);
 }
 
 void drain_begin(struct front *f, void (*leave_fn)(void *arg))
@@ -62,7 +57,7 @@ void drain_begin(struct front *f, void (*leave_fn)(void *arg))
     drain.leave = leave_fn;
     uv_timer_init(f->loop, &drain.timer);
     uv_timer_start(&drain.timer, on_late, f->settings.drain_timeout_ms, 0);
-    http_server_drain(f->http, on_answered, f);
+    http_server_drain(f->http, sign_off, NULL);
 }
 
 static bool is_post(const struct http_req *req)

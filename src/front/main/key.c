@@ -1,8 +1,8 @@
 #include "front/main/key.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "lib/base/clock.h"
 #include "lib/text/json.h"
 #include "lib/command/ui.h"
 #include "front/main/manage.h"
@@ -52,12 +52,11 @@ const struct cli_syntax key_revoke_syntax = {revoke_options, ARRAY_SIZE(revoke_o
 /* "2026-11-15T12:00:00Z"; "" for 0, which means never. */
 static void format_time(int64_t ms, char ret[TIME_LEN + 1])
 {
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
+    char text[CLOCK_TEXT_LEN] = "";
 
-    ret[0] = '\0';
-    if (ms > 0 && gmtime_r(&seconds, &tm))
-        strftime(ret, TIME_LEN + 1, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (ms > 0)
+        clock_text(ms, text);
+    snprintf(ret, TIME_LEN + 1, "%.19s%s", text, ms > 0 ? "Z" : "");
 }
 
 static void json_time(struct json *j, const char *key, int64_t ms)
@@ -163,10 +162,9 @@ static int key_list(struct store *s, const void *options, struct sg_error *e)
 {
     const struct key_options *o = options;
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(LIST_MAX);
-    struct json j;
+    struct json j = {.out = &out};
     struct listing l = {.tenant = o->tenant, .j = o->base.json ? &j : NULL};
 
-    jw_init(&j, &out);
     jw_array_begin(&j);
     int r = store_keys_each(s, NULL, list_one, &l, e);
     jw_array_end(&j);

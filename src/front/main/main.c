@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/prctl.h>
 
 #include "front/acp/agents.h"
 #include "lib/base/fd.h"
@@ -347,18 +346,6 @@ static void become_worker(const char *name)
     vault_harden_process();
 }
 
-static _Noreturn void dbworker_main(void)
-{
-    become_worker("sandglass-clerk");
-    dbworker_process(WORKER_CONTROL, -1, confine_dbworker);
-}
-
-static _Noreturn void exporter_main(void)
-{
-    become_worker("sandglass-herald");
-    exporter_process(WORKER_CONTROL, -1, confine_exporter);
-}
-
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "key") == 0)
@@ -369,9 +356,13 @@ int main(int argc, char **argv)
         return backup_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "restore") == 0)
         return restore_main(argc - 1, argv + 1);
-    if (argc > 1 && strcmp(argv[1], "--clerk") == 0)
-        dbworker_main();
-    if (argc > 1 && strcmp(argv[1], "--herald") == 0)
-        exporter_main();
+    if (argc > 1 && strcmp(argv[1], "--clerk") == 0) {
+        become_worker("sandglass-clerk");
+        dbworker_process(WORKER_CONTROL, -1, confine_dbworker);
+    }
+    if (argc > 1 && strcmp(argv[1], "--herald") == 0) {
+        become_worker("sandglass-herald");
+        exporter_process(WORKER_CONTROL, -1, confine_exporter);
+    }
     return serve();
 }

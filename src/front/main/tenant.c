@@ -174,10 +174,9 @@ static int tenant_list(struct store *s, const void *options, struct sg_error *e)
 {
     const struct tenant_options *o = options;
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(LIST_MAX);
-    struct json j;
+    struct json j = {.out = &out};
     struct listing l = {.j = o->base.json ? &j : NULL};
 
-    jw_init(&j, &out);
     jw_array_begin(&j);
     int r = store_tenants_each(s, list_one, &l, e);
     jw_array_end(&j);

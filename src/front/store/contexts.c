@@ -1,6 +1,6 @@
 #include <string.h>
-#include <time.h>
 
+#include "lib/base/clock.h"
 #include "front/store/contexts_common.h"
 
 static const char *const names[] = {
@@ -62,24 +62,12 @@ int ctx_error_stale(struct sg_error *e, const char *id)
     return err_set(e, SG_ERR_GONE, -ESTALE, "context '%.40s' has changed meanwhile", id);
 }
 
-/* How many of the text's first `len` bytes are whole characters. */
-static size_t whole_characters(const char *text, size_t len)
-{
-    size_t start = len;
-
-    if (!((unsigned char)text[len] & 0x80))
-        return len;
-    while (start > 0 && ((unsigned char)text[start] & 0xc0) == 0x80)
-        start--;
-    return start;
-}
-
 void ctx_clean_text(char *ret, size_t cap, const char *text)
 {
-    size_t len = strnlen(text, cap);
+    size_t len = strnlen(text, cap - 1);
 
-    if (len == cap)
-        len = whole_characters(text, cap - 1);
+    while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+        len--;
     for (size_t i = 0; i < len; i++)
         ret[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i];
     ret[len] = '\0';
@@ -87,12 +75,10 @@ void ctx_clean_text(char *ret, size_t cap, const char *text)
 
 void ctx_day(int64_t ms, char ret[CTX_DAY_LEN + 1])
 {
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm = {0};
+    char text[CLOCK_TEXT_LEN];
 
-    gmtime_r(&seconds, &tm);
-    if (strftime(ret, CTX_DAY_LEN + 1, "%Y-%m-%d", &tm) == 0)
-        ret[0] = '\0';
+    clock_text(ms, text);
+    snprintf(ret, CTX_DAY_LEN + 1, "%.*s", CTX_DAY_LEN, text);
 }
 
 void ctx_usage_sum(struct ctx_usage *sum, const struct ctx_usage *more)

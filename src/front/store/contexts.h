@@ -266,6 +266,8 @@ struct ctx_store {
     const struct ctx_store_ops *ops;
     uv_loop_t *loop;
 };
+/* ctx_call(s, get, tenant, id, done, arg) */
+#define ctx_call(s, op, ...) (s)->ops->op(s, __VA_ARGS__)
 
 struct store;
 /* Keeps contexts in the server's own file or, with s NULL, in memory. */

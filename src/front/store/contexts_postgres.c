@@ -38,9 +38,7 @@ static void on_rows(void *arg, const struct dbworker_rows *rows)
 
 static struct pg_call *call_new(ctx_done done, void *arg)
 {
-    struct pg_call *call = NEW(struct pg_call, .done = done, .arg = arg, .read = pg_read_rows);
-
-    return call;
+    return NEW(struct pg_call, .done = done, .arg = arg, .read = pg_read_rows);
 }
 
 static struct pg_call *call_about(const char *id, ctx_done done, void *arg)
@@ -75,9 +73,7 @@ static void pg_claim(struct ctx_store *s, const struct ctx_claim *q, ctx_done do
     struct pg_call *call = call_new(done, arg);
 
     call->limits = q->limits;
-    SEND(s, call,
-         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.claim_context($1, $2, $3, $4, "
-                                                 "$5, $6, $7, $8, $9, $10, $11, $12) f",
+    SEND(s, call, PG_CALL("claim_context($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"),
          q->tenant, q->tenant, q->conversation, q->path, q->id, q->node, q->template_id, q->in_use,
          NUMBER(q->ttl_ms), NUMBER(q->default_ttl_ms), NUMBER(q->lease_ms),
          NUMBER(q->limits.tenant), NUMBER(q->limits.conversation));
@@ -107,10 +103,8 @@ static void pg_settle(struct ctx_store *s, const char *tenant, const char *id, c
     char clean[CTX_ERROR_MAX + 1];
 
     ctx_clean_text(clean, sizeof(clean), error ? error : "");
-    SEND(s, call_about(id, done, arg),
-         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.settle_context($1, $2, $3, $4, "
-                                                 "$5, $6) f",
-         tenant, tenant, id, node, sandbox_id, clean, kept);
+    SEND(s, call_about(id, done, arg), PG_CALL("settle_context($1, $2, $3, $4, $5, $6)"), tenant,
+         tenant, id, node, sandbox_id, clean, kept);
 }
 
 static void pg_keep(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,
@@ -128,9 +122,8 @@ static void pg_keep(struct ctx_store *s, const char *tenant, const char *id, con
 static void pg_touch(struct ctx_store *s, const char *tenant, const char *id, uint64_t ttl_ms,
                      ctx_done done, void *arg)
 {
-    SEND(s, call_about(id, done, arg),
-         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.touch_context($1, $2, $3) f",
-         tenant, tenant, id, NUMBER(ttl_ms));
+    SEND(s, call_about(id, done, arg), PG_CALL("touch_context($1, $2, $3)"), tenant, tenant, id,
+         NUMBER(ttl_ms));
 }
 
 static void pg_lost(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,
@@ -143,9 +136,7 @@ static void pg_lost(struct ctx_store *s, const char *tenant, const char *id, con
 static void pg_terminate(struct ctx_store *s, const char *tenant, const char *id, ctx_done done,
                          void *arg)
 {
-    SEND(s, call_about(id, done, arg),
-         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.terminate_context($1, $2) f",
-         tenant, tenant, id);
+    SEND(s, call_about(id, done, arg), PG_CALL("terminate_context($1, $2)"), tenant, tenant, id);
 }
 
 static void read_one(const struct pg_call *call, const struct dbworker_rows *rows,
@@ -222,9 +213,8 @@ static void pg_branch(struct ctx_store *s, const char *tenant, const char *conve
 static void pg_merge(struct ctx_store *s, const char *tenant, const char *conversation,
                      const char *source, const char *target, ctx_done done, void *arg)
 {
-    SEND(s, call_new(done, arg),
-         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.merge_path($1, $2, $3, $4) f",
-         tenant, tenant, conversation, source, target);
+    SEND(s, call_new(done, arg), PG_CALL("merge_path($1, $2, $3, $4)"), tenant, tenant,
+         conversation, source, target);
 }
 
 static void pg_paths(struct ctx_store *s, const char *tenant, const char *conversation,
@@ -250,11 +240,8 @@ static void pg_paths(struct ctx_store *s, const char *tenant, const char *conver
 static void pg_expire(struct ctx_store *s, const char *node, const char *tenant, uint64_t lease_ms,
                       size_t limit, ctx_done done, void *arg)
 {
-    SEND(s, call_new(done, arg),
-         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.expire_contexts($1, $2, $3, $4) "
-                                                 "f",
-         tenant, node, tenant, NUMBER(lease_ms),
-         NUMBER(limit < CTX_LIST_MAX ? limit : CTX_LIST_MAX));
+    SEND(s, call_new(done, arg), PG_CALL("expire_contexts($1, $2, $3, $4)"), tenant, node, tenant,
+         NUMBER(lease_ms), NUMBER(limit < CTX_LIST_MAX ? limit : CTX_LIST_MAX));
 }
 
 /* "{a,b}" */
@@ -274,10 +261,8 @@ static void pg_recover(struct ctx_store *s, const char *node, const char *const 
 {
     AUTO(free_p) char *ids = id_array(alive, n);
 
-    SEND(s, call_new(done, arg),
-         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.recover_contexts($1, "
-                                                 "$2::text[], $3) f",
-         NULL, node, ids, NUMBER(CTX_LIST_MAX));
+    SEND(s, call_new(done, arg), PG_CALL("recover_contexts($1, $2::text[], $3)"), NULL, node, ids,
+         NUMBER(CTX_LIST_MAX));
 }
 
 static void pg_forget(struct ctx_store *s, const struct ctx_forget *q, ctx_done done, void *arg)
@@ -308,17 +293,13 @@ static void pg_leave(struct ctx_store *s, const char *node, ctx_done done, void 
 
 /* ---- usage ----------------------------------------------------------------------------------- */
 
-static void write_count(struct json *j, const char *key, uint64_t n)
-{
-    jw_u64(jw_key(j, key), n < USAGE_MAX ? n : USAGE_MAX);
-}
-
 static void write_add(struct json *j, const struct ctx_usage_add *add)
 {
     jw_object_begin(j);
     jw_string(jw_key(j, "tenant"), add->tenant);
     jw_string(jw_key(j, "context"), add->context);
-#define WRITE(name) write_count(j, #name, add->usage.name);
+#define WRITE(name) \
+    jw_u64(jw_key(j, #name), add->usage.name < USAGE_MAX ? add->usage.name : USAGE_MAX);
     CTX_USAGE(WRITE)
 #undef WRITE
     jw_object_end(j);
@@ -337,32 +318,25 @@ static void pg_usage_add(struct ctx_store *s, const struct ctx_usage_add *adds, 
     SEND(s, call_new(done, arg), "SELECT sandglass.add_usage($1::jsonb)", NULL, text.buf);
 }
 
-#define PG_USAGE                                                                      \
-    "u.cpu_us, u.memory_mib_ms, u.bytes_in, u.bytes_out, u.executions, u.sandboxes, " \
-    "u.egress_up, u.egress_down"
-#define PG_TOTALS                                                                 \
-    "sandglass.bounded(sum(u.cpu_us)), sandglass.bounded(sum(u.memory_mib_ms)), " \
-    "sandglass.bounded(sum(u.bytes_in)), sandglass.bounded(sum(u.bytes_out)), "   \
-    "sandglass.bounded(sum(u.executions)), sandglass.bounded(sum(u.sandboxes)), " \
-    "sandglass.bounded(sum(u.egress_up)), sandglass.bounded(sum(u.egress_down))"
+#define PG_USED(name)  ", u." #name
+#define PG_TOTAL(name) ", sandglass.bounded(sum(u." #name "))"
 
 /* Compares days as texts, so that a day which no month has is a bound like any other. All these
  * queries take the same parameters. */
 #define PG_DAYS    "to_char(u.day, 'YYYY-MM-DD')"
 #define PG_OF_DAYS "u.tenant_id = $1 AND " PG_DAYS " BETWEEN $2 AND $3"
 
-static const char usage_of_days[] =
-    "SELECT " PG_DAYS ", '', " PG_USAGE " FROM sandglass.usage_day u WHERE " PG_OF_DAYS
-    " AND $5::text IS NULL AND $6::text IS NULL ORDER BY u.day LIMIT $4::bigint";
-static const char usage_of_talks_days[] =
-    "SELECT " PG_DAYS ", u.conversation_id, " PG_USAGE
-    " FROM sandglass.usage_talk u WHERE " PG_OF_DAYS
-    " AND u.conversation_id = $5 AND $6::text IS NULL ORDER BY u.day LIMIT $4::bigint";
-static const char usage_of_talks[] =
-    "SELECT '', u.conversation_id, " PG_TOTALS " FROM sandglass.usage_talk u WHERE " PG_OF_DAYS
-    " AND ($5::text IS NULL OR u.conversation_id = $5)"
-    " AND ($6::text IS NULL OR u.conversation_id > $6)"
-    " GROUP BY u.conversation_id ORDER BY u.conversation_id LIMIT $4::bigint";
+static const char usage_of_days[] = "SELECT " PG_DAYS ", ''" CTX_USAGE(
+    PG_USED) " FROM sandglass.usage_day u WHERE " PG_OF_DAYS
+             " AND $5::text IS NULL AND $6::text IS NULL ORDER BY u.day LIMIT $4::bigint";
+static const char usage_of_talks_days[] = "SELECT " PG_DAYS ", u.conversation_id" CTX_USAGE(
+    PG_USED) " FROM sandglass.usage_talk u WHERE " PG_OF_DAYS
+             " AND u.conversation_id = $5 AND $6::text IS NULL ORDER BY u.day LIMIT $4::bigint";
+static const char usage_of_talks[] = "SELECT '', u.conversation_id" CTX_USAGE(
+    PG_TOTAL) " FROM sandglass.usage_talk u WHERE " PG_OF_DAYS
+              " AND ($5::text IS NULL OR u.conversation_id = $5)"
+              " AND ($6::text IS NULL OR u.conversation_id > $6)"
+              " GROUP BY u.conversation_id ORDER BY u.conversation_id LIMIT $4::bigint";
 
 static void pg_usage_get(struct ctx_store *s, const struct ctx_usage_query *q, ctx_done done,
                          void *arg)

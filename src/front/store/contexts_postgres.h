@@ -18,6 +18,8 @@ struct pg_call {
 
 /* The columns that a statement selects for a context, after the outcome: `PG_ROW("f.detail")`. */
 #define PG_ROW(detail) "(" detail ").*, sandglass.ms(clock_timestamp())"
+/* A call of one of the schema's functions that answer with an outcome and a context. */
+#define PG_CALL(call) "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass." call " f"
 
 /* Each of these allocates what ret points to; pg_reply_done frees it. If the database answers
  * nonsense, it counts as not available. */

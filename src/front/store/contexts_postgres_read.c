@@ -117,7 +117,7 @@ static void read_row(struct cells *c, struct ctx_row *ret)
 
 static void refuse(struct ctx_reply *ret)
 {
-    pg_reply_done(ret);
+    ret->n = 0;
     ret->r = ctx_error_unavailable(&ret->e, "the database's rows are malformed");
 }
 
@@ -165,7 +165,7 @@ void pg_read_rows(const struct pg_call *call, const struct dbworker_rows *rows,
 
         ret->r = outcome(call, text ? text : "", ret);
         if (ret->r < 0) {
-            pg_reply_done(ret);
+            ret->n = 0;
             return;
         }
         /* A call that has no row to show answers with the outcome alone. */
@@ -271,10 +271,4 @@ void pg_reply_done(struct ctx_reply *reply)
     free((void *)(uintptr_t)reply->paths);
     free((void *)(uintptr_t)reply->used);
     free((void *)(uintptr_t)reply->kept);
-    reply->rows = NULL;
-    reply->paths = NULL;
-    reply->used = NULL;
-    reply->kept = NULL;
-    reply->n = 0;
-    reply->more = false;
 }

@@ -1,6 +1,8 @@
 /* The SQL statements of contexts_sqlite*.c: a part of the list in db.h. */
 #pragma once
 
+#include "front/store/contexts.h"
+
 #define CTX_IS_ACTIVE "status IN ('creating', 'ready')"
 #define CTX_IS_FINAL  "status IN ('terminated', 'error')"
 /* The rows that limits count: those that have a sandbox, or are about to. The partial index has the
@@ -27,19 +29,18 @@
 #define CTX_REAPABLE \
     "AND (c.node = ?1 OR n.seen_ms IS NULL OR n.seen_ms < ?2) AND (?3 IS NULL OR c.tenant = ?3) "
 
-#define CTX_USAGE_COLUMNS                                                            \
-    "cpu_us, memory_mib_ms, bytes_in, bytes_out, executions, sandboxes, egress_up, " \
-    "egress_down"
+/* These begin with a comma. */
+#define CTX_USAGE_COLUMN(name) ", " #name
+#define CTX_USAGE_TOTAL(name)  ", sum(" #name ")"
+#define CTX_USAGE_COLUMNS      CTX_USAGE(CTX_USAGE_COLUMN)
+/* Sums over the days of a conversation: days are so few that no sum overflows. */
+#define CTX_USAGE_TOTALS CTX_USAGE(CTX_USAGE_TOTAL)
 /* Adds ?3 to ?10; no sum grows beyond ?11. */
 #define CTX_USAGE_SUMS                                                               \
     "cpu_us = min(cpu_us + ?3, ?11), memory_mib_ms = min(memory_mib_ms + ?4, ?11), " \
     "bytes_in = min(bytes_in + ?5, ?11), bytes_out = min(bytes_out + ?6, ?11), "     \
     "executions = min(executions + ?7, ?11), sandboxes = min(sandboxes + ?8, ?11), " \
     "egress_up = min(egress_up + ?9, ?11), egress_down = min(egress_down + ?10, ?11) "
-/* Sums over the days of a conversation: days are so few that no sum overflows. */
-#define CTX_USAGE_TOTALS                                                                \
-    "sum(cpu_us), sum(memory_mib_ms), sum(bytes_in), sum(bytes_out), sum(executions), " \
-    "sum(sandboxes), sum(egress_up), sum(egress_down) "
 
 #define CONTEXT_STATEMENTS(X)                                                                      \
     X(CTX_ADD, "INSERT INTO context (id, tenant, conversation, path, template_id, node, ttl_ms, "  \
@@ -98,23 +99,23 @@
     X(CTX_HALF_MADE, CTX_SELECT "WHERE c.status = 'creating' AND c.node = ?1 "                     \
                                 "ORDER BY c.making_ms LIMIT ?2")                                   \
     X(CTX_USED, "UPDATE context SET " CTX_USAGE_SUMS "WHERE tenant = ?1 AND id = ?2")              \
-    X(DAY_USED, "INSERT INTO usage_day (tenant, day, " CTX_USAGE_COLUMNS ") "                      \
+    X(DAY_USED, "INSERT INTO usage_day (tenant, day" CTX_USAGE_COLUMNS ") "                        \
                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "                                \
                 "ON CONFLICT (tenant, day) DO UPDATE SET " CTX_USAGE_SUMS)                         \
-    X(TALK_USED, "INSERT INTO usage_talk (tenant, conversation, day, " CTX_USAGE_COLUMNS ") "      \
+    X(TALK_USED, "INSERT INTO usage_talk (tenant, conversation, day" CTX_USAGE_COLUMNS ") "        \
                  "VALUES (?1, coalesce((SELECT conversation FROM context WHERE tenant = ?1 "       \
                  "AND id = ?2), ''), ?12, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "                       \
                  "ON CONFLICT (tenant, conversation, day) DO UPDATE SET " CTX_USAGE_SUMS)          \
-    X(DAYS, "SELECT day, '', " CTX_USAGE_COLUMNS " FROM usage_day "                                \
+    X(DAYS, "SELECT day, ''" CTX_USAGE_COLUMNS " FROM usage_day "                                  \
             "WHERE tenant = ?1 AND day BETWEEN ?2 AND ?3 ORDER BY day LIMIT ?4")                   \
-    X(TALK_DAYS, "SELECT day, conversation, " CTX_USAGE_COLUMNS " FROM usage_talk "                \
+    X(TALK_DAYS, "SELECT day, conversation" CTX_USAGE_COLUMNS " FROM usage_talk "                  \
                  "WHERE tenant = ?1 AND conversation = ?5 AND day BETWEEN ?2 AND ?3 "              \
                  "ORDER BY day LIMIT ?4")                                                          \
-    X(TALKS, "SELECT '', conversation, " CTX_USAGE_TOTALS "FROM usage_talk "                       \
+    X(TALKS, "SELECT '', conversation" CTX_USAGE_TOTALS " FROM usage_talk "                        \
              "WHERE tenant = ?1 AND conversation >= ?5 AND conversation IS NOT ?6 "                \
              "AND day BETWEEN ?2 AND ?3 "                                                          \
              "GROUP BY conversation ORDER BY conversation LIMIT ?4")                               \
-    X(TALK, "SELECT '', conversation, " CTX_USAGE_TOTALS "FROM usage_talk "                        \
+    X(TALK, "SELECT '', conversation" CTX_USAGE_TOTALS " FROM usage_talk "                         \
             "WHERE tenant = ?1 AND conversation = ?5 AND day BETWEEN ?2 AND ?3 "                   \
             "GROUP BY conversation LIMIT ?4")                                                      \
     X(PATH_ADD, "INSERT INTO path (tenant, conversation, path, created_ms) "                       \

@@ -4,9 +4,6 @@
 
 #include "lib/base/clock.h"
 
-/* Short, because the loop stands still while it waits for another process that is writing. */
-#define WAIT_MS 100
-
 static struct ctx_sqlite *sqlite_of(struct ctx_store *s)
 {
     return CONTAINER_OF(s, struct ctx_sqlite, base);
@@ -16,13 +13,10 @@ static struct ctx_sqlite *sqlite_of(struct ctx_store *s)
 
 struct answer *ctx_answer(struct ctx_store *base, ctx_done done, void *arg)
 {
-    struct answer *a = xcalloc(1, sizeof(*a));
+    struct ctx_sqlite *s = sqlite_of(base);
 
-    a->store = sqlite_of(base);
-    a->db = a->store->db;
-    a->done = done;
-    a->arg = arg;
-    return a;
+    return NEW(struct answer, .store = s, .db = s->db, .done = done, .arg = arg,
+               .now_ms = clock_wall_ms());
 }
 
 static void deliver(struct answer *a)
@@ -38,12 +32,11 @@ static void deliver(struct answer *a)
 static void deliver_all(struct ctx_sqlite *s)
 {
     struct list answers = {0};
-    struct answer *a;
 
     list_move(&s->answers, &answers);
     uv_check_stop(&s->check);
     uv_idle_stop(&s->idle);
-    while ((a = LIST_POP(struct answer, &answers, link)))
+    for (struct answer *a; (a = LIST_POP(struct answer, &answers, link));)
         deliver(a);
 }
 
@@ -62,17 +55,17 @@ static bool is_ours(int r)
     return r == -EDQUOT || r == -ENOENT || r == -EEXIST || r == -ESTALE;
 }
 
-void ctx_answer_send(struct answer *a, int r)
+void ctx_answer_send(struct answer *a)
 {
     struct ctx_sqlite *s = a->store;
 
-    if (r < 0 && !is_ours(r)) {
+    if (a->r < 0 && !is_ours(a->r)) {
         struct sg_error why = a->reply.e;
 
-        r = ctx_error_unavailable(&a->reply.e, why.message);
+        a->r = ctx_error_unavailable(&a->reply.e, why.message);
     }
-    a->reply.r = r;
-    if (r < 0)
+    a->reply.r = a->r;
+    if (a->r < 0)
         a->reply.n = 0;
     if (list_empty(&s->answers)) {
         uv_check_start(&s->check, on_check);
@@ -81,26 +74,18 @@ void ctx_answer_send(struct answer *a, int r)
     list_append(&s->answers, &a->link);
 }
 
-int ctx_change_begin(struct answer *a, bool durable)
+struct answer *ctx_change(struct ctx_store *base, bool durable, ctx_done done, void *arg)
 {
-    db_set_wait(a->db, WAIT_MS);
-    if (!durable)
-        db_set_durable(a->db, false);
-    return db_begin(a->db, &a->reply.e);
+    struct answer *a = ctx_answer(base, done, arg);
+
+    a->r = db_begin_soon(a->db, durable, &a->reply.e);
+    return a;
 }
 
-void ctx_change_end(struct answer *a, int r)
+void ctx_change_end(struct answer *a)
 {
-    /* Without an open transaction the change never began, and there is nothing to roll back. */
-    if (!sqlite3_get_autocommit(a->db->db)) {
-        if (r == 0)
-            r = db_commit(a->db, &a->reply.e);
-        else
-            db_rollback(a->db);
-    }
-    db_set_durable(a->db, true);
-    db_set_wait(a->db, DB_WAIT_MS);
-    ctx_answer_send(a, r);
+    a->r = db_end(a->db, a->r, &a->reply.e);
+    ctx_answer_send(a);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -119,15 +104,15 @@ static uint64_t column_u64(sqlite3_stmt *st, int i)
     return n < 0 ? 0 : (uint64_t)n;
 }
 
-int ctx_run(struct answer *a, enum db_statement which, const struct db_value *with)
+void ctx_run(struct answer *a, enum db_statement which, const struct db_value *with)
 {
-    return db_run(a->db, which, with, &a->reply.e);
+    if (a->r == 0)
+        a->r = db_run(a->db, which, with, &a->reply.e);
 }
 
-int ctx_first(struct answer *a, enum db_statement which, const struct db_value *with,
-              sqlite3_stmt **ret)
+struct db_rows ctx_rows(struct answer *a, enum db_statement which, const struct db_value *with)
 {
-    return db_first(a->db, which, with, ret, &a->reply.e);
+    return a->r < 0 ? (struct db_rows){.r = a->r} : db_rows(a->db, which, with, &a->reply.e);
 }
 
 int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret)
@@ -139,13 +124,13 @@ int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret)
 }
 
 /* Reads the statement's current row. */
-static void take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
+static struct ctx_found take_row(sqlite3_stmt *st, int64_t now_ms)
 {
-    struct ctx_row *row = &ret->row;
+    struct ctx_found found = {.row.now_ms = now_ms};
+    struct ctx_row *row = &found.row;
     char status[16];
     int i = 0;
 
-    *ret = (struct ctx_found){.row.now_ms = now_ms};
     db_column(st, i++, row->id, sizeof(row->id));
     db_column(st, i++, row->tenant, sizeof(row->tenant));
     db_column(st, i++, row->conversation, sizeof(row->conversation));
@@ -157,7 +142,7 @@ static void take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
     if (!ctx_status_parse(status, &row->status))
         row->status = CTX_ERROR;
     row->created_ms = sqlite3_column_int64(st, i++);
-    ret->making_ms = sqlite3_column_int64(st, i++);
+    found.making_ms = sqlite3_column_int64(st, i++);
     row->used_ms = sqlite3_column_int64(st, i++);
     row->expires_ms = sqlite3_column_int64(st, i++);
     row->terminated_ms = sqlite3_column_int64(st, i++);
@@ -168,6 +153,7 @@ static void take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
     db_column(st, i++, row->node_url, sizeof(row->node_url));
     row->node_alive = sqlite3_column_type(st, i) != SQLITE_NULL &&
                       now_ms - sqlite3_column_int64(st, i) <= CTX_NODE_DEAD_MS;
+    return found;
 }
 
 struct ctx_row *ctx_add_row(struct answer *a)
@@ -179,63 +165,61 @@ struct ctx_row *ctx_add_row(struct answer *a)
     return &a->rows[a->reply.n++];
 }
 
-int ctx_take_rows(struct answer *a, enum db_statement which, const struct db_value *with,
-                  int64_t now_ms)
+void ctx_take_rows(struct answer *a, enum db_statement which, const struct db_value *with)
+{
+    struct db_rows rows = ctx_rows(a, which, with);
+
+    while (db_next(&rows))
+        *ctx_add_row(a) = take_row(rows.st, a->now_ms).row;
+    a->r = db_done(&rows);
+}
+
+/* Reads the first row of a statement. False: there is none, or an error. */
+static bool take_one(struct answer *a, enum db_statement which, const struct db_value *with,
+                     struct ctx_found *ret)
+{
+    struct db_rows row = ctx_rows(a, which, with);
+    bool found = db_next(&row);
+
+    if (found)
+        *ret = take_row(row.st, a->now_ms);
+    a->r = db_done(&row);
+    return found;
+}
+
+void ctx_add_by_id(struct answer *a, const char *tenant, const char *id)
 {
     struct ctx_found found;
-    sqlite3_stmt *st;
-    int r = db_query(a->db, which, with, &st, &a->reply.e);
 
-    if (r < 0)
-        return r;
-    while ((r = db_step(a->db, st, &a->reply.e)) > 0) {
-        take_row(st, now_ms, &found);
+    if (take_one(a, DB_CTX_BY_ID, DB_WITH(db_text(tenant), db_text(id)), &found))
         *ctx_add_row(a) = found.row;
-    }
-    return r;
+    else if (a->r == 0)
+        a->r = ctx_error_unknown(&a->reply.e, id);
 }
 
-/* Reads the first row of a statement. -ENOENT, without a message. */
-static int take_one(struct answer *a, enum db_statement which, const struct db_value *with,
-                    int64_t now_ms, struct ctx_found *ret)
+void ctx_add_if_ready(struct answer *a, const char *tenant, const char *id, const char *sandbox_id)
 {
-    sqlite3_stmt *st;
-    int r = ctx_first(a, which, with, &st);
-
-    if (r <= 0)
-        return r < 0 ? r : -ENOENT;
-    take_row(st, now_ms, ret);
-    sqlite3_reset(st);
-    return 0;
+    ctx_add_by_id(a, tenant, id);
+    if (a->r == -ENOENT || (a->r == 0 && (a->rows[0].status != CTX_READY ||
+                                          strcmp(a->rows[0].sandbox_id, sandbox_id) != 0)))
+        a->r = ctx_error_stale(&a->reply.e, id);
 }
 
-int ctx_add_by_id(struct answer *a, const char *tenant, const char *id, int64_t now_ms)
-{
-    struct ctx_found found;
-    int r = take_one(a, DB_CTX_BY_ID, DB_WITH(db_text(tenant), db_text(id)), now_ms, &found);
-
-    if (r == 0)
-        *ctx_add_row(a) = found.row;
-    else if (r == -ENOENT)
-        ctx_error_unknown(&a->reply.e, id);
-    return r;
-}
-
-int ctx_find_active(struct answer *a, const char *tenant, const char *conversation,
-                    const char *path, int64_t now_ms, struct ctx_found *ret)
+bool ctx_find_active(struct answer *a, const char *tenant, const char *conversation,
+                     const char *path, struct ctx_found *ret)
 {
     return take_one(a, DB_CTX_BY_PATH,
-                    DB_WITH(db_text(tenant), db_text(conversation), db_text(path)), now_ms, ret);
+                    DB_WITH(db_text(tenant), db_text(conversation), db_text(path)), ret);
 }
 
-int ctx_end_row(struct answer *a, struct ctx_row *row, enum ctx_status status, const char *error)
+void ctx_end_row(struct answer *a, struct ctx_row *row, enum ctx_status status, const char *error)
 {
     row->status = status;
     row->terminated_ms = row->now_ms;
     snprintf(row->error, sizeof(row->error), "%s", error);
-    return ctx_run(a, DB_CTX_END,
-                   DB_WITH(db_text(row->tenant), db_text(row->id), db_text(ctx_status_text(status)),
-                           db_number(row->now_ms), db_text(error)));
+    ctx_run(a, DB_CTX_END,
+            DB_WITH(db_text(row->tenant), db_text(row->id), db_text(ctx_status_text(status)),
+                    db_number(row->now_ms), db_text(error)));
 }
 
 /* ---- one row --------------------------------------------------------------------------------- */
@@ -245,105 +229,89 @@ static void ctx_sqlite_get(struct ctx_store *base, const char *tenant, const cha
 {
     struct answer *a = ctx_answer(base, done, arg);
 
-    ctx_answer_send(a, ctx_add_by_id(a, tenant, id, clock_wall_ms()));
+    ctx_add_by_id(a, tenant, id);
+    ctx_answer_send(a);
 }
 
-/* Runs a statement that changes the row only if it is as expected. If it was not, the result is
+/* Runs a statement that changes the row only if it is as expected. If it was not, the error is
  * `otherwise`. */
-static int change_row(struct answer *a, enum db_statement which, const struct db_value *with,
-                      const char *tenant, const char *id, int64_t now_ms, int otherwise)
+static void change_row(struct answer *a, enum db_statement which, const struct db_value *with,
+                       const char *tenant, const char *id,
+                       int (*otherwise)(struct sg_error *e, const char *id))
 {
-    int r = ctx_run(a, which, with);
-
-    if (r == 0 && db_changed(a->db) == 0)
-        r = otherwise == -ESTALE ? ctx_error_stale(&a->reply.e, id)
-                                 : ctx_error_unknown(&a->reply.e, id);
-    return r < 0 ? r : ctx_add_by_id(a, tenant, id, now_ms);
+    ctx_run(a, which, with);
+    if (a->r == 0 && db_changed(a->db) == 0)
+        a->r = otherwise(&a->reply.e, id);
+    ctx_add_by_id(a, tenant, id);
 }
 
-static int keep(struct answer *a, const char *id, const char *kept)
+static void keep(struct answer *a, const char *id, const char *kept)
 {
-    return ctx_run(a, DB_CTX_KEEP, DB_WITH(db_text(id), db_text(kept)));
+    ctx_run(a, DB_CTX_KEEP, DB_WITH(db_text(id), db_text(kept)));
 }
 
 static void ctx_sqlite_settle(struct ctx_store *base, const char *tenant, const char *id,
                               const char *node, const char *sandbox_id, const char *error,
                               const char *kept, ctx_done done, void *arg)
 {
-    struct answer *a = ctx_answer(base, done, arg);
-    int64_t now = clock_wall_ms();
+    struct answer *a = ctx_change(base, false, done, arg);
     char text[CTX_ERROR_MAX + 1];
 
     ctx_clean_text(text, sizeof(text), error ? error : "");
-    int r = ctx_change_begin(a, false);
-    if (r == 0)
-        r = change_row(a, sandbox_id ? DB_CTX_SETTLE : DB_CTX_FAIL,
-                       DB_WITH(db_text(tenant), db_text(id), db_text(node),
-                               db_text(sandbox_id ? sandbox_id : text), db_number(now)),
-                       tenant, id, now, -ESTALE);
-    if (r == 0 && sandbox_id && kept)
-        r = keep(a, id, kept);
-    ctx_change_end(a, r);
+    change_row(a, sandbox_id ? DB_CTX_SETTLE : DB_CTX_FAIL,
+               DB_WITH(db_text(tenant), db_text(id), db_text(node),
+                       db_text(sandbox_id ? sandbox_id : text), db_number(a->now_ms)),
+               tenant, id, ctx_error_stale);
+    if (sandbox_id && kept)
+        keep(a, id, kept);
+    ctx_change_end(a);
 }
 
 static void ctx_sqlite_keep(struct ctx_store *base, const char *tenant, const char *id,
                             const char *sandbox_id, const char *kept, ctx_done done, void *arg)
 {
-    struct answer *a = ctx_answer(base, done, arg);
-    int r = ctx_change_begin(a, false);
+    struct answer *a = ctx_change(base, false, done, arg);
 
-    if (r == 0)
-        r = ctx_add_by_id(a, tenant, id, clock_wall_ms());
-    if (r == -ENOENT || (r == 0 && (a->rows[0].status != CTX_READY ||
-                                    strcmp(a->rows[0].sandbox_id, sandbox_id) != 0)))
-        r = ctx_error_stale(&a->reply.e, id);
-    if (r == 0)
-        r = keep(a, id, kept);
-    ctx_change_end(a, r);
+    ctx_add_if_ready(a, tenant, id, sandbox_id);
+    keep(a, id, kept);
+    ctx_change_end(a);
 }
 
 static void ctx_sqlite_touch(struct ctx_store *base, const char *tenant, const char *id,
                              uint64_t ttl_ms, ctx_done done, void *arg)
 {
-    struct answer *a = ctx_answer(base, done, arg);
-    int64_t now = clock_wall_ms();
-    int r = ctx_change_begin(a, false);
+    struct answer *a = ctx_change(base, false, done, arg);
 
-    if (r == 0)
-        r = change_row(
-            a, DB_CTX_MOVE,
-            DB_WITH(db_text(tenant), db_text(id), db_number(now), db_number(ctx_number(ttl_ms))),
-            tenant, id, now, -ENOENT);
-    ctx_change_end(a, r);
+    change_row(
+        a, DB_CTX_MOVE,
+        DB_WITH(db_text(tenant), db_text(id), db_number(a->now_ms), db_number(ctx_number(ttl_ms))),
+        tenant, id, ctx_error_unknown);
+    ctx_change_end(a);
 }
 
-int ctx_lose_sandbox(struct answer *a, const char *tenant, const char *id, const char *sandbox_id)
+void ctx_lose_sandbox(struct answer *a, const char *tenant, const char *id, const char *sandbox_id)
 {
-    return ctx_run(a, DB_CTX_LOST, DB_WITH(db_text(tenant), db_text(id), db_text(sandbox_id)));
+    ctx_run(a, DB_CTX_LOST, DB_WITH(db_text(tenant), db_text(id), db_text(sandbox_id)));
 }
 
 static void ctx_sqlite_lost(struct ctx_store *base, const char *tenant, const char *id,
                             const char *sandbox_id, ctx_done done, void *arg)
 {
-    struct answer *a = ctx_answer(base, done, arg);
-    int r = ctx_change_begin(a, false);
+    struct answer *a = ctx_change(base, false, done, arg);
 
-    if (r == 0)
-        r = ctx_lose_sandbox(a, tenant, id, sandbox_id);
-    ctx_change_end(a, r);
+    ctx_lose_sandbox(a, tenant, id, sandbox_id);
+    ctx_change_end(a);
 }
 
 static void ctx_sqlite_terminate(struct ctx_store *base, const char *tenant, const char *id,
                                  ctx_done done, void *arg)
 {
-    struct answer *a = ctx_answer(base, done, arg);
-    int r = ctx_change_begin(a, false);
+    struct answer *a = ctx_change(base, false, done, arg);
 
-    if (r == 0)
-        r = ctx_add_by_id(a, tenant, id, clock_wall_ms());
-    if (r == 0 && ((1u << a->rows[0].status) & CTX_ACTIVE))
-        r = ctx_end_row(a, &a->rows[0], CTX_TERMINATED, "");
-    ctx_change_end(a, r);
+    ctx_add_by_id(a, tenant, id);
+    if (a->r == 0 && ((1u << a->rows[0].status) & CTX_ACTIVE))
+        ctx_end_row(a, &a->rows[0], CTX_TERMINATED, "");
+    ctx_change_end(a);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -399,12 +367,8 @@ int ctx_store_sqlite(uv_loop_t *loop, struct store *db, struct ctx_store **ret, 
 
     if (r < 0)
         return r;
-    struct ctx_sqlite *s = xcalloc(1, sizeof(*s));
-    s->base.ops = &ops;
-    s->base.loop = loop;
-    s->db = db ? db : own;
-    s->own = own != NULL;
-    s->handles = 2;
+    struct ctx_sqlite *s = NEW(struct ctx_sqlite, .base = {.ops = &ops, .loop = loop},
+                               .db = db ? db : own, .own = own != NULL, .handles = 2);
     uv_check_init(loop, &s->check);
     uv_idle_init(loop, &s->idle);
     s->check.data = s->idle.data = s;

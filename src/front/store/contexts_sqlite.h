@@ -17,12 +17,16 @@
 #include "front/store/db.h"
 #include "lib/base/list.h"
 
+/* A call, until it is answered. The first error stays: after it, no function below does anything. So
+ * a call does all its steps, and its end looks at the error. */
 struct answer {
     struct list link;
     struct ctx_sqlite *store;
     struct store *db; /* of the store */
     ctx_done done;
     void *arg;
+    int r;          /* 0, or the first error, which is in reply.e */
+    int64_t now_ms; /* of the call */
     struct ctx_reply reply;
     struct ctx_row *rows; /* the reply points to these */
     size_t cap;
@@ -45,62 +49,54 @@ struct ctx_found {
     int64_t making_ms;
 };
 
+/* A call that only reads. */
 struct answer *ctx_answer(struct ctx_store *base, ctx_done done, void *arg);
-/* Queues the answer. r: the result of the call; an error of the database itself becomes -EAGAIN. */
-void ctx_answer_send(struct answer *a, int r);
+/* Queues the answer. An error of the database itself becomes -EAGAIN. */
+void ctx_answer_send(struct answer *a);
 
-/* Begin and end one change. The end sends the answer. The change is made as a whole or, if r is
- * negative, not at all. */
-int ctx_change_begin(struct answer *a, bool durable);
-void ctx_change_end(struct answer *a, int r);
+/* Begin and end a call that is one change. The end sends the answer. The change is made as a whole
+ * or, after an error, not at all. */
+struct answer *ctx_change(struct ctx_store *base, bool durable, ctx_done done, void *arg);
+void ctx_change_end(struct answer *a);
 
-/* db_run and db_first, with the error in the answer. */
-int ctx_run(struct answer *a, enum db_statement which, const struct db_value *with);
-int ctx_first(struct answer *a, enum db_statement which, const struct db_value *with,
-              sqlite3_stmt **ret);
+/* db_run and db_rows for a call. */
+void ctx_run(struct answer *a, enum db_statement which, const struct db_value *with);
+struct db_rows ctx_rows(struct answer *a, enum db_statement which, const struct db_value *with);
 /* Reads the columns of a usage, from column i on. Returns the column after them. */
 int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret);
 /* Adds every row that the statement finds to the answer. */
-int ctx_take_rows(struct answer *a, enum db_statement which, const struct db_value *with,
-                  int64_t now_ms);
+void ctx_take_rows(struct answer *a, enum db_statement which, const struct db_value *with);
 struct ctx_row *ctx_add_row(struct answer *a);
 /* Adds the row, as it is now, to the answer. -ENOENT. */
-int ctx_add_by_id(struct answer *a, const char *tenant, const char *id, int64_t now_ms);
-/* Finds the active row of a path. -ENOENT. */
-int ctx_find_active(struct answer *a, const char *tenant, const char *conversation,
-                    const char *path, int64_t now_ms, struct ctx_found *ret);
+void ctx_add_by_id(struct answer *a, const char *tenant, const char *id);
+/* The same for a row that must be READY with this sandbox: -ESTALE. */
+void ctx_add_if_ready(struct answer *a, const char *tenant, const char *id, const char *sandbox_id);
+/* Finds the active row of a path. False: there is none, or an error. */
+bool ctx_find_active(struct answer *a, const char *tenant, const char *conversation,
+                     const char *path, struct ctx_found *ret);
 /* Makes the row final, in the database and in `row`. */
-int ctx_end_row(struct answer *a, struct ctx_row *row, enum ctx_status status, const char *error);
+void ctx_end_row(struct answer *a, struct ctx_row *row, enum ctx_status status, const char *error);
 /* Takes the sandbox out of the row, if it has that sandbox. */
-int ctx_lose_sandbox(struct answer *a, const char *tenant, const char *id, const char *sandbox_id);
+void ctx_lose_sandbox(struct answer *a, const char *tenant, const char *id, const char *sandbox_id);
 /* Notes that the path exists. */
-int ctx_add_path(struct answer *a, const char *tenant, const char *conversation, const char *path,
-                 int64_t now_ms);
+void ctx_add_path(struct answer *a, const char *tenant, const char *conversation, const char *path);
 /* Limits a number to what the database can keep. */
 int64_t ctx_number(uint64_t n);
 
 #define CTX_NEVER_MADE "its server did not finish making its sandbox"
 
-void ctx_sqlite_claim(struct ctx_store *s, const struct ctx_claim *q, ctx_done done, void *arg);
-void ctx_sqlite_replace(struct ctx_store *s, const char *tenant, const char *id,
-                        const char *sandbox_id, const char *node, const struct ctx_limits *limits,
-                        ctx_done done, void *arg);
-void ctx_sqlite_list(struct ctx_store *s, const struct ctx_list *q, ctx_done done, void *arg);
-void ctx_sqlite_branch(struct ctx_store *s, const char *tenant, const char *conversation,
-                       const char *from, const char *to, ctx_done done, void *arg);
-void ctx_sqlite_merge(struct ctx_store *s, const char *tenant, const char *conversation,
-                      const char *source, const char *target, ctx_done done, void *arg);
-void ctx_sqlite_paths(struct ctx_store *s, const char *tenant, const char *conversation,
-                      ctx_done done, void *arg);
-void ctx_sqlite_expire(struct ctx_store *s, const char *node, const char *tenant, uint64_t lease_ms,
-                       size_t limit, ctx_done done, void *arg);
-void ctx_sqlite_recover(struct ctx_store *s, const char *node, const char *const *alive, size_t n,
-                        ctx_done done, void *arg);
-void ctx_sqlite_forget(struct ctx_store *s, const struct ctx_forget *q, ctx_done done, void *arg);
-void ctx_sqlite_seen(struct ctx_store *s, const char *node, const char *url, ctx_done done,
-                     void *arg);
-void ctx_sqlite_leave(struct ctx_store *base, const char *node, ctx_done done, void *arg);
-void ctx_sqlite_usage_add(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,
-                          ctx_done done, void *arg);
-void ctx_sqlite_usage_get(struct ctx_store *s, const struct ctx_usage_query *q, ctx_done done,
-                          void *arg);
+/* The operations of contexts.h that are in the other files. */
+#define CTX_SQLITE(op) __typeof__(*((struct ctx_store_ops *)NULL)->op) ctx_sqlite_##op
+CTX_SQLITE(claim);
+CTX_SQLITE(replace);
+CTX_SQLITE(list);
+CTX_SQLITE(branch);
+CTX_SQLITE(merge);
+CTX_SQLITE(paths);
+CTX_SQLITE(expire);
+CTX_SQLITE(recover);
+CTX_SQLITE(forget);
+CTX_SQLITE(seen);
+CTX_SQLITE(leave);
+CTX_SQLITE(usage_add);
+CTX_SQLITE(usage_get);

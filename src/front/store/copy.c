@@ -8,34 +8,38 @@
 /* More numbers than a server can give out between a copy and the restore from it. */
 #define EVENTS_AHEAD "1000000000"
 
-struct store_copied {
-    struct store *db;
-};
+/* Runs a statement with one parameter, or NULL. */
+static int run(struct store *s, const char *sql, const char *with, const char *doing,
+               struct sg_error *e)
+{
+    sqlite3_stmt *st = NULL;
+    int r = 0;
+
+    if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK)
+        return db_error(s, doing, e);
+    if (with)
+        sqlite3_bind_text(st, 1, with, -1, SQLITE_STATIC);
+    if (sqlite3_step(st) != SQLITE_DONE)
+        r = db_error(s, doing, e);
+    sqlite3_finalize(st);
+    return r;
+}
+
+static int change(struct store *s, const char *sql, const char *with, struct sg_error *e)
+{
+    return run(s, sql, with, "change the copy of the database", e);
+}
 
 int store_copy(const char *dir, const char *to, struct sg_error *e)
 {
     struct store *s = NULL;
-    sqlite3_stmt *st = NULL;
     int version, r = db_open_as_it_is(dir, &s, &version, e);
 
     if (r < 0)
         return r;
-    if (sqlite3_prepare_v2(s->db, "VACUUM INTO ?1", -1, &st, NULL) != SQLITE_OK)
-        r = db_error(s, "copy the database", e);
-    if (r == 0) {
-        sqlite3_bind_text(st, 1, to, -1, SQLITE_STATIC);
-        r = sqlite3_step(st) == SQLITE_DONE ? 0 : db_error(s, "copy the database", e);
-    }
-    sqlite3_finalize(st);
+    r = run(s, "VACUUM INTO ?1", to, "copy the database", e);
     store_close(s);
     return r;
-}
-
-static int execute(struct store *s, const char *sql, struct sg_error *e)
-{
-    return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK
-               ? 0
-               : db_error(s, "change the copy of the database", e);
 }
 
 /* Counts rows; 0 for a table that the file's version does not have. */
@@ -53,7 +57,7 @@ static uint64_t count(struct store *s, const char *table)
     return n;
 }
 
-int store_copied_open(const char *dir, struct store_copied **ret, struct store_facts *facts,
+int store_copied_open(const char *dir, struct store **ret, struct store_facts *facts,
                       struct sg_error *e)
 {
     struct store *s = NULL;
@@ -61,35 +65,16 @@ int store_copied_open(const char *dir, struct store_copied **ret, struct store_f
 
     if (r < 0)
         return r;
-    *facts = (struct store_facts){.schema = version,
-                                  .tenants = count(s, "tenant"),
-                                  .keys = count(s, "key"),
-                                  .secrets = count(s, "vault"),
-                                  .snapshots = count(s, "snapshot"),
-                                  .contexts = count(s, "context")};
-    *ret = xcalloc(1, sizeof(**ret));
-    (*ret)->db = s;
+#define COUNT(name, table) .name = count(s, #table),
+    *facts = (struct store_facts){.schema = version, STORE_COUNTS(COUNT)};
+#undef COUNT
+    *ret = s;
     return 0;
 }
 
-static int remove_snapshot(struct store *s, const char *id, struct sg_error *e)
-{
-    sqlite3_stmt *st = NULL;
-    int r = 0;
-
-    if (sqlite3_prepare_v2(s->db, "DELETE FROM snapshot WHERE id = ?1", -1, &st, NULL) != SQLITE_OK)
-        return db_error(s, "change the copy of the database", e);
-    sqlite3_bind_text(st, 1, id, -1, SQLITE_STATIC);
-    if (sqlite3_step(st) != SQLITE_DONE)
-        r = db_error(s, "change the copy of the database", e);
-    sqlite3_finalize(st);
-    return r;
-}
-
-int store_copied_snapshots(struct store_copied *c, bool (*fn)(const char *id, void *arg), void *arg,
+int store_copied_snapshots(struct store *s, bool (*fn)(const char *id, void *arg), void *arg,
                            struct sg_error *e)
 {
-    struct store *s = c->db;
     char last[ID_LEN + 1] = "", id[ID_LEN + 1];
     int r = 0;
 
@@ -108,29 +93,21 @@ int store_copied_snapshots(struct store_copied *c, bool (*fn)(const char *id, vo
             break;
         memcpy(last, id, sizeof(last));
         if (!fn(id, arg))
-            r = remove_snapshot(s, id, e);
+            r = change(s, "DELETE FROM snapshot WHERE id = ?1", id, e);
         if (r < 0)
             return r;
     }
-    return execute(s, "DELETE FROM loose_layer", e);
+    return change(s, "DELETE FROM loose_layer", NULL, e);
 }
 
-int store_copied_restored(struct store_copied *c, struct sg_error *e)
+int store_copied_restored(struct store *s, struct sg_error *e)
 {
     static const char ahead[] =
         "UPDATE event_mark SET value = value + " EVENTS_AHEAD " WHERE name = 'reserved'";
 
     /* A version without events has no numbers to move ahead. */
-    if (count(c->db, "sqlite_schema WHERE name = 'event_mark'") == 0)
+    if (count(s, "sqlite_schema WHERE name = 'event_mark'") == 0)
         return 0;
-    int r = execute(c->db, ahead, e);
-    return r < 0 ? r : store_left_note(c->db, STORE_RESTORED, e);
-}
-
-void store_copied_close(struct store_copied *c)
-{
-    if (!c)
-        return;
-    store_close(c->db);
-    free(c);
+    int r = change(s, ahead, NULL, e);
+    return r < 0 ? r : store_left_note(s, STORE_RESTORED, e);
 }

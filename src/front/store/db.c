@@ -8,6 +8,7 @@
 
 #define FILE_NAME      "/server.db"
 #define APPLICATION_ID 0x73676c31 /* "sgl1" */
+#define WAIT_SOON_MS   100
 
 /* Never changed once released: a new version of the schema adds an entry. */
 static const char *const migrations[] = {
@@ -228,7 +229,7 @@ int db_error(const struct store *s, const char *doing, struct sg_error *e)
     }
 }
 
-static void bind(sqlite3_stmt *st, int i, const struct db_value *v)
+static void bind_value(sqlite3_stmt *st, int i, const struct db_value *v)
 {
     if (v->type == DB_NUMBER)
         sqlite3_bind_int64(st, i, v->number);
@@ -238,65 +239,75 @@ static void bind(sqlite3_stmt *st, int i, const struct db_value *v)
         sqlite3_bind_text(st, i, v->bytes, -1, SQLITE_STATIC);
 }
 
-int db_query(struct store *s, enum db_statement which, const struct db_value *with,
-             sqlite3_stmt **ret, struct sg_error *e)
+struct db_rows db_rows(struct store *s, enum db_statement which, const struct db_value *with,
+                       struct sg_error *e)
 {
     sqlite3_stmt **st = &s->statements[which];
+    struct db_rows rows = {.store = s, .e = e};
 
     if (!*st && sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, st, NULL) !=
-                    SQLITE_OK)
-        return db_error(s, "prepare a query", e);
+                    SQLITE_OK) {
+        rows.r = db_error(s, "prepare a query", e);
+        return rows;
+    }
     sqlite3_reset(*st);
     sqlite3_clear_bindings(*st);
     for (int i = 0; with && with[i].type != DB_END; i++)
-        bind(*st, i + 1, &with[i]);
-    *ret = *st;
-    return 0;
+        bind_value(*st, i + 1, &with[i]);
+    rows.st = *st;
+    return rows;
 }
 
-int db_step(struct store *s, sqlite3_stmt *st, struct sg_error *e)
+bool db_next(struct db_rows *rows)
 {
-    int code = sqlite3_step(st), r = 0;
-
-    if (code == SQLITE_ROW)
-        return 1;
-    if (code != SQLITE_DONE)
-        r = db_error(s, "use the database", e);
-    sqlite3_reset(st);
-    return r;
+    if (rows->r < 0)
+        return false;
+    int code = sqlite3_step(rows->st);
+    rows->r = code == SQLITE_ROW;
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        rows->r = db_error(rows->store, "use the database", rows->e);
+    if (code != SQLITE_ROW)
+        sqlite3_reset(rows->st);
+    return rows->r > 0;
 }
 
-int db_first(struct store *s, enum db_statement which, const struct db_value *with,
-             sqlite3_stmt **ret, struct sg_error *e)
+int db_done(struct db_rows *rows)
 {
-    int r = db_query(s, which, with, ret, e);
-
-    return r < 0 ? r : db_step(s, *ret, e);
+    sqlite3_reset(rows->st);
+    return rows->r < 0 ? rows->r : 0;
 }
 
 int db_ask(struct store *s, enum db_statement which, const struct db_value *with, int64_t *ret,
            struct sg_error *e)
 {
-    sqlite3_stmt *st = NULL;
-    int r = db_first(s, which, with, &st, e);
+    struct db_rows row = db_rows(s, which, with, e);
 
-    if (r <= 0)
+    if (!db_next(&row))
+        return row.r;
+    *ret = sqlite3_column_int64(row.st, 0);
+    db_done(&row);
+    return 1;
+}
+
+int db_count(struct store *s, enum db_statement which, const struct db_value *with, uint32_t *ret,
+             struct sg_error *e)
+{
+    int64_t n = 0;
+    int r = db_ask(s, which, with, &n, e);
+
+    if (r < 0)
         return r;
-    *ret = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
-    return r;
+    *ret = (uint32_t)n;
+    return 0;
 }
 
 int db_run(struct store *s, enum db_statement which, const struct db_value *with,
            struct sg_error *e)
 {
-    sqlite3_stmt *st = NULL;
-    int r = db_first(s, which, with, &st, e);
+    struct db_rows none = db_rows(s, which, with, e);
 
-    if (r <= 0)
-        return r;
-    sqlite3_reset(st);
-    return 0;
+    db_next(&none);
+    return db_done(&none);
 }
 
 int db_changed(const struct store *s)
@@ -326,18 +337,25 @@ int db_begin(struct store *s, struct sg_error *e)
     return db_run(s, DB_BEGIN, NULL, e);
 }
 
-int db_commit(struct store *s, struct sg_error *e)
+int db_begin_soon(struct store *s, bool durable, struct sg_error *e)
 {
-    int r = db_run(s, DB_COMMIT, NULL, e);
-
-    if (r < 0)
-        db_rollback(s);
-    return r;
+    db_set_wait(s, WAIT_SOON_MS);
+    db_set_durable(s, durable);
+    return db_begin(s, e);
 }
 
-void db_rollback(struct store *s)
+int db_end(struct store *s, int r, struct sg_error *e)
 {
-    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    /* Without an open transaction the change never began, and there is nothing to roll back. */
+    bool begun = !sqlite3_get_autocommit(s->db);
+
+    if (begun && r >= 0)
+        r = db_run(s, DB_COMMIT, NULL, e);
+    if (begun && r < 0)
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    db_set_durable(s, true);
+    db_set_wait(s, DB_WAIT_MS);
+    return r;
 }
 
 void db_column(sqlite3_stmt *st, int i, char *ret, size_t cap)
@@ -388,11 +406,12 @@ static int read_version(struct store *s, int *ret, struct sg_error *e)
     return 0;
 }
 
-static int migrate_locked(struct store *s, struct sg_error *e)
+static int migrate(struct store *s, struct sg_error *e)
 {
-    int version = 0;
-    int r = read_version(s, &version, e);
+    int version = 0, r = db_begin(s, e);
 
+    if (r == 0)
+        r = read_version(s, &version, e);
     for (; r == 0 && version < SCHEMA_VERSION; version++) {
         char mark[96];
 
@@ -402,21 +421,7 @@ static int migrate_locked(struct store *s, struct sg_error *e)
         if (r == 0)
             r = execute(s, mark, "bring the database to this version", e);
     }
-    return r;
-}
-
-static int migrate(struct store *s, struct sg_error *e)
-{
-    int r = db_begin(s, e);
-
-    if (r < 0)
-        return r;
-    r = migrate_locked(s, e);
-    if (r < 0) {
-        db_rollback(s);
-        return r;
-    }
-    return db_commit(s, e);
+    return db_end(s, r, e);
 }
 
 /* Makes the file here, not in SQLite, so that nobody else can ever read it. The -wal and -shm files
@@ -544,6 +549,16 @@ static struct store *store_at(const char *dir)
     return s;
 }
 
+/* r: what came of opening. An error closes the store. */
+static int opened(struct store *s, int r, struct store **ret)
+{
+    if (r < 0)
+        store_close(s);
+    else
+        *ret = s;
+    return r;
+}
+
 int db_open_as_it_is(const char *dir, struct store **ret, int *ret_version, struct sg_error *e)
 {
     struct store *s = store_at(dir);
@@ -555,13 +570,9 @@ int db_open_as_it_is(const char *dir, struct store **ret, int *ret_version, stru
         r = err_set(e, SG_ERR_NOT_FOUND, -ENODATA, "the database '%s' is empty", s->path);
     if (r == 0)
         r = check_whole(s, e);
-    if (r < 0) {
-        store_close(s);
-        return r;
-    }
-    *ret = s;
-    *ret_version = version;
-    return 0;
+    if (r == 0)
+        *ret_version = version;
+    return opened(s, r, ret);
 }
 
 int store_schema(void)
@@ -572,13 +583,8 @@ int store_schema(void)
 int store_open(const char *dir, struct store **ret, struct sg_error *e)
 {
     struct store *s = store_at(dir);
-    int r = open_in_turn(s, dir, e);
-    if (r < 0) {
-        store_close(s);
-        return r;
-    }
-    *ret = s;
-    return 0;
+
+    return opened(s, open_in_turn(s, dir, e), ret);
 }
 
 int store_dir(const struct store *s, struct sg_error *e)
@@ -592,16 +598,9 @@ int store_dir(const struct store *s, struct sg_error *e)
 
 int db_open_memory(struct store **ret, struct sg_error *e)
 {
-    struct store *s = xcalloc(1, sizeof(*s));
+    struct store *s = NEW(struct store, .path = xstrdup(":memory:"));
 
-    s->path = xstrdup(":memory:");
-    int r = connect_db(s, SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, NULL, e);
-    if (r < 0) {
-        store_close(s);
-        return r;
-    }
-    *ret = s;
-    return 0;
+    return opened(s, connect_db(s, SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, NULL, e), ret);
 }
 
 void store_close(struct store *s)

@@ -10,10 +10,9 @@
 #include "front/store/contexts_sql.h"
 #include "front/store/store.h"
 
-#define TENANT_COLUMNS                                                             \
-    "t.id, t.name, t.max_sandboxes, t.max_contexts, t.max_conversation_contexts, " \
-    "t.execution_timeout_ms, t.execution_timeout_max_ms, t.code_max, t.memory, "   \
-    "t.sanitise, t.sanitise_always, t.max_paused, t.max_paused_memory"
+#define LIMIT_COLUMN(type, name) ", t." #name
+#define LIMIT_SET(type, name)    #name " = coalesce(?, " #name "), "
+#define TENANT_COLUMNS           "t.id, t.name" STORE_LIMITS(LIMIT_COLUMN) ", t.sanitise, t.sanitise_always"
 
 /* Each statement is prepared when it is first used, and kept. */
 #define STORE_STATEMENTS(X)                                                                      \
@@ -25,15 +24,7 @@
     X(TENANT_BY_NAME, "SELECT " TENANT_COLUMNS " FROM tenant t WHERE t.name = ?1")               \
     X(TENANT_BY_ID, "SELECT " TENANT_COLUMNS " FROM tenant t WHERE t.id = ?1")                   \
     X(TENANT_LIST, "SELECT " TENANT_COLUMNS " FROM tenant t ORDER BY t.name")                    \
-    X(TENANT_SET, "UPDATE tenant SET max_sandboxes = coalesce(?2, max_sandboxes), "              \
-                  "max_contexts = coalesce(?3, max_contexts), "                                  \
-                  "max_conversation_contexts = coalesce(?4, max_conversation_contexts), "        \
-                  "execution_timeout_ms = coalesce(?5, execution_timeout_ms), "                  \
-                  "execution_timeout_max_ms = coalesce(?6, execution_timeout_max_ms), "          \
-                  "code_max = coalesce(?7, code_max), memory = coalesce(?8, memory), "           \
-                  "max_paused = coalesce(?9, max_paused), "                                      \
-                  "max_paused_memory = coalesce(?10, max_paused_memory) "                        \
-                  "WHERE name = ?1")                                                             \
+    X(TENANT_SET, "UPDATE tenant SET " STORE_LIMITS(LIMIT_SET) "name = name WHERE name = ?")     \
     X(TENANT_SANITISE, "UPDATE tenant SET sanitise = ?2, sanitise_always = ?3 WHERE name = ?1")  \
     X(TENANT_COUNT, "SELECT count(*) FROM tenant")                                               \
     X(KEY_ADD, "INSERT INTO key (id, tenant, name, hash, hint, created_ms) "                     \
@@ -42,15 +33,12 @@
                    "JOIN tenant t ON t.id = k.tenant WHERE k.hash = ?1 AND k.revoked_ms = 0")    \
     X(KEY_SANITISE, "UPDATE key SET sanitise = ?2 WHERE id = ?1")                                \
     X(KEY_USED, "UPDATE key SET used_ms = ?2 WHERE id = ?1")                                     \
-    X(KEY_LIST, "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.used_ms, "           \
-                "k.revoked_ms, k.sanitise FROM key k JOIN tenant t ON t.id = k.tenant "          \
-                "WHERE ?1 IS NULL OR t.id = ?1 ORDER BY k.created_ms, k.id")                     \
+    X(KEY_LIST, KEY_SELECT ", k.used_ms, k.sanitise" KEY_FROM                                    \
+                           "WHERE ?1 IS NULL OR t.id = ?1 ORDER BY k.created_ms, k.id")          \
     X(KEY_REVOKE, "UPDATE key SET revoked_ms = ?3 WHERE (id = ?1 OR hash = ?2) "                 \
                   "AND revoked_ms = 0")                                                          \
     X(KEY_EXISTS, "SELECT 1 FROM key WHERE id = ?1 OR hash = ?2")                                \
-    X(KEY_COPIES, "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.revoked_ms, "      \
-                  "lower(hex(k.hash)) FROM key k JOIN tenant t ON t.id = k.tenant "              \
-                  "ORDER BY k.created_ms, k.id")                                                 \
+    X(KEY_COPIES, KEY_SELECT ", lower(hex(k.hash))" KEY_FROM "ORDER BY k.created_ms, k.id")      \
     X(KEY_MARK, "SELECT count(*) || ' ' || total(revoked_ms > 0) || ' ' || "                     \
                 "coalesce(max(created_ms), 0) || ' ' || coalesce(max(revoked_ms), 0) FROM key")  \
     X(KEY_TAKE, "INSERT INTO key (id, tenant, name, hash, hint, created_ms, revoked_ms) "        \
@@ -108,6 +96,8 @@
     X(LIVING_ADD, "INSERT OR REPLACE INTO living VALUES (?1, ?2, ?3, ?4, ?5)")                   \
     CONTEXT_STATEMENTS(X)
 
+#define KEY_SELECT       "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.revoked_ms"
+#define KEY_FROM         " FROM key k JOIN tenant t ON t.id = k.tenant "
 #define SNAPSHOT_COLUMNS "seq, id, tenant, name, tag, sandbox, base_template, created_ms, bytes"
 #define EVENT_SELECT     "SELECT id, tenant, ms, kind, json FROM event WHERE id > ?1 AND id < ?2 "
 #define VAULT_COLUMNS    "seq, id, name, version, created_ms, updated_ms, metadata"
@@ -152,18 +142,32 @@ static inline struct db_value db_number(int64_t n)
 /* The parameters ?1, ?2, ... of a call below, which takes NULL for none. */
 #define DB_WITH(...) ((const struct db_value[]){__VA_ARGS__, {0}})
 
-/* A statement with its parameters, to be stepped through. */
-int db_query(struct store *s, enum db_statement which, const struct db_value *with,
-             sqlite3_stmt **ret, struct sg_error *e);
-/* 1: there is a row; 0: done, and the statement reset; -errno. */
-int db_step(struct store *s, sqlite3_stmt *st, struct sg_error *e);
-/* The first row of a query, with db_step's result. After 1 the caller reads it, then resets the
- * statement. */
-int db_first(struct store *s, enum db_statement which, const struct db_value *with,
-             sqlite3_stmt **ret, struct sg_error *e);
+/* The rows of a query:
+ *
+ *     struct db_rows rows = db_rows(s, DB_TENANT_LIST, NULL, e);
+ *     while (db_next(&rows))
+ *         db_tenant(rows.st, 0, &t);
+ *     return db_done(&rows);
+ *
+ * The first error stays, and ends the loop. */
+struct db_rows {
+    struct store *store;
+    sqlite3_stmt *st; /* at the row */
+    struct sg_error *e;
+    int r; /* of db_next: 1: there is a row; 0: there is none; -errno */
+};
+struct db_rows db_rows(struct store *s, enum db_statement which, const struct db_value *with,
+                       struct sg_error *e);
+/* Goes to the next row. False: there is none, and the statement is reset. */
+bool db_next(struct db_rows *rows);
+/* Resets the statement, which may be at any row. 0 or -errno. */
+int db_done(struct db_rows *rows);
 /* The number that is the first column of the first row. 0: there is no row, and *ret is left. */
 int db_ask(struct store *s, enum db_statement which, const struct db_value *with, int64_t *ret,
            struct sg_error *e);
+/* The same for a statement that counts. 0 or -errno. */
+int db_count(struct store *s, enum db_statement which, const struct db_value *with, uint32_t *ret,
+             struct sg_error *e);
 /* Runs a statement that has no rows. */
 int db_run(struct store *s, enum db_statement which, const struct db_value *with,
            struct sg_error *e);
@@ -175,9 +179,13 @@ void db_set_durable(struct store *s, bool on);
 /* How long a call may wait for another process that is writing. */
 #define DB_WAIT_MS 2000
 void db_set_wait(struct store *s, int ms);
+/* Begin and end one change. The second is for the front's loop, which stands still while it waits
+ * for another process that is writing: it waits only for a short time. */
 int db_begin(struct store *s, struct sg_error *e);
-int db_commit(struct store *s, struct sg_error *e);
-void db_rollback(struct store *s);
+int db_begin_soon(struct store *s, bool durable, struct sg_error *e);
+/* The change is made as a whole or, if r is negative, not at all. Returns r or, if the commit fails,
+ * its error. Must follow db_begin even if that failed. */
+int db_end(struct store *s, int r, struct sg_error *e);
 /* Fills e with SQLite's error of the last call. */
 int db_error(const struct store *s, const char *doing, struct sg_error *e);
 
@@ -186,5 +194,7 @@ void db_column(sqlite3_stmt *st, int i, char *ret, size_t cap);
 
 /* Reads TENANT_COLUMNS, from column i on. */
 void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret);
+/* Reads KEY_SELECT's columns. */
+void db_key(sqlite3_stmt *st, struct store_key *ret);
 /* Drops the cache of keys, since keys may have changed. */
 void db_keys_changed(struct store *s);

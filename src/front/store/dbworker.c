@@ -83,9 +83,7 @@ static void outgoing_free(struct outgoing *o)
 
 static void send_queued(struct dbworker *c)
 {
-    struct outgoing *o;
-
-    while (c->watch && (o = LIST_FIRST(struct outgoing, &c->out, link))) {
+    for (struct outgoing *o; c->watch && (o = LIST_FIRST(struct outgoing, &c->out, link));) {
         int r = wire_send_next(c->sock, o->kind, o->seq, &o->message, &o->offset);
 
         /* Any error but -EAGAIN means that the database worker is gone; reading will find out. */
@@ -101,16 +99,7 @@ static void send_queued(struct dbworker *c)
 
 static struct outgoing *outgoing_new(enum wire_kind kind, uint64_t seq)
 {
-    struct outgoing *o = NEW(struct outgoing, .kind = kind, .seq = seq);
-
-    strbuf_init(&o->message, WIRE_MESSAGE_MAX);
-    return o;
-}
-
-static void enqueue(struct dbworker *c, struct outgoing *o)
-{
-    list_append(&c->out, &o->link);
-    send_queued(c);
+    return NEW(struct outgoing, .kind = kind, .seq = seq, .message = strbuf_upto(WIRE_MESSAGE_MAX));
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -127,13 +116,10 @@ static void on_wake(uv_async_t *wake)
 {
     struct dbworker *c = wake->data;
     struct list refused = {0};
-    struct refusal *f;
 
     list_move(&c->refused, &refused);
-    while ((f = LIST_POP(struct refusal, &refused, link))) {
+    for (struct refusal *f; (f = LIST_POP(struct refusal, &refused, link)); free(f))
         answer_refusal(f->done, f->arg, f->why);
-        free(f);
-    }
 }
 
 static uint64_t take_slot(struct dbworker *c, dbworker_done done, void *arg)
@@ -175,7 +161,8 @@ void dbworker_call(struct dbworker *c, const char *statement, const char *tenant
         return;
     }
     o->seq = take_slot(c, done, arg);
-    enqueue(c, o);
+    list_append(&c->out, &o->link);
+    send_queued(c);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -327,10 +314,8 @@ static void on_ready(uv_poll_t *poll, int status UNUSED, int events)
 
 struct dbworker *dbworker_new(uv_loop_t *loop, void (*log)(bool bad, const char *line))
 {
-    struct dbworker *c = xcalloc(1, sizeof(*c));
+    struct dbworker *c = NEW(struct dbworker, .log = log, .loop = loop, .handles = 2);
 
-    c->log = log;
-    c->loop = loop;
     while (c->n_free < DBWORKER_CALLS_MAX) {
         c->free_slots[c->n_free] = DBWORKER_CALLS_MAX - 1 - c->n_free;
         c->n_free++;
@@ -340,7 +325,6 @@ struct dbworker *dbworker_new(uv_loop_t *loop, void (*log)(bool bad, const char 
     r = uv_timer_init(loop, &c->away);
     assert(r == 0);
     c->wake.data = c->away.data = c;
-    c->handles = 2;
     return c;
 }
 

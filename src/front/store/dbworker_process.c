@@ -192,9 +192,8 @@ static void start_waiting(struct process *p)
     for (size_t i = 0; i < DBWORKER_CONNECTIONS && !list_empty(&p->waiting); i++) {
         struct conn *c = &p->conns[i];
 
-        if (!c->pg || c->q)
-            continue;
-        if (conn_begin(c, take_first(p), !p->pooled, clock_ns() + WORK_MS * NS_PER_MS) < 0)
+        if (c->pg && !c->q &&
+            conn_begin(c, take_first(p), !p->pooled, clock_ns() + WORK_MS * NS_PER_MS) < 0)
             drop(p, c, "the connection to the database broke");
     }
 }
@@ -235,14 +234,12 @@ static void drop_late(struct process *p)
  * that work on them, since another front must not get those answers. */
 static void forget_front(struct process *p)
 {
-    struct request *q;
-
     if (p->control < 0)
         _exit(0);
     wire_in_done(&p->in);
     close_p(&p->sock);
     p->sock = -1;
-    while ((q = take_first(p)))
+    for (struct request *q; (q = take_first(p));)
         request_free(q);
     for (size_t i = 0; i < DBWORKER_CONNECTIONS; i++)
         if (p->conns[i].q) {

@@ -6,31 +6,8 @@
 
 #include "front/store/db.h"
 
-/* Short, because the loop stands still while it waits for another process that is writing. */
-#define WAIT_MS  100
 #define RESERVED "reserved"
 #define WEBHOOK  "webhook"
-
-/* begin and end enclose one change. */
-static int begin(struct store *s, bool durable, struct sg_error *e)
-{
-    db_set_wait(s, WAIT_MS);
-    db_set_durable(s, durable);
-    return db_begin(s, e);
-}
-
-static int end(struct store *s, int r, struct sg_error *e)
-{
-    if (!sqlite3_get_autocommit(s->db)) {
-        if (r >= 0)
-            r = db_commit(s, e);
-        else
-            db_rollback(s);
-    }
-    db_set_durable(s, true);
-    db_set_wait(s, DB_WAIT_MS);
-    return r;
-}
 
 static uint64_t column_id(sqlite3_stmt *st, int i)
 {
@@ -69,15 +46,15 @@ static int set_mark(struct store *s, const char *name, uint64_t value, struct sg
 int store_events_state(struct store *s, struct store_events_state *ret, struct sg_error *e)
 {
     struct store_events_state state = {0};
-    sqlite3_stmt *st;
-    int r = db_first(s, DB_EVENT_RANGE, NULL, &st, e);
+    struct db_rows row = db_rows(s, DB_EVENT_RANGE, NULL, e);
 
-    if (r < 0)
-        return r;
-    state.first = column_id(st, 0);
-    state.last = column_id(st, 1);
-    sqlite3_reset(st);
-    r = get_mark(s, RESERVED, &state.reserved, e);
+    if (db_next(&row)) {
+        state.first = column_id(row.st, 0);
+        state.last = column_id(row.st, 1);
+    }
+    int r = db_done(&row);
+    if (r == 0)
+        r = get_mark(s, RESERVED, &state.reserved, e);
     if (r < 0)
         return r;
     *ret = state;
@@ -86,19 +63,11 @@ int store_events_state(struct store *s, struct store_events_state *ret, struct s
 
 int store_events_reserve(struct store *s, uint64_t upto, struct sg_error *e)
 {
-    int r = begin(s, true, e);
+    int r = db_begin_soon(s, true, e);
 
     if (r == 0)
         r = set_mark(s, RESERVED, upto, e);
-    return end(s, r, e);
-}
-
-static int write_one(struct store *s, const struct store_event *ev, struct sg_error *e)
-{
-    return db_run(s, DB_EVENT_ADD,
-                  DB_WITH(id_value(ev->id), db_text(ev->tenant), db_number(ev->ms),
-                          db_text(ev->kind), db_text(ev->json)),
-                  e);
+    return db_end(s, r, e);
 }
 
 /* Updates the list of living sandboxes as the event says (front/store/living.h). */
@@ -114,14 +83,19 @@ static int note_living(struct store *s, const struct store_event *ev, struct sg_
 int store_events_write(struct store *s, const struct store_event *events, size_t n,
                        struct sg_error *e)
 {
-    int r = begin(s, false, e);
+    int r = db_begin_soon(s, false, e);
 
     for (size_t i = 0; r == 0 && i < n; i++) {
-        r = write_one(s, &events[i], e);
+        const struct store_event *ev = &events[i];
+
+        r = db_run(s, DB_EVENT_ADD,
+                   DB_WITH(id_value(ev->id), db_text(ev->tenant), db_number(ev->ms),
+                           db_text(ev->kind), db_text(ev->json)),
+                   e);
         if (r == 0)
-            r = note_living(s, &events[i], e);
+            r = note_living(s, ev, e);
     }
-    return end(s, r, e);
+    return db_end(s, r, e);
 }
 
 /* The name of the mark that says up to which number a tenant's events are deleted. */
@@ -141,12 +115,12 @@ int store_events_gone(struct store *s, const char *tenant, uint64_t *ret, struct
 int store_events_set_gone(struct store *s, const char *tenant, uint64_t upto, struct sg_error *e)
 {
     char name[64];
-    int r = begin(s, false, e);
+    int r = db_begin_soon(s, false, e);
 
     gone_name(tenant, name, sizeof(name));
     if (r == 0)
         r = set_mark(s, name, upto, e);
-    return end(s, r, e);
+    return db_end(s, r, e);
 }
 
 static int trim(struct store *s, const char *tenant, uint32_t keep, struct store_trimmed *ret,
@@ -173,26 +147,23 @@ static int trim(struct store *s, const char *tenant, uint32_t keep, struct store
 int store_events_trim(struct store *s, const char *tenant, uint32_t keep, struct store_trimmed *ret,
                       struct sg_error *e)
 {
-    int r;
+    int r = db_begin_soon(s, false, e);
 
     *ret = (struct store_trimmed){0};
-    r = begin(s, false, e);
     if (r == 0)
         r = trim(s, tenant, keep, ret, e);
-    return end(s, r, e);
+    return db_end(s, r, e);
 }
 
 int store_events_each(struct store *s, const char *tenant, uint64_t after, uint64_t before,
                       bool (*fn)(const struct store_event *ev, void *arg), void *arg,
                       struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_query(s, tenant ? DB_EVENTS_OF : DB_EVENTS,
-                     DB_WITH(id_value(after), id_value(before), db_text(tenant)), &st, e);
+    struct db_rows rows = db_rows(s, tenant ? DB_EVENTS_OF : DB_EVENTS,
+                                  DB_WITH(id_value(after), id_value(before), db_text(tenant)), e);
+    sqlite3_stmt *st = rows.st;
 
-    if (r < 0)
-        return r;
-    while ((r = db_step(s, st, e)) > 0) {
+    while (db_next(&rows)) {
         struct store_event ev = {
             .id = column_id(st, 0),
             .tenant = (const char *)sqlite3_column_text(st, 1),
@@ -205,8 +176,7 @@ int store_events_each(struct store *s, const char *tenant, uint64_t after, uint6
         if (!fn(&ev, arg))
             break;
     }
-    sqlite3_reset(st);
-    return r < 0 ? r : 0;
+    return db_done(&rows);
 }
 
 /* ---- the webhook ----------------------------------------------------------------------------- */
@@ -214,24 +184,19 @@ int store_events_each(struct store *s, const char *tenant, uint64_t after, uint6
 int store_webhook_get(struct store *s, struct store_webhook *ret, struct sg_error *e)
 {
     struct store_webhook w = {0};
-    sqlite3_stmt *st;
     int r = get_mark(s, WEBHOOK, &w.done, e);
 
-    if (r == 0)
-        return -ENOENT;
-    if (r > 0)
-        r = db_query(s, DB_WEBHOOK_OPEN, NULL, &st, e);
-    if (r < 0)
-        return r;
-    while ((r = db_step(s, st, e)) > 0 && w.n < STORE_WEBHOOK_OPEN) {
-        w.open[w.n].event = column_id(st, 0);
-        w.open[w.n++].tries = (uint32_t)(column_id(st, 1) & UINT32_MAX);
+    if (r <= 0)
+        return r < 0 ? r : -ENOENT;
+    struct db_rows rows = db_rows(s, DB_WEBHOOK_OPEN, NULL, e);
+    while (w.n < STORE_WEBHOOK_OPEN && db_next(&rows)) {
+        w.open[w.n].event = column_id(rows.st, 0);
+        w.open[w.n++].tries = (uint32_t)(column_id(rows.st, 1) & UINT32_MAX);
     }
-    sqlite3_reset(st);
-    if (r < 0)
-        return r;
-    *ret = w;
-    return 0;
+    r = db_done(&rows);
+    if (r == 0)
+        *ret = w;
+    return r;
 }
 
 static int write_webhook(struct store *s, const struct store_webhook *w, struct sg_error *e)
@@ -248,9 +213,9 @@ static int write_webhook(struct store *s, const struct store_webhook *w, struct 
 
 int store_webhook_set(struct store *s, const struct store_webhook *w, struct sg_error *e)
 {
-    int r = begin(s, false, e);
+    int r = db_begin_soon(s, false, e);
 
     if (r == 0)
         r = write_webhook(s, w, e);
-    return end(s, r, e);
+    return db_end(s, r, e);
 }

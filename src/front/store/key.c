@@ -90,18 +90,18 @@ static struct db_value hash_value(const struct hash *hash)
 static int cache_load(struct store *s, const struct hash *hash, struct cached_key *place)
 {
     struct cached_key k = {.hash = *hash};
-    sqlite3_stmt *st;
-    int r = db_first(s, DB_KEY_BY_HASH, DB_WITH(hash_value(hash)), &st, NULL);
+    struct db_rows row = db_rows(s, DB_KEY_BY_HASH, DB_WITH(hash_value(hash)), NULL);
+    sqlite3_stmt *st = row.st;
 
-    if (r <= 0)
-        return r < 0 ? r : -ENOENT;
+    if (!db_next(&row))
+        return row.r < 0 ? row.r : -ENOENT;
     db_column(st, 0, k.id, sizeof(k.id));
     k.used_ms = sqlite3_column_int64(st, 1);
     bool same = sqlite3_column_bytes(st, 2) == sizeof(hash->bytes) &&
                 same_hash(hash, sqlite3_column_blob(st, 2));
     db_tenant(st, 4, &k.tenant);
     k.tenant.key_sanitise = (uint8_t)sqlite3_column_int64(st, 3);
-    sqlite3_reset(st);
+    db_done(&row);
     if (!same)
         return -ENOENT;
     *place = k;
@@ -168,15 +168,6 @@ static void make_key(char ret[STORE_KEY_LEN + 1])
     OPENSSL_cleanse(secret, sizeof(secret));
 }
 
-static int add_key(struct store *s, const struct store_key *k, const struct hash *hash,
-                   struct sg_error *e)
-{
-    return db_run(s, DB_KEY_ADD,
-                  DB_WITH(db_text(k->id), db_text(k->tenant), db_text(k->name), hash_value(hash),
-                          db_text(k->hint), db_number(k->created_ms)),
-                  e);
-}
-
 int store_key_create(struct store *s, const char *tenant_id, const char *name,
                      char ret[STORE_KEY_LEN + 1], struct store_key *ret_info, struct sg_error *e)
 {
@@ -199,7 +190,10 @@ int store_key_create(struct store *s, const char *tenant_id, const char *name,
     snprintf(k.tenant_name, sizeof(k.tenant_name), "%s", tenant.name);
     snprintf(k.name, sizeof(k.name), "%s", name);
     snprintf(k.hint, sizeof(k.hint), "%.8s...%s", key, key + STORE_KEY_LEN - 4);
-    r = add_key(s, &k, &hash, e);
+    r = db_run(s, DB_KEY_ADD,
+               DB_WITH(db_text(k.id), db_text(k.tenant), db_text(k.name), hash_value(&hash),
+                       db_text(k.hint), db_number(k.created_ms)),
+               e);
     if (r < 0)
         return r;
     memcpy(ret, key, sizeof(key));
@@ -216,31 +210,32 @@ int store_key_sanitise(struct store *s, const char *id, uint8_t sanitise, struct
     return r;
 }
 
+void db_key(sqlite3_stmt *st, struct store_key *ret)
+{
+    *ret = (struct store_key){.created_ms = sqlite3_column_int64(st, 5),
+                              .revoked_ms = sqlite3_column_int64(st, 6)};
+    db_column(st, 0, ret->id, sizeof(ret->id));
+    db_column(st, 1, ret->tenant, sizeof(ret->tenant));
+    db_column(st, 2, ret->tenant_name, sizeof(ret->tenant_name));
+    db_column(st, 3, ret->name, sizeof(ret->name));
+    db_column(st, 4, ret->hint, sizeof(ret->hint));
+}
+
 int store_keys_each(struct store *s, const char *tenant,
                     bool (*fn)(const struct store_key *, void *), void *arg, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_query(s, DB_KEY_LIST, DB_WITH(db_text(tenant)), &st, e);
+    struct db_rows rows = db_rows(s, DB_KEY_LIST, DB_WITH(db_text(tenant)), e);
 
-    if (r < 0)
-        return r;
-    while ((r = db_step(s, st, e)) > 0) {
+    while (db_next(&rows)) {
         struct store_key k;
 
-        db_column(st, 0, k.id, sizeof(k.id));
-        db_column(st, 1, k.tenant, sizeof(k.tenant));
-        db_column(st, 2, k.tenant_name, sizeof(k.tenant_name));
-        db_column(st, 3, k.name, sizeof(k.name));
-        db_column(st, 4, k.hint, sizeof(k.hint));
-        k.created_ms = sqlite3_column_int64(st, 5);
-        k.used_ms = sqlite3_column_int64(st, 6);
-        k.revoked_ms = sqlite3_column_int64(st, 7);
-        k.sanitise = (uint8_t)sqlite3_column_int64(st, 8);
+        db_key(rows.st, &k);
+        k.used_ms = sqlite3_column_int64(rows.st, 7);
+        k.sanitise = (uint8_t)sqlite3_column_int64(rows.st, 8);
         if (!fn(&k, arg))
             break;
     }
-    sqlite3_reset(st);
-    return r < 0 ? r : 0;
+    return db_done(&rows);
 }
 
 int store_key_revoke(struct store *s, const char *which, struct sg_error *e)

@@ -6,39 +6,26 @@
 
 int key_copies_mark(struct store *s, char ret[KEY_MARK_MAX], struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_first(s, DB_KEY_MARK, NULL, &st, e);
+    struct db_rows row = db_rows(s, DB_KEY_MARK, NULL, e);
 
-    if (r < 0)
-        return r;
-    db_column(st, 0, ret, KEY_MARK_MAX);
-    sqlite3_reset(st);
-    return 0;
+    if (db_next(&row))
+        db_column(row.st, 0, ret, KEY_MARK_MAX);
+    return db_done(&row);
 }
 
 int key_copies_each(struct store *s, void (*fn)(const struct key_copy *, void *), void *arg,
                     struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_query(s, DB_KEY_COPIES, NULL, &st, e);
+    struct db_rows rows = db_rows(s, DB_KEY_COPIES, NULL, e);
 
-    if (r < 0)
-        return r;
-    while ((r = db_step(s, st, e)) > 0) {
-        struct key_copy c = {0};
+    while (db_next(&rows)) {
+        struct key_copy c;
 
-        db_column(st, 0, c.key.id, sizeof(c.key.id));
-        db_column(st, 1, c.key.tenant, sizeof(c.key.tenant));
-        db_column(st, 2, c.key.tenant_name, sizeof(c.key.tenant_name));
-        db_column(st, 3, c.key.name, sizeof(c.key.name));
-        db_column(st, 4, c.key.hint, sizeof(c.key.hint));
-        c.key.created_ms = sqlite3_column_int64(st, 5);
-        c.key.revoked_ms = sqlite3_column_int64(st, 6);
-        db_column(st, 7, c.hash, sizeof(c.hash));
+        db_key(rows.st, &c.key);
+        db_column(rows.st, 7, c.hash, sizeof(c.hash));
         fn(&c, arg);
     }
-    sqlite3_reset(st);
-    return r < 0 ? r : 0;
+    return db_done(&rows);
 }
 
 static bool hash_bytes(const char *hex, unsigned char ret[KEY_HASH_HEX / 2])
@@ -86,16 +73,12 @@ int key_copies_take(struct store *s, const struct key_copy *copies, size_t n, st
 {
     int r = db_begin(s, e);
 
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; r == 0 && i < n; i++) {
         r = take(s, &copies[i], e);
-        if (r < 0 && r != -EINVAL) {
-            db_rollback(s);
-            return r;
-        }
+        if (r == -EINVAL)
+            r = 0;
     }
-    r = db_commit(s, e);
+    r = db_end(s, r, e);
     db_keys_changed(s);
     return r;
 }

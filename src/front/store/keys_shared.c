@@ -165,9 +165,8 @@ static void on_told(void *arg, const struct dbworker_rows *rows)
 static void tell_next(struct keys_shared *k)
 {
     AUTO(strbuf_done) struct strbuf text = strbuf_upto(TELL_MAX);
-    struct part p = {.skip = k->n_told};
+    struct part p = {.j.out = &text, .skip = k->n_told};
 
-    jw_init(&p.j, &text);
     jw_array_begin(&p.j);
     int r = key_copies_each(k->store, write_copy, &p, NULL);
     jw_array_end(&p.j);
@@ -204,10 +203,8 @@ static void on_tick(uv_timer_t *timer)
 
 struct keys_shared *keys_shared_start(uv_loop_t *loop, struct store *s, struct dbworker *c)
 {
-    struct keys_shared *k = xcalloc(1, sizeof(*k));
+    struct keys_shared *k = NEW(struct keys_shared, .store = s, .dbworker = c);
 
-    k->store = s;
-    k->dbworker = c;
     uv_timer_init(loop, &k->timer);
     k->timer.data = k;
     uv_timer_start(&k->timer, on_tick, 0, KEYS_EVERY_MS);

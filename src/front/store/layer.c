@@ -17,16 +17,14 @@ int store_loose_snapshots_each(struct store *s, void (*fn)(const char *id, void 
                                struct sg_error *e)
 {
     char(*ids)[ID_LEN + 1] = xcalloc(LOOSE_MAX, sizeof(*ids));
-    sqlite3_stmt *st = NULL;
+    struct db_rows rows = db_rows(s, DB_LAYER_LIST, NULL, e);
     size_t n = 0;
-    int r = db_query(s, DB_LAYER_LIST, NULL, &st, e);
 
-    while (r >= 0 && n < LOOSE_MAX && (r = db_step(s, st, e)) > 0)
-        db_column(st, 0, ids[n++], sizeof(ids[0]));
-    if (st)
-        sqlite3_reset(st);
-    for (size_t i = 0; r >= 0 && i < n; i++)
+    while (n < LOOSE_MAX && db_next(&rows))
+        db_column(rows.st, 0, ids[n++], sizeof(ids[0]));
+    int r = db_done(&rows);
+    for (size_t i = 0; r == 0 && i < n; i++)
         fn(ids[i], arg);
     free(ids);
-    return r < 0 ? r : 0;
+    return r;
 }

@@ -10,24 +10,22 @@ int store_living(struct store *s, struct store_living **ret, size_t *ret_n, stru
 {
     int64_t cap = 0;
     size_t n = 0;
-    sqlite3_stmt *st;
     int r = db_ask(s, DB_LIVING_COUNT, NULL, &cap, e);
 
-    if (r >= 0)
-        r = db_query(s, DB_LIVING_LIST, NULL, &st, e);
     if (r < 0)
         return r;
+    struct db_rows rows = db_rows(s, DB_LIVING_LIST, NULL, e);
     AUTO(free_p) struct store_living *list = xcalloc((size_t)cap + 1, sizeof(*list));
-    while ((r = db_step(s, st, e)) > 0 && n < (size_t)cap) {
+    while (n < (size_t)cap && db_next(&rows)) {
         struct store_living *l = &list[n++];
 
-        db_column(st, 0, l->sandbox_id, sizeof(l->sandbox_id));
-        db_column(st, 1, l->tenant, sizeof(l->tenant));
-        db_column(st, 2, l->context, sizeof(l->context));
-        db_column(st, 3, l->conversation, sizeof(l->conversation));
-        db_column(st, 4, l->path, sizeof(l->path));
+        db_column(rows.st, 0, l->sandbox_id, sizeof(l->sandbox_id));
+        db_column(rows.st, 1, l->tenant, sizeof(l->tenant));
+        db_column(rows.st, 2, l->context, sizeof(l->context));
+        db_column(rows.st, 3, l->conversation, sizeof(l->conversation));
+        db_column(rows.st, 4, l->path, sizeof(l->path));
     }
-    sqlite3_reset(st);
+    r = db_done(&rows);
     if (r < 0)
         return r;
     *ret = steal_ptr(&list);

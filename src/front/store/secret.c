@@ -7,15 +7,14 @@
 /* -ENOENT: there is no secret of that name. */
 static int read_secret(struct store *s, const char *name, void *ret, size_t len, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_first(s, DB_SECRET_GET, DB_WITH(db_text(name)), &st, e);
+    struct db_rows row = db_rows(s, DB_SECRET_GET, DB_WITH(db_text(name)), e);
 
-    if (r <= 0)
-        return r < 0 ? r : -ENOENT;
-    bool whole = (size_t)sqlite3_column_bytes(st, 0) == len;
+    if (!db_next(&row))
+        return row.r < 0 ? row.r : -ENOENT;
+    bool whole = (size_t)sqlite3_column_bytes(row.st, 0) == len;
     if (whole)
-        memcpy(ret, sqlite3_column_blob(st, 0), len);
-    sqlite3_reset(st);
+        memcpy(ret, sqlite3_column_blob(row.st, 0), len);
+    db_done(&row);
     return whole ? 0
                  : err_set(e, SG_ERR_INVALID, -EUCLEAN, "'%s' holds a '%s' of the wrong length",
                            s->path, name);

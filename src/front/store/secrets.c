@@ -56,16 +56,11 @@ int store_vault_add(struct store *s, const char *tenant, const char *name, const
     char random[ID_LEN + 1], id[STORE_VAULT_ID_LEN + 1];
     int r = db_begin(s, e);
 
-    if (r < 0)
-        return r;
     id_random(random);
     snprintf(id, sizeof(id), "sec_%s", random);
-    r = add_locked(s, tenant, name, metadata, sealed, id, e);
-    if (r < 0) {
-        db_rollback(s);
-        return r;
-    }
-    r = db_commit(s, e);
+    if (r == 0)
+        r = add_locked(s, tenant, name, metadata, sealed, id, e);
+    r = db_end(s, r, e);
     if (r == 0)
         memcpy(ret_id, id, sizeof(id));
     return r;
@@ -86,17 +81,16 @@ int store_vault_get(struct store *s, const char *tenant, const char *ref,
                     void (*fn)(const struct store_vault *v, void *arg), void *arg,
                     struct sg_error *e)
 {
+    struct db_rows row = db_rows(s, DB_VAULT_GET, DB_WITH(db_text(tenant), db_text(ref)), e);
     struct store_vault v;
-    sqlite3_stmt *st;
-    int r = db_first(s, DB_VAULT_GET, DB_WITH(db_text(tenant), db_text(ref)), &st, e);
 
-    if (r <= 0)
-        return r < 0 ? r : no_such(ref, e);
-    take_vault(st, &v);
-    v.sealed = (const char *)sqlite3_column_text(st, 7);
+    if (!db_next(&row))
+        return row.r < 0 ? row.r : no_such(ref, e);
+    take_vault(row.st, &v);
+    v.sealed = (const char *)sqlite3_column_text(row.st, 7);
     if (v.sealed)
         fn(&v, arg);
-    sqlite3_reset(st);
+    db_done(&row);
     return v.sealed ? 0 : err_set(e, SG_ERR_LIMIT, -ENOMEM, "out of memory");
 }
 
@@ -111,18 +105,13 @@ int store_vault_each(struct store *s, const char *tenant, int64_t before,
                      bool (*fn)(const struct store_vault *v, void *arg), void *arg,
                      struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_query(s, DB_VAULT_LIST, DB_WITH(db_text(tenant), db_number(before)), &st, e);
+    struct db_rows rows = db_rows(s, DB_VAULT_LIST, DB_WITH(db_text(tenant), db_number(before)), e);
+    struct store_vault v;
 
-    if (r < 0)
-        return r;
-    while ((r = db_step(s, st, e)) > 0) {
-        struct store_vault v;
-
-        take_vault(st, &v);
+    while (db_next(&rows)) {
+        take_vault(rows.st, &v);
         if (!fn(&v, arg))
             break;
     }
-    sqlite3_reset(st);
-    return r < 0 ? r : 0;
+    return db_done(&rows);
 }

@@ -20,14 +20,13 @@ static void take_snapshot(sqlite3_stmt *st, struct store_snapshot *ret)
 static int find(struct store *s, enum db_statement which, const char *tenant, const char *name,
                 const char *tag, struct store_snapshot *ret, struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_first(s, which, DB_WITH(db_text(tenant), db_text(name), db_text(tag)), &st, e);
+    struct db_rows row =
+        db_rows(s, which, DB_WITH(db_text(tenant), db_text(name), db_text(tag)), e);
 
-    if (r <= 0)
-        return r < 0 ? r : -ENOENT;
-    take_snapshot(st, ret);
-    sqlite3_reset(st);
-    return 0;
+    if (!db_next(&row))
+        return row.r < 0 ? row.r : -ENOENT;
+    take_snapshot(row.st, ret);
+    return db_done(&row);
 }
 
 int store_snapshot_get(struct store *s, const char *tenant, const char *ref,
@@ -54,13 +53,7 @@ int store_snapshot_get(struct store *s, const char *tenant, const char *ref,
 
 int store_snapshots_count(struct store *s, const char *tenant, uint32_t *ret, struct sg_error *e)
 {
-    int64_t n = 0;
-    int r = db_ask(s, DB_SNAPSHOT_COUNT, DB_WITH(db_text(tenant)), &n, e);
-
-    if (r < 0)
-        return r;
-    *ret = (uint32_t)n;
-    return 0;
+    return db_count(s, DB_SNAPSHOT_COUNT, DB_WITH(db_text(tenant)), ret, e);
 }
 
 static int insert(struct store *s, const struct store_snapshot *snap, struct sg_error *e)
@@ -109,14 +102,9 @@ int store_snapshot_add(struct store *s, const struct store_snapshot *snap,
     char replaced[ID_LEN + 1];
     int r = db_begin(s, e);
 
-    if (r < 0)
-        return r;
-    r = replace_locked(s, snap, replaced, e);
-    if (r < 0) {
-        db_rollback(s);
-        return r;
-    }
-    r = db_commit(s, e);
+    if (r == 0)
+        r = replace_locked(s, snap, replaced, e);
+    r = db_end(s, r, e);
     if (r == 0)
         memcpy(ret_replaced, replaced, sizeof(replaced));
     return r;
@@ -126,18 +114,14 @@ int store_snapshots_each(struct store *s, const char *tenant, int64_t before,
                          bool (*fn)(const struct store_snapshot *, void *), void *arg,
                          struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_query(s, DB_SNAPSHOT_LIST, DB_WITH(db_text(tenant), db_number(before)), &st, e);
+    struct db_rows rows =
+        db_rows(s, DB_SNAPSHOT_LIST, DB_WITH(db_text(tenant), db_number(before)), e);
+    struct store_snapshot snap;
 
-    if (r < 0)
-        return r;
-    while ((r = db_step(s, st, e)) > 0) {
-        struct store_snapshot snap;
-
-        take_snapshot(st, &snap);
+    while (db_next(&rows)) {
+        take_snapshot(rows.st, &snap);
         if (!fn(&snap, arg))
             break;
     }
-    sqlite3_reset(st);
-    return r < 0 ? r : 0;
+    return db_done(&rows);
 }

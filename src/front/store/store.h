@@ -12,17 +12,29 @@ struct store;
 #define STORE_NAME_MAX 64
 #define STORE_KEY_LEN  44 /* "e2b_" and 40 hexadecimal digits */
 
-/* A tenant and its limits. A limit of 0: the server's setting counts. */
+/* The limits of a tenant; 0: the server's setting counts.
+ *   max_sandboxes          running ones
+ *   max_paused_memory      bytes that paused sandboxes hold
+ *   max_..._contexts       contexts with a sandbox at a time
+ *   code_max               bytes that a tool accepts
+ *   memory                 bytes of a sandbox */
+#define STORE_LIMITS(X)                    \
+    X(uint32_t, max_sandboxes)             \
+    X(uint32_t, max_contexts)              \
+    X(uint32_t, max_conversation_contexts) \
+    X(uint64_t, execution_timeout_ms)      \
+    X(uint64_t, execution_timeout_max_ms)  \
+    X(uint64_t, code_max)                  \
+    X(uint64_t, memory)                    \
+    X(uint32_t, max_paused)                \
+    X(uint64_t, max_paused_memory)
+
 struct store_tenant {
     char id[ID_LEN + 1];
     char name[STORE_NAME_MAX + 1];
-    uint32_t max_sandboxes; /* running ones */
-    uint32_t max_paused;
-    uint64_t max_paused_memory;                       /* bytes that paused sandboxes hold */
-    uint32_t max_contexts, max_conversation_contexts; /* contexts with a sandbox at a time */
-    uint64_t execution_timeout_ms, execution_timeout_max_ms;
-    uint64_t code_max; /* bytes that a tool accepts */
-    uint64_t memory;   /* bytes of a sandbox */
+#define STORE_LIMIT(type, name) type name;
+    STORE_LIMITS(STORE_LIMIT)
+#undef STORE_LIMIT
     /* How the output of the tenant's sandboxes is sanitised: 0 for the server's setting, else the
      * number of the mode plus one (lib/sanitise/sanitise.h). key_sanitise: of the key that was
      * checked. */
@@ -32,9 +44,9 @@ struct store_tenant {
 
 /* A change of limits: NULL leaves a limit as it is. */
 struct store_limits {
-    const uint64_t *max_sandboxes, *max_contexts, *max_conversation_contexts;
-    const uint64_t *execution_timeout_ms, *execution_timeout_max_ms, *code_max, *memory;
-    const uint64_t *max_paused, *max_paused_memory;
+#define STORE_LIMIT(type, name) const uint64_t *name;
+    STORE_LIMITS(STORE_LIMIT)
+#undef STORE_LIMIT
 };
 
 struct store_key {

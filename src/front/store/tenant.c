@@ -26,8 +26,9 @@ static void id_of_name(const char *name, char ret[ID_LEN + 1])
 }
 
 /* A number that this program would not have written counts as not set. */
-static uint64_t column_limit(sqlite3_stmt *st, int i, uint64_t max)
+static uint64_t column_limit(sqlite3_stmt *st, int i, size_t size)
 {
+    const uint64_t max = UINT64_MAX >> (64 - 8 * size);
     int64_t n = sqlite3_column_int64(st, i);
 
     return n < 0 || (uint64_t)n > max ? 0 : (uint64_t)n;
@@ -35,19 +36,13 @@ static uint64_t column_limit(sqlite3_stmt *st, int i, uint64_t max)
 
 void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret)
 {
-    db_column(st, i, ret->id, sizeof(ret->id));
-    db_column(st, i + 1, ret->name, sizeof(ret->name));
-    ret->max_sandboxes = (uint32_t)column_limit(st, i + 2, UINT32_MAX);
-    ret->max_contexts = (uint32_t)column_limit(st, i + 3, UINT32_MAX);
-    ret->max_conversation_contexts = (uint32_t)column_limit(st, i + 4, UINT32_MAX);
-    ret->execution_timeout_ms = column_limit(st, i + 5, INT64_MAX);
-    ret->execution_timeout_max_ms = column_limit(st, i + 6, INT64_MAX);
-    ret->code_max = column_limit(st, i + 7, INT64_MAX);
-    ret->memory = column_limit(st, i + 8, INT64_MAX);
-    ret->sanitise = (uint8_t)column_limit(st, i + 9, UINT8_MAX);
-    ret->sanitise_always = sqlite3_column_int64(st, i + 10) != 0;
-    ret->max_paused = (uint32_t)column_limit(st, i + 11, UINT32_MAX);
-    ret->max_paused_memory = column_limit(st, i + 12, INT64_MAX);
+    db_column(st, i++, ret->id, sizeof(ret->id));
+    db_column(st, i++, ret->name, sizeof(ret->name));
+#define TAKE(type, name) ret->name = (type)column_limit(st, i++, sizeof(type));
+    STORE_LIMITS(TAKE)
+#undef TAKE
+    ret->sanitise = (uint8_t)column_limit(st, i++, sizeof(ret->sanitise));
+    ret->sanitise_always = sqlite3_column_int64(st, i) != 0;
     ret->key_sanitise = 0;
 }
 
@@ -55,16 +50,12 @@ void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret)
 static int find(struct store *s, enum db_statement which, const char *by, struct store_tenant *ret,
                 struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_first(s, which, DB_WITH(db_text(by)), &st, e);
+    struct db_rows row = db_rows(s, which, DB_WITH(db_text(by)), e);
 
-    if (r == 0)
-        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no such tenant");
-    if (r < 0)
-        return r;
-    db_tenant(st, 0, ret);
-    sqlite3_reset(st);
-    return 0;
+    if (!db_next(&row))
+        return row.r < 0 ? row.r : err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no such tenant");
+    db_tenant(row.st, 0, ret);
+    return db_done(&row);
 }
 
 int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *ret,
@@ -90,20 +81,15 @@ int store_tenant_get(struct store *s, const char *id, struct store_tenant *ret)
 int store_tenants_each(struct store *s, bool (*fn)(const struct store_tenant *, void *), void *arg,
                        struct sg_error *e)
 {
-    sqlite3_stmt *st;
-    int r = db_query(s, DB_TENANT_LIST, NULL, &st, e);
+    struct db_rows rows = db_rows(s, DB_TENANT_LIST, NULL, e);
+    struct store_tenant t;
 
-    if (r < 0)
-        return r;
-    while ((r = db_step(s, st, e)) > 0) {
-        struct store_tenant t;
-
-        db_tenant(st, 0, &t);
+    while (db_next(&rows)) {
+        db_tenant(rows.st, 0, &t);
         if (!fn(&t, arg))
             break;
     }
-    sqlite3_reset(st);
-    return r < 0 ? r : 0;
+    return db_done(&rows);
 }
 
 /* NULL leaves the limit as it is. */
@@ -136,22 +122,12 @@ int store_tenant_sanitise(struct store *s, const char *name, uint8_t sanitise, b
 int store_tenant_limit(struct store *s, const char *name, const struct store_limits *limits,
                        struct sg_error *e)
 {
-    return change(
-        s, DB_TENANT_SET,
-        DB_WITH(db_text(name), limit(limits->max_sandboxes), limit(limits->max_contexts),
-                limit(limits->max_conversation_contexts), limit(limits->execution_timeout_ms),
-                limit(limits->execution_timeout_max_ms), limit(limits->code_max),
-                limit(limits->memory), limit(limits->max_paused), limit(limits->max_paused_memory)),
-        name, e);
+#define VALUE(type, name) limit(limits->name),
+    return change(s, DB_TENANT_SET, DB_WITH(STORE_LIMITS(VALUE) db_text(name)), name, e);
+#undef VALUE
 }
 
 int store_tenants_count(struct store *s, uint32_t *ret, struct sg_error *e)
 {
-    int64_t n = 0;
-    int r = db_ask(s, DB_TENANT_COUNT, NULL, &n, e);
-
-    if (r < 0)
-        return r;
-    *ret = (uint32_t)n;
-    return 0;
+    return db_count(s, DB_TENANT_COUNT, NULL, ret, e);
 }

@@ -1,15 +1,11 @@
 #include "front/telemetry/exporter.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "lib/base/fd.h"
 #include "lib/text/strbuf.h"
 #include "front/telemetry/exporter_wire.h"
 #include "lib/uv/ipc_uv.h"
-
-#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#include "wire/text_fd.h"
 
 _Static_assert(sizeof(struct exporter_ask) + EXPORTER_URL_MAX + EXPORTER_NAME_MAX +
                        EXPORTER_HEADERS * (EXPORTER_NAME_MAX + HIDDEN_MAX) <=
@@ -98,26 +94,13 @@ static bool write_packet(struct strbuf *out, const struct exporter_post *post)
     return good && !out->truncated;
 }
 
-/* Puts the body into a sealed memfd. Returns a descriptor, or -errno. */
-static int make_body(const void *body, size_t len)
-{
-    AUTO(close_p) int fd = memfd_create("herald-body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd < 0)
-        return -errno;
-    int r = fd_write_all(fd, body, len);
-    if (r < 0)
-        return r;
-    return fcntl(fd, F_ADD_SEALS, SEALS) < 0 ? -errno : steal_fd(&fd);
-}
-
 static int call(struct exporter *h, const struct exporter_post *post, struct strbuf *packet)
 {
     AUTO(close_p) int fd = -1;
 
     if (!write_packet(packet, post))
         return -EINVAL;
-    fd = make_body(post->body, post->len);
+    fd = text_memfd(post->body, post->len, NULL);
     if (fd < 0)
         return fd;
     return ipc_link_call(
@@ -128,13 +111,12 @@ static int call(struct exporter *h, const struct exporter_post *post, struct str
 
 int exporter_post(struct exporter *h, const struct exporter_post *post)
 {
-    struct strbuf packet;
+    struct strbuf packet = strbuf_upto(EXPORTER_PACKET_MAX);
 
     if (post->len > EXPORTER_BODY_MAX)
         return -E2BIG;
     if (h->ipc.link.sock < 0 || h->ipc.link.n_open == EXPORTER_POSTS_MAX)
         return -EAGAIN;
-    strbuf_init(&packet, EXPORTER_PACKET_MAX);
     strbuf_reserve(&packet);
     int r = call(h, post, &packet);
     strbuf_wipe(&packet);

@@ -67,28 +67,25 @@ static void tell(const struct process *p, uint64_t seq, int status, uint64_t ret
 
 static int errno_of(CURLcode r)
 {
-    switch ((int)r) {
-    case CURLE_OPERATION_TIMEDOUT:
-        return -ETIMEDOUT;
-    case CURLE_COULDNT_CONNECT:
-        return -ECONNREFUSED;
-    case CURLE_COULDNT_RESOLVE_HOST:
-        return -EHOSTUNREACH;
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_GOT_NOTHING:
-    case CURLE_PARTIAL_FILE:
-        return -ECONNRESET;
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CONNECT_ERROR:
-        return -EKEYREJECTED;
-    case CURLE_URL_MALFORMAT:
-        return -EINVAL;
-    case CURLE_OUT_OF_MEMORY:
-        return -ENOMEM;
-    default:
-        return -EPROTO;
-    }
+    static const struct {
+        CURLcode code;
+        int error;
+    } errors[] = {{CURLE_OPERATION_TIMEDOUT, -ETIMEDOUT},
+                  {CURLE_COULDNT_CONNECT, -ECONNREFUSED},
+                  {CURLE_COULDNT_RESOLVE_HOST, -EHOSTUNREACH},
+                  {CURLE_SEND_ERROR, -ECONNRESET},
+                  {CURLE_RECV_ERROR, -ECONNRESET},
+                  {CURLE_GOT_NOTHING, -ECONNRESET},
+                  {CURLE_PARTIAL_FILE, -ECONNRESET},
+                  {CURLE_PEER_FAILED_VERIFICATION, -EKEYREJECTED},
+                  {CURLE_SSL_CONNECT_ERROR, -EKEYREJECTED},
+                  {CURLE_URL_MALFORMAT, -EINVAL},
+                  {CURLE_OUT_OF_MEMORY, -ENOMEM}};
+
+    for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+        if (errors[i].code == r)
+            return errors[i].error;
+    return -EPROTO;
 }
 
 static void wipe_headers(struct curl_slist *headers)
@@ -123,10 +120,9 @@ static void finish(struct process *p, struct job *j, CURLcode r)
 
 static void finish_ready(struct process *p)
 {
-    CURLMsg *m;
     int left;
 
-    while ((m = curl_multi_info_read(p->multi, &left))) {
+    for (CURLMsg *m; (m = curl_multi_info_read(p->multi, &left));) {
         CURLcode r = m->data.result;
         struct job *j = NULL;
 

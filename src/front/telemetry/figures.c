@@ -106,45 +106,42 @@ static struct series *series_of(enum figure f, const char *label, bool make)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-void figure_add(enum figure f, const char *label, double n)
+/* The series to count in, which is known from now on. */
+static struct series *counted(enum figure f, const char *label, enum figure_type type)
 {
     struct series *s = series_of(f, label, true);
 
-    assert(infos[f].type == FIGURE_COUNTER && n >= 0);
-    s->value += n;
+    assert(infos[f].type == type);
     s->known = true;
+    return s;
+}
+
+void figure_add(enum figure f, const char *label, double n)
+{
+    assert(n >= 0);
+    counted(f, label, FIGURE_COUNTER)->value += n;
 }
 
 void figure_set(enum figure f, const char *label, double value)
 {
-    struct series *s = series_of(f, label, true);
-
-    assert(infos[f].type == FIGURE_GAUGE);
-    s->value = value;
-    s->known = true;
+    counted(f, label, FIGURE_GAUGE)->value = value;
 }
 
 void figure_total(enum figure f, const char *label, double value)
 {
-    struct series *s = series_of(f, label, true);
-
-    assert(infos[f].type == FIGURE_COUNTER);
-    s->value = value;
-    s->known = true;
+    counted(f, label, FIGURE_COUNTER)->value = value;
 }
 
 void figure_observe(enum figure f, const char *label, uint64_t ns)
 {
-    struct series *s = series_of(f, label, true);
+    struct histogram *h = counted(f, label, FIGURE_HISTOGRAM)->histogram;
     size_t i = 0;
 
-    assert(infos[f].type == FIGURE_HISTOGRAM);
     while (i < FIGURE_BUCKETS && ns > bounds_ns[i])
         i++;
-    s->histogram->in[i]++;
-    s->histogram->n++;
-    s->histogram->sum_ns += ns;
-    s->known = true;
+    h->in[i]++;
+    h->n++;
+    h->sum_ns += ns;
 }
 
 void figure_forget(enum figure f, const char *label)

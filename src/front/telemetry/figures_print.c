@@ -80,11 +80,6 @@ static void print_histogram(struct strbuf *out, const char *name, const char *la
                 (unsigned long long)h->n);
 }
 
-static bool any_known(const struct map *series)
-{
-    return LIST_FIND(struct series, s, &series->all, by_label.all, s->known) != NULL;
-}
-
 static void print_figure(struct strbuf *out, enum figure f, struct strbuf *labels)
 {
     static const struct histogram nothing;
@@ -92,7 +87,7 @@ static void print_figure(struct strbuf *out, enum figure f, struct strbuf *label
     const struct map *series = figure_series(f);
     bool histogram = info->type == FIGURE_HISTOGRAM, untold = !info->label && series->n == 0;
 
-    if (!untold && !any_known(series))
+    if (!untold && !LIST_FIND(struct series, s, &series->all, by_label.all, s->known))
         return;
     strbuf_addf(out, "# HELP " FIGURES_PREFIX "%s %s\n", info->name, info->help);
     strbuf_addf(out, "# TYPE " FIGURES_PREFIX "%s %s\n", info->name, types[info->type]);

@@ -1,6 +1,5 @@
 /* OTLP's JSON: ids are hexadecimal, 64-bit numbers are texts, enums are numbers. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "lib/text/json.h"
 #include "front/telemetry/ids.h"
@@ -22,34 +21,37 @@ static void put_big(struct json *j, const char *key, int64_t v)
     jw_string(jw_key(j, key), text);
 }
 
-static void put_text(struct json *j, const char *key, const char *text, size_t len)
+/* Begin and end an attribute; between them comes its value, under the name of its type. */
+static void begin_value(struct json *j, const char *key)
 {
     jw_object_begin(j);
     jw_string(jw_key(j, "key"), key);
     jw_object_begin(jw_key(j, "value"));
-    jw_bytes(jw_key(j, "stringValue"), text, len);
+}
+
+static void end_value(struct json *j)
+{
     jw_object_end(j);
     jw_object_end(j);
 }
 
+static void put_text(struct json *j, const char *key, const char *text)
+{
+    begin_value(j, key);
+    jw_string(jw_key(j, "stringValue"), text);
+    end_value(j);
+}
+
 static void put_value(struct json *j, const struct span_value *v)
 {
-    const char *key = span_key_text((enum span_key)v->key);
-
-    if (v->type == SPAN_TEXT) {
-        put_text(j, key, v->text, v->len);
-        return;
-    }
-    jw_object_begin(j);
-    jw_string(jw_key(j, "key"), key);
-    jw_object_begin(jw_key(j, "value"));
-    if (v->type == SPAN_NUMBER) {
+    begin_value(j, span_key_text((enum span_key)v->key));
+    if (v->type == SPAN_TEXT)
+        jw_bytes(jw_key(j, "stringValue"), v->text, v->len);
+    else if (v->type == SPAN_NUMBER)
         put_big(j, "intValue", v->number);
-    } else {
+    else
         jw_bool(jw_key(j, "boolValue"), v->number != 0);
-    }
-    jw_object_end(j);
-    jw_object_end(j);
+    end_value(j);
 }
 
 static void put_values(struct json *j, const struct span_value *v, size_t n,
@@ -59,7 +61,7 @@ static void put_values(struct json *j, const struct span_value *v, size_t n,
     for (size_t i = 0; i < n; i++)
         put_value(j, &v[i]);
     if (observation)
-        put_text(j, OTLP_OBSERVATION, observation, strlen(observation));
+        put_text(j, OTLP_OBSERVATION, observation);
     jw_array_end(j);
 }
 
@@ -80,9 +82,8 @@ static void put_events(struct json *j, const struct span *s)
 
 static void put_lost(struct json *j, const char *key, uint32_t n)
 {
-    if (n == 0)
-        return;
-    jw_u64(jw_key(j, key), n);
+    if (n > 0)
+        jw_u64(jw_key(j, key), n);
 }
 
 static void put_status(struct json *j, const struct span *s)
@@ -137,8 +138,7 @@ static void add_request(struct strbuf *out, const struct otlp_who *who,
     jw_object_begin(jw_key(&j, "resource"));
     jw_array_begin(jw_key(&j, "attributes"));
     for (size_t i = 0; i < ARRAY_SIZE(who->attributes); i++)
-        put_text(&j, who->attributes[i].key, who->attributes[i].value,
-                 strlen(who->attributes[i].value));
+        put_text(&j, who->attributes[i].key, who->attributes[i].value);
     jw_array_end(&j);
     jw_object_end(&j);
     jw_array_begin(jw_key(&j, "scopeSpans"));

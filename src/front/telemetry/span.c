@@ -110,13 +110,19 @@ static bool take_text(struct span *s, struct span_value *v, const char *text, si
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
+static void free_texts(struct span_value *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (values[i].type == SPAN_TEXT)
+            free(values[i].text);
+}
+
 /* The place of a key. A key occurs once, so a second value takes the place of the first. */
 static struct span_value *place_of(struct span *s, enum span_key key)
 {
     for (size_t i = 0; i < s->n_values; i++)
         if (s->values[i].key == key) {
-            if (s->values[i].type == SPAN_TEXT)
-                free(s->values[i].text);
+            free_texts(&s->values[i], 1);
             return &s->values[i];
         }
     if (s->n_values == SPAN_ATTRS_MAX) {
@@ -143,20 +149,22 @@ void span_text(struct span *s, enum span_key key, const char *value)
         free(v.text);
 }
 
-void span_number(struct span *s, enum span_key key, int64_t value)
+static void put_number(struct span *s, enum span_key key, enum span_value_type type, int64_t value)
 {
     struct span_value *place = s ? place_of(s, key) : NULL;
 
     if (place)
-        *place = (struct span_value){.key = (uint8_t)key, .type = SPAN_NUMBER, .number = value};
+        *place = (struct span_value){.key = (uint8_t)key, .type = (uint8_t)type, .number = value};
+}
+
+void span_number(struct span *s, enum span_key key, int64_t value)
+{
+    put_number(s, key, SPAN_NUMBER, value);
 }
 
 void span_flag(struct span *s, enum span_key key, bool value)
 {
-    struct span_value *place = s ? place_of(s, key) : NULL;
-
-    if (place)
-        *place = (struct span_value){.key = (uint8_t)key, .type = SPAN_FLAG, .number = value};
+    put_number(s, key, SPAN_FLAG, value);
 }
 
 void span_event(struct span *s, const char *name, const struct span_detail *detail, size_t n)
@@ -167,9 +175,7 @@ void span_event(struct span *s, const char *name, const struct span_detail *deta
         s->lost_events++;
         return;
     }
-    struct span_happening *h = xcalloc(1, sizeof(*h));
-    h->ns = clock_ns();
-    h->name = name;
+    struct span_happening *h = NEW(struct span_happening, .ns = clock_ns(), .name = name);
     for (size_t i = 0; i < n && i < SPAN_DETAILS_MAX; i++) {
         struct span_value v = {.key = (uint8_t)detail[i].key, .type = SPAN_NUMBER};
 
@@ -242,13 +248,9 @@ struct trace_ref span_ref(const struct span *s)
 
 static void span_free(struct span *s)
 {
-    for (size_t i = 0; i < s->n_values; i++)
-        if (s->values[i].type == SPAN_TEXT)
-            free(s->values[i].text);
+    free_texts(s->values, s->n_values);
     LIST_EACH(struct span_happening, h, &s->events, link) {
-        for (size_t i = 0; i < h->n; i++)
-            if (h->values[i].type == SPAN_TEXT)
-                free(h->values[i].text);
+        free_texts(h->values, h->n);
         free(h);
     }
     free(s->message);

@@ -138,14 +138,13 @@ bool target_otlp(const struct settings *s, char url[TARGET_URL_MAX], struct targ
 
 bool target_langfuse(const struct settings *s, char url[TARGET_URL_MAX], struct target_headers *ret)
 {
-    struct strbuf plain, header;
+    struct strbuf plain = strbuf_upto(sizeof(s->langfuse_public_key) + HIDDEN_MAX);
+    struct strbuf header = strbuf_upto(2 * (sizeof(s->langfuse_public_key) + HIDDEN_MAX));
 
     headers_reset(ret);
     if (!s->langfuse_host[0])
         return false;
     make_url(s->langfuse_host, LANGFUSE_PATH, url);
-    strbuf_init(&plain, sizeof(s->langfuse_public_key) + HIDDEN_MAX);
-    strbuf_init(&header, 2 * (sizeof(s->langfuse_public_key) + HIDDEN_MAX));
     strbuf_reserve(&plain);
     strbuf_reserve(&header);
     strbuf_addstr(&plain, s->langfuse_public_key);

@@ -79,11 +79,6 @@ static bool read_hex(const char **at, uint8_t *out, size_t n)
     return true;
 }
 
-static bool read_dash(const char **at)
-{
-    return *(*at)++ == '-';
-}
-
 static bool all_zero(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -99,9 +94,9 @@ bool trace_parse(const char *traceparent, struct trace_ref *ret)
     uint8_t version;
 
     *ret = (struct trace_ref){0};
-    if (!read_hex(&at, &version, 1) || version == 0xff || !read_dash(&at) ||
-        !read_hex(&at, r.trace, sizeof(r.trace)) || !read_dash(&at) ||
-        !read_hex(&at, r.span, sizeof(r.span)) || !read_dash(&at) || !read_hex(&at, &r.flags, 1))
+    if (!read_hex(&at, &version, 1) || version == 0xff || *at++ != '-' ||
+        !read_hex(&at, r.trace, sizeof(r.trace)) || *at++ != '-' ||
+        !read_hex(&at, r.span, sizeof(r.span)) || *at++ != '-' || !read_hex(&at, &r.flags, 1))
         return false;
     /* A later version of traceparent may have more fields, after another dash. */
     if (*at != '\0' && (version == 0 || *at != '-'))

@@ -62,6 +62,14 @@ void watch_drop(uv_poll_t **w)
     *w = NULL;
 }
 
+void timer_every(uv_loop_t *loop, uv_timer_t *t, uint64_t ms, uv_timer_cb fn, void *data)
+{
+    uv_timer_init(loop, t);
+    t->data = data;
+    uv_timer_start(t, fn, ms, ms);
+    uv_unref((uv_handle_t *)t);
+}
+
 uv_timer_t *alarm_new(uv_loop_t *loop, void *data)
 {
     uv_timer_t *t = xcalloc(1, sizeof(*t));
