@@ -9,16 +9,22 @@
  *
  * When the cell waits, the event loop calls it back, and no guard is around that. Then a second
  * thread (watcher.cjs) looks for the signal. It tells the event loop, which ends the cell; if that
- * does not happen, the cell is busy, and the watcher has V8 end whatever runs. It takes 10 MiB and
- * is made when a cell first waits.
+ * does not happen, the cell is busy, and the watcher has V8 end whatever runs. That may be the
+ * message itself, if the event loop did not get to it in time, so the watcher tells again until the
+ * wait is over. It takes 10 MiB and is made when a cell first waits.
  *
  * Node's thread is started once and for all here: vm would put SIGINT back to its default, which
- * ends the process, each time a script is over. A signal that finds no guard leaves a mark, and
- * that is what the watcher looks for.
+ * ends the process, each time a script is over. A signal that finds no guard leaves a mark. The
+ * watcher looks for it, and this thread takes it.
+ *
+ * The signal's handler only wakes Node's thread, and what the signal did besides (it ended the
+ * program that the cell waited for) may end the cell before that thread has run. So before a cell
+ * is over, Node's thread must be asleep: then all signals that came are known.
  *
  * V8 ends a callback without its `finally`, so Node's count of nested callbacks is wrong
  * afterwards. Its check is switched off and the count put back to zero.
  */
+const { closeSync, openSync, readdirSync, readSync } = require('node:fs');
 const path = require('node:path');
 const vm = require('node:vm');
 const { GUARD } = require('./errors.cjs');
@@ -30,6 +36,11 @@ const ENDING = -1;
 const WAITS_MAX = 1 << 30;
 const ENDING_MAX_MS = 1000;
 
+const TASKS = '/proc/self/task';
+const STAT_MAX = 512;
+const SETTLE_MS = 0.1;
+const SETTLE_MAX_MS = 1000;
+
 let binding = null;
 let hooks = null;
 let body = null;
@@ -38,6 +49,12 @@ let watcher = null;
 let wait = 0;
 let onInterrupt = null;
 const shared = new Int32Array(new SharedArrayBuffer(4));
+const clock = new Int32Array(new SharedArrayBuffer(4));
+const stat = Buffer.alloc(STAT_MAX);
+/* The file that says what Node's thread does; null if that cannot be known. */
+let statFile = null;
+/* Its descriptor while it is read: V8 may end that without a `finally`. */
+let openStat = -1;
 
 class Interrupted extends Error {
     constructor() {
@@ -77,9 +94,12 @@ function catchInterrupts() {
     binding = found.contextify;
     hooks = found.hooks;
     keepSignal();
+    const before = new Set(readTasks());
     /* Twice: the mark is taken by a stop, which is one too few to stop it. */
     binding.startSigintWatchdog();
     binding.startSigintWatchdog();
+    const started = readTasks().filter((task) => !before.has(task));
+    if (started.length === 1) statFile = `${TASKS}/${started[0]}/stat`;
     /* A name of the global object, since a script sees nothing else. */
     const name = '$guard';
     Object.defineProperty(globalThis, name, { get: () => body });
@@ -87,8 +107,44 @@ function catchInterrupts() {
     runGuard = () => script.runInThisContext({ breakOnSigint: true, displayErrors: false });
 }
 
-/* -> whether a SIGINT has come since the last call, or since a guard took one */
+function readTasks() {
+    try {
+        return readdirSync(TASKS);
+    } catch {
+        return [];
+    }
+}
+
+/* Waits until Node's thread knows of all signals whose handler has run. */
+function settle() {
+    closeStat();
+    const until = Date.now() + SETTLE_MAX_MS;
+    while (!sleeps() && Date.now() < until) Atomics.wait(clock, 0, 0, SETTLE_MS);
+}
+
+/* A thread that is woken does not sleep from that moment on, whether or not it gets to run. */
+function sleeps() {
+    if (statFile === null) return true;
+    try {
+        openStat = openSync(statFile);
+        const text = stat.latin1Slice(0, readSync(openStat, stat, 0, STAT_MAX, 0));
+        closeStat();
+        return text[text.lastIndexOf(')') + 2] === 'S';
+    } catch {
+        return true;
+    }
+}
+
+function closeStat() {
+    const file = openStat;
+    openStat = -1;
+    if (file !== -1) closeSync(file);
+}
+
+/* -> whether a SIGINT has come since the last call, or since a guard took one. Not while a cell
+ * waits: the watcher looks for it then. */
 function takeMark() {
+    settle();
     const marked = binding.stopSigintWatchdog();
     binding.startSigintWatchdog();
     return marked;
@@ -101,6 +157,7 @@ function guarded(call) {
         body = null;
         call();
         process._tickCallback();
+        settle();
     };
     try {
         runGuard();
@@ -120,7 +177,8 @@ function relax() {
     fields[constants.kTotals] = 0;
 }
 
-/* From now on the cell is called by the event loop; `interrupted` is called if SIGINT comes. */
+/* From now on the cell is called by the event loop. `interrupted` is called if SIGINT comes, again
+ * and again if V8 ends it, until it has come to the end of endWait. */
 function beginWait(interrupted) {
     onInterrupt = interrupted;
     relax();
@@ -130,22 +188,17 @@ function beginWait(interrupted) {
     if (watcher === null) startWatcher();
 }
 
-/* The cell is over, or about to be: calls `then` as soon as V8 will not be made to end it. */
+/* The cell is about to be over: calls `then` when V8 will not be made to end it, and says whether
+ * SIGINT has come. */
 function endWait(then) {
-    onInterrupt = null;
-    const state = Atomics.compareExchange(shared, 0, wait, IDLE);
-    Atomics.notify(shared, 0);
-    if (state !== ENDING) {
-        then();
-        return;
-    }
-    /* The watcher has asked V8 to end what runs, and that is this. */
-    setImmediate(() => {
-        hooks.clearAsyncIdStack();
-        then();
-    });
     const until = Date.now() + ENDING_MAX_MS;
-    while (Atomics.load(shared, 0) === ENDING && Date.now() < until);
+    while (Atomics.compareExchange(shared, 0, wait, IDLE) === ENDING) {
+        /* The watcher has asked V8 to end what runs, and that is this. It calls again then. */
+        if (Date.now() > until) return;
+    }
+    onInterrupt = null;
+    Atomics.notify(shared, 0);
+    then(takeMark());
 }
 
 /* Without a moment's delay: the cell may be busy in the next turn. */

@@ -101,12 +101,7 @@ class Kernel {
         const settle = (outcome) => conclude(outcome, done);
         try {
             const name = `cell-${number}`;
-            if (!guarded(() => this.evaluator.run(code, name, settle))) {
-                /* It may have ended before V8 was told to end it: a program that it waited for dies of
-                 * the same signal, and V8 may fail with "Internal error". The interrupt counts. */
-                cell.over = false;
-                this.interrupt(cell);
-            }
+            if (!guarded(() => this.evaluator.run(code, name, settle))) this.interrupt(cell);
         } catch (error) {
             this.end(cell, failure(error));
         }
@@ -118,7 +113,10 @@ class Kernel {
         }
     }
 
+    /* The cell may have ended before it was told to: a program that it waited for dies of the same
+     * signal, and V8 may fail with "Internal error". The interrupt counts. */
     interrupt(cell) {
+        cell.over = false;
         cancelTimers();
         this.end(cell, failure(new Interrupted()));
     }
@@ -128,7 +126,14 @@ class Kernel {
         if (cell.over) return;
         cell.over = true;
         cell.result = result;
-        if (cell.waits) endWait(() => this.finish(cell));
+        if (!cell.waits) return;
+        endWait((interrupted) => {
+            if (interrupted) {
+                cancelTimers();
+                cell.result = failure(new Interrupted());
+            }
+            this.finish(cell);
+        });
     }
 
     finish(cell) {

@@ -14,12 +14,6 @@ const PATIENCE_MS = 100;
 process.noDeprecation = true;
 const binding = process.binding('contextify');
 
-function takeMark() {
-    const marked = binding.stopSigintWatchdog();
-    binding.startSigintWatchdog();
-    return marked;
-}
-
 /* Has V8 end what the main thread runs. The session is there for this only: a process with one
  * would wait for it at its end. */
 function end(then) {
@@ -30,8 +24,6 @@ function end(then) {
     session.post('Runtime.terminateExecution', () => {
         clearInterval(alive);
         session.disconnect();
-        Atomics.store(workerData, 0, IDLE);
-        Atomics.notify(workerData, 0);
         then();
     });
 }
@@ -42,11 +34,15 @@ function watch() {
         const wait = Atomics.load(workerData, 0);
         while (wait > IDLE && Atomics.load(workerData, 0) === wait) {
             Atomics.wait(workerData, 0, wait, LOOK_MS);
-            if (Atomics.load(workerData, 0) !== wait || !takeMark()) continue;
+            if (Atomics.load(workerData, 0) !== wait) continue;
+            if (!binding.watchdogHasPendingSigint()) continue;
             parentPort.postMessage(wait);
             Atomics.wait(workerData, 0, wait, PATIENCE_MS);
             if (Atomics.compareExchange(workerData, 0, wait, ENDING) !== wait) continue;
-            end(watch);
+            end(() => {
+                Atomics.store(workerData, 0, wait);
+                watch();
+            });
             return;
         }
     }

@@ -3,13 +3,16 @@
 Node can make neither a seqpacket socket nor plain pipes for a child, so this program does. It takes
 lines of JSON on standard input and writes lines of JSON to standard output:
 
-    {"send": base64}  {"signal": number}  {"close": true}
+    {"send": base64}  {"signal": number}  {"close": true}  {"hold": true or false}
     {"packet": base64}  {"stdout": base64}  {"stderr": base64}  {"exit": status}
 
-As in the agent, what is in the pipes is passed on before a packet.
+As in the agent, what is in the pipes is passed on before a packet. While a kernel is held, the threads that
+block signals, as Node's that hears of SIGINT does, are stopped: as on a busy machine, where they wait for
+their turn.
 """
 
 import base64
+import ctypes
 import json
 import os
 import selectors
@@ -17,6 +20,15 @@ import signal
 import socket
 import subprocess
 import sys
+
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
+WALL = 0x40000000  # waitpid: threads too
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def ptrace(request, task):
+    if LIBC.ptrace(ctypes.c_long(request), ctypes.c_long(task), None, None) < 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
 
 
 class Bridge:
@@ -39,6 +51,7 @@ class Bridge:
         os.set_blocking(self.out, False)
         os.set_blocking(self.err, False)
         self.input = b""
+        self.held = []
 
     @staticmethod
     def start(command, control, out, err):
@@ -103,6 +116,26 @@ class Bridge:
             os.killpg(self.child.pid, order["signal"])
         elif "close" in order:
             self.control.shutdown(socket.SHUT_RDWR)
+        elif "hold" in order:
+            self.hold() if order["hold"] else self.release()
+
+    def hold(self):
+        for task in map(int, os.listdir(f"/proc/{self.child.pid}/task")):
+            if task == self.child.pid or not self.blocks_signals(task):
+                continue
+            ptrace(PTRACE_SEIZE, task)
+            ptrace(PTRACE_INTERRUPT, task)
+            os.waitpid(task, WALL)
+            self.held.append(task)
+
+    def blocks_signals(self, task):
+        with open(f"/proc/{self.child.pid}/task/{task}/status") as file:
+            mask = next(line.split()[1] for line in file if line.startswith("SigBlk:"))
+        return bool(int(mask, 16) & 1 << signal.SIGINT - 1)
+
+    def release(self):
+        while self.held:
+            ptrace(PTRACE_DETACH, self.held.pop())
 
     def run(self):
         while self.child.poll() is None:

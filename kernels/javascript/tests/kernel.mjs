@@ -149,6 +149,11 @@ export class Kernel {
         this.order({ signal: 2 });
     }
 
+    /* Stops the thread that hears of SIGINT, or lets it go on. */
+    hold(held = true) {
+        this.order({ hold: held });
+    }
+
     /* -> how it ended */
     async ended() {
         while (this.status === null) await this.until(() => this.status !== null);
