@@ -110,6 +110,19 @@ class Kernel:
     def interrupt(self):
         os.killpg(self.child, signal.SIGINT)
 
+    def interrupt_between_cells(self):
+        """Returns when the kernel has seen it: it would be meant for the next cell if it saw that first."""
+        self.interrupt()
+        deadline = time.monotonic() + 10
+        while not self.sleeps():
+            assert time.monotonic() < deadline, "the kernel does not come to rest"
+            time.sleep(0.001)
+
+    def sleeps(self):
+        """A signal makes it run from the moment that it is sent."""
+        text = pathlib.Path(f"/proc/{self.child}/stat").read_text()
+        return text[text.rindex(")") + 2] == "S"
+
     def interrupt_until_end(self):
         """As the agent does it: SIGINT each second, for five."""
         answer = Answer()

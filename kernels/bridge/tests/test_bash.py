@@ -410,8 +410,7 @@ class Interrupt(BashTest):
         self.check("x=1")
         for _ in range(20):
             self.kernel.interrupt()
-            self.kernel.interrupt()
-            time.sleep(0.02)  # or it would be meant for the next cell
+            self.kernel.interrupt_between_cells()
             self.check("echo $x", "1\n")
 
     def test_at_any_moment(self):

@@ -1,5 +1,4 @@
 """The Java kernel."""
-import time
 import unittest
 
 from harness import CellTest
@@ -131,8 +130,7 @@ class Life(JavaTest):
     def test_interrupt_between_cells(self):
         self.check("int alive = 1;")
         for _ in range(3):
-            self.kernel.interrupt()
-        time.sleep(0.05)  # or it would be meant for the next cell
+            self.kernel.interrupt_between_cells()
         self.check("alive", "1")
 
     def test_much_output(self):

@@ -2,7 +2,6 @@
 import base64
 import os
 import struct
-import time
 import unittest
 
 from harness import CellTest
@@ -194,8 +193,7 @@ class Life(RTest):
     def test_interrupt_between_cells(self):
         self.check("x <- 1")
         for _ in range(5):
-            self.kernel.interrupt()
-        time.sleep(0.05)  # or it would be meant for the next cell
+            self.kernel.interrupt_between_cells()
         self.check("x", "[1] 1")
 
     def test_quit(self):
