@@ -53,6 +53,8 @@ const clock = new Int32Array(new SharedArrayBuffer(4));
 const stat = Buffer.alloc(STAT_MAX);
 /* The file that says what Node's thread does; null if that cannot be known. */
 let statFile = null;
+/* Its descriptor while it is read: V8 may end that without a `finally`. */
+let openStat = -1;
 
 class Interrupted extends Error {
     constructor() {
@@ -115,6 +117,7 @@ function readTasks() {
 
 /* Waits until Node's thread knows of all signals whose handler has run. */
 function settle() {
+    closeStat();
     const until = Date.now() + SETTLE_MAX_MS;
     while (!sleeps() && Date.now() < until) Atomics.wait(clock, 0, 0, SETTLE_MS);
 }
@@ -122,16 +125,20 @@ function settle() {
 /* A thread that is woken does not sleep from that moment on, whether or not it gets to run. */
 function sleeps() {
     if (statFile === null) return true;
-    let file = -1;
     try {
-        file = openSync(statFile);
-        const text = stat.latin1Slice(0, readSync(file, stat, 0, STAT_MAX, 0));
+        openStat = openSync(statFile);
+        const text = stat.latin1Slice(0, readSync(openStat, stat, 0, STAT_MAX, 0));
+        closeStat();
         return text[text.lastIndexOf(')') + 2] === 'S';
     } catch {
         return true;
-    } finally {
-        if (file !== -1) closeSync(file);
     }
+}
+
+function closeStat() {
+    const file = openStat;
+    openStat = -1;
+    if (file !== -1) closeSync(file);
 }
 
 /* -> whether a SIGINT has come since the last call, or since a guard took one. Not while a cell

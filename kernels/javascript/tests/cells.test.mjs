@@ -406,8 +406,10 @@ test('background: an error in a timer after the cell does not end the kernel', a
 });
 
 test('background: timers go on between cells', async () => {
-    await kernel.run('let ticks = 0; const ticking = setInterval(() => ticks++, 5)');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await kernel.run(
+        'let ticks = 0; const ticking = setInterval(() => { if (++ticks === 3) console.log("three") }, 5)',
+    );
+    await kernel.until(() => kernel.stdout.includes('three\n'));
     const { text } = await kernel.run('clearInterval(ticking); ticks > 2');
     assert.equal(text, 'true');
 });
