@@ -3,11 +3,12 @@
 #include "engine/sandbox.h"
 #include "warden/host/cgroup_place.h"
 #include "warden/host/slots.h"
+#include "warden/host/slots_count.h"
 #include "inside/stage/seccomp.h"
 
 int sg_host_state(struct sg_host_state *ret, struct sg_error *e)
 {
-    struct sg_host_state state = {.groups_stale = cgroup_count_places()};
+    struct sg_host_state state = {.groups_stale = cgroup_sweep_places(false)};
     int r = slots_count(&state.slots_used, &state.slots_stale, e);
 
     if (r == 0)

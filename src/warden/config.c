@@ -139,35 +139,35 @@ void serve_read_settings(struct server *s, const struct serve_call *call,
 
 /* ---- files that the settings name ------------------------------------------------------------ */
 
-void tls_text_done(struct tls_text *t)
+void serve_texts_done(struct serve_texts *t)
 {
-    if (t->key)
-        explicit_bzero(t->key, t->key_len);
-    free(t->cert);
-    free(t->key);
-    *t = (struct tls_text){0};
+    if (t->key.text)
+        explicit_bzero(t->key.text, t->key.len);
+    free(t->cert.text);
+    free(t->key.text);
+    free(t->roots.text);
+    free(t->patterns.text);
+    *t = (struct serve_texts){0};
 }
 
-static int read_text(const char *what, const char *path, size_t max, char **ret, size_t *ret_len,
+/* Does nothing if no file is named. */
+static int read_text(const char *what, const char *path, size_t max, struct file_text *ret,
                      struct sg_error *e)
 {
-    int r = file_read(AT_FDCWD, path, max, ret, ret_len);
+    int r = path[0] ? file_read(AT_FDCWD, path, max, &ret->text, &ret->len) : 0;
 
     return r < 0
                ? err_set(e, err_kind_of(-r), r, "cannot read %s '%s': %s", what, path, strerror(-r))
                : 0;
 }
 
-static int read_pem(const char *what, const char *path, char **ret, size_t *ret_len,
-                    struct sg_error *e)
+static int read_pem(const char *what, const char *path, struct file_text *ret, struct sg_error *e)
 {
-    int r = read_text(what, path, PEM_MAX, ret, ret_len, e);
+    int r = read_text(what, path, PEM_MAX, ret, e);
 
-    if (r < 0)
-        return r;
-    if (!strstr(*ret, "-----BEGIN "))
+    if (r == 0 && ret->text && !strstr(ret->text, "-----BEGIN "))
         return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%s' is not in PEM form", what, path);
-    return 0;
+    return r;
 }
 
 /* Packages of certificates give a group access to the key, so that is allowed; access for everybody
@@ -184,46 +184,24 @@ static int check_private(const char *path, struct sg_error *e)
     return 0;
 }
 
-int serve_tls(const struct settings *settings, struct tls_text *ret, struct sg_error *e)
+int serve_texts_read(const struct settings *settings, struct serve_texts *ret, struct sg_error *e)
 {
-    AUTO(tls_text_done) struct tls_text t = {0};
-    int r = 0;
+    AUTO(serve_texts_done) struct serve_texts t = {0};
+    int r = read_pem("tls_cert", settings->tls_cert, &t.cert, e);
 
-    if (settings->tls_cert[0]) {
-        r = read_pem("tls_cert", settings->tls_cert, &t.cert, &t.cert_len, e);
-        if (r == 0)
-            r = check_private(settings->tls_key, e);
-        if (r == 0)
-            r = read_pem("tls_key", settings->tls_key, &t.key, &t.key_len, e);
-    }
-    if (r < 0)
-        return r;
-    *ret = t;
-    t = (struct tls_text){0};
-    return 0;
-}
-
-void extra_text_done(struct extra_text *t)
-{
-    free(t->roots);
-    free(t->patterns);
-    *t = (struct extra_text){0};
-}
-
-int serve_extra(const struct settings *settings, struct extra_text *ret, struct sg_error *e)
-{
-    AUTO(extra_text_done) struct extra_text t = {0};
-    int r = 0;
-
-    if (settings->egress_roots[0])
-        r = read_pem("egress_roots", settings->egress_roots, &t.roots, &t.roots_len, e);
-    if (r == 0 && settings->sanitise_patterns[0])
+    if (r == 0 && t.cert.text)
+        r = check_private(settings->tls_key, e);
+    if (r == 0 && t.cert.text)
+        r = read_pem("tls_key", settings->tls_key, &t.key, e);
+    if (r == 0)
+        r = read_pem("egress_roots", settings->egress_roots, &t.roots, e);
+    if (r == 0)
         r = read_text("sanitise_patterns", settings->sanitise_patterns, PATTERNS_MAX, &t.patterns,
-                      &t.patterns_len, e);
+                      e);
     if (r < 0)
         return r;
     *ret = t;
-    t = (struct extra_text){0};
+    t = (struct serve_texts){0};
     return 0;
 }
 
@@ -271,9 +249,9 @@ int serve_listen(struct server *s, struct sg_error *e)
         getsockname(fd, (struct sockaddr *)&a.addr, &a.len); /* the kernel has replaced port 0 */
         address_format(&a, text);
         log_line(LEVEL_INFO, "listening on %s%s", text,
-                 metrics       ? " for metrics alone"
-                 : s->tls.cert ? " with TLS"
-                               : "");
+                 metrics              ? " for metrics alone"
+                 : s->texts.cert.text ? " with TLS"
+                                      : "");
     }
     return 0;
 }

@@ -345,10 +345,10 @@ static void tell_tls(struct server *s)
     AUTO(close_p) int cert = -1, key = -1;
     struct sg_error e;
 
-    if (!s->tls.cert)
+    if (!s->texts.cert.text)
         return;
-    cert = text_memfd(s->tls.cert, s->tls.cert_len, &e);
-    key = text_memfd(s->tls.key, s->tls.key_len, &e);
+    cert = text_memfd(s->texts.cert.text, s->texts.cert.len, &e);
+    key = text_memfd(s->texts.key.text, s->texts.key.len, &e);
     if (cert >= 0 && key >= 0)
         front_tell(s, &a, (int[]){cert, key}, 2);
     else
@@ -362,7 +362,7 @@ void orders_tell_settings(struct server *s)
     struct sg_error e;
 
     fd = text_memfd(s->told->front.text, s->told->front.len, &e);
-    patterns = text_memfd(s->extra.patterns, s->extra.patterns_len, &e);
+    patterns = text_memfd(s->texts.patterns.text, s->texts.patterns.len, &e);
     if (fd >= 0 && patterns >= 0)
         front_tell(s, &a, (int[]){fd, patterns}, 2);
     else
@@ -377,7 +377,7 @@ void orders_greet(struct server *s)
     for (size_t i = 0; i < s->n_listeners; i++) {
         struct order_answer a = {.tell = TELL_LISTENER,
                                  .flags = i >= s->n_plain_listeners ? TELL_METRICS_HERE
-                                          : s->tls.cert             ? TELL_TLS_HERE
+                                          : s->texts.cert.text      ? TELL_TLS_HERE
                                                                     : 0};
         front_tell(s, &a, &s->listeners[i], 1);
     }

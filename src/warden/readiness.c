@@ -48,7 +48,7 @@ static void probe(struct server *s)
     }
     p->probing = true;
     p->request = (struct tenant_pool_request){.bare = true, .done = on_made, .arg = s};
-    tenant_pool_usual_limits(p->tenant_pool, &p->request.limits);
+    tenant_pools_usual_limits(s, &p->request.limits);
     tenant_pool_request(p->tenant_pool, &p->request);
 }
 

@@ -66,50 +66,31 @@ static void take_settings(struct server *s, struct settings_answer *a)
     log_set(&s->settings);
 }
 
-/* The caller frees the old texts, which are in tls and extra afterwards. */
-static void swap_texts(struct server *s, struct tls_text *tls, struct extra_text *extra)
-{
-    struct extra_text old_extra = s->extra;
-    struct tls_text old_tls = s->tls;
-
-    s->tls = *tls;
-    s->extra = *extra;
-    *tls = old_tls;
-    *extra = old_extra;
-}
-
-static int load_files(const struct server *s, const struct settings *new, struct tls_text *tls,
-                      struct extra_text *extra, struct sg_error *e)
-{
-    int r =
-        !new->tls_cert[0] != !s->tls.cert
-            ? err_set(e, SG_ERR_INVALID, -EINVAL, "TLS can only be switched on or off by a restart")
-            : serve_tls(new, tls, e);
-
-    return r < 0 ? r : serve_extra(new, extra, e);
-}
-
 static void reload(struct run *run);
 
 static void on_settings(struct server *s, struct settings_answer *a)
 {
     struct run *run = CONTAINER_OF(s, struct run, server);
-    AUTO(extra_text_done) struct extra_text extra = {0};
-    AUTO(tls_text_done) struct tls_text tls = {0};
+    AUTO(serve_texts_done) struct serve_texts texts = {0};
     int r = a->r;
 
     run->reading = false;
     for (size_t i = 0; r == 0 && i < a->n_changed; i++)
         log_line(LEVEL_WARN, "the setting %s has changed: restart the server to apply it",
                  a->changed[i]);
+    if (r == 0 && !a->settings.tls_cert[0] != !s->texts.cert.text)
+        r = err_set(&a->error, SG_ERR_INVALID, -EINVAL,
+                    "TLS can only be switched on or off by a restart");
     if (r == 0)
-        r = load_files(s, &a->settings, &tls, &extra, &a->error);
+        r = serve_texts_read(&a->settings, &texts, &a->error);
     if (r < 0) {
         log_line(LEVEL_ERROR, "the settings were not reloaded, the old ones stay in force: %s",
                  a->error.message);
         free(a);
     } else {
-        swap_texts(s, &tls, &extra);
+        serve_texts_done(&s->texts);
+        s->texts = texts;
+        texts = (struct serve_texts){0};
         take_settings(s, a);
         set_budget(s);
         tenant_pools_renew(s);
@@ -325,9 +306,7 @@ static int start(struct run *run, struct sg_error *e)
     s->loop.no_room = on_no_room;
     s->provider = providers[0];
     if (r == 0)
-        r = serve_tls(&s->settings, &s->tls, e);
-    if (r == 0)
-        r = serve_extra(&s->settings, &s->extra, e);
+        r = serve_texts_read(&s->settings, &s->texts, e);
     if (r == 0)
         r = front_process_init(s, front[0] ? front : call->front_program, e);
     if (r == 0)
@@ -403,8 +382,7 @@ static void finish(struct run *run)
     files_workers_close(s);
     logfile_close(&s->log);
     state_close(&s->state);
-    tls_text_done(&s->tls);
-    extra_text_done(&s->extra);
+    serve_texts_done(&s->texts);
     free(s->told);
     close_p(&run->signals.fd);
     loop_done(&s->loop);

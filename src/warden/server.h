@@ -1,40 +1,5 @@
 /* The warden process of a server: the state that its parts share.
  *
- *   here        server.c            start, signals, reload, end
- *               config.c            settings, certificates, listening sockets
- *               state.c             the state directory
- *               orders.c            orders of the front
- *               readiness.c         whether a sandbox can be handed out
- *               descriptors.c       saving file descriptors
- *               logfile.c           the log as a file
- *   sandboxes/  sandbox*.c          sandboxes by id, and their orders and jobs; sandbox_life.c: the
- *                                   table of their states
- *               tenant_pool.c       a tenant's domain, and the sandboxes that wait ready in it
- *               kernels.c           the zygote of a tenant pool, and kernels for its sandboxes
- *               snapshot.c          saved files
- *               checkpoint.c        saved files and kernels
- *               fork_start.c        starts that are begun before they are ordered
- *               squash.c            merging layers
- *               discard.c           removing layers
- *               teardown.c          sandboxes that end
- *   processes/  child_program.c     starting, watching and replacing child programs
- *               front_process.c     the front
- *               guard_process.c     the guard
- *               workers.c           database worker and exporter
- *               domain_processes.c  holder, spawner and broker of a tenant pool
- *               heartbeat.c         which process hangs
- *               faults.c            which process failed, and how often
- *               trouble.c           why child programs cannot start
- *               notify.c            messages to systemd
- *               files_worker.c      workers on files of sandboxes
- *               task.c              short children for long work
- *   memory/     budget.c            shares of the machine's memory
- *               pressure.c          when memory is short
- *   providers/  provider.h          what makes sandboxes: a core, and capabilities
- *               process/            sandboxes made of processes: starting, freezing, ending
- *   layers/                         their files: template, layers, mounts
- *   host/                           their namespaces, ids, control groups and network
- *
  * The warden has one thread, and that thread never waits. Long work is done by the kernel (ending a
  * sandbox), by a child (writing a snapshot) or in steps (making a sandbox). */
 #pragma once
@@ -63,19 +28,14 @@ struct checkpoint;
 struct cgroup_place;
 struct provider_ops;
 
-/* Certificate chain and key, as read from their files; NULL without TLS. */
-struct tls_text {
-    char *cert, *key;
-    size_t cert_len, key_len;
+/* Contents of files that the settings name; NULL where none is named. */
+struct serve_texts {
+    struct file_text {
+        char *text;
+        size_t len;
+    } cert, key, roots, patterns; /* for the front: the first two are for TLS; and for the guard */
 };
-void tls_text_done(struct tls_text *t);
-
-/* Contents of files that the settings name, for front and guard; empty if no file is named. */
-struct extra_text {
-    char *roots, *patterns;
-    size_t roots_len, patterns_len;
-};
-void extra_text_done(struct extra_text *t);
+void serve_texts_done(struct serve_texts *t);
 
 /* Put together without rights. */
 struct prepared {
@@ -125,8 +85,7 @@ struct server {
     /* The latest sandboxes that ended; the next goes to ends[ended % ENDS_KEPT]. See
      * sandboxes_tell_ends. */
     struct sandbox_ended ends[ENDS_KEPT];
-    struct tls_text tls;
-    struct extra_text extra;
+    struct serve_texts texts;
 };
 
 /* How `sandglass serve` was called. SIGHUP reads the settings again from it. */
@@ -145,8 +104,7 @@ int serve_open_config(const char *path, int *ret, struct sg_error *e);
 typedef void (*settings_done)(struct server *s, struct settings_answer *a);
 void serve_read_settings(struct server *s, const struct serve_call *call,
                          const struct settings *now, settings_done done);
-int serve_tls(const struct settings *settings, struct tls_text *ret, struct sg_error *e);
-int serve_extra(const struct settings *settings, struct extra_text *ret, struct sg_error *e);
+int serve_texts_read(const struct settings *settings, struct serve_texts *ret, struct sg_error *e);
 /* Opens the sockets of the first answer. */
 int serve_listen(struct server *s, struct sg_error *e);
 /* Serves until a signal ends it. Returns the exit status. */

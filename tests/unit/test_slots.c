@@ -9,6 +9,7 @@
 #include "warden/host/cgroup.h"
 #include "warden/host/cgroup_place.h"
 #include "warden/host/slots.h"
+#include "warden/host/slots_count.h"
 
 TAP_MAIN
 
@@ -193,11 +194,11 @@ TEST(a_place_in_use_is_not_swept)
     cgroup_place_close(a);
     EXPECT(faccessat(cgroup_place_dir(b), "cgroup.procs", F_OK, 0) == 0);
     cgroup_place_close(b);
-    uint32_t before = cgroup_count_places();
+    uint32_t before = cgroup_sweep_places(false);
     EXPECT(faccessat(cgroup_place_dir(server), TENANT, F_OK, 0) < 0);
     EXPECT(faccessat(cgroup_place_dir(server), "cgroup.procs", F_OK, 0) == 0);
     cgroup_place_close(server);
-    EXPECT(cgroup_count_places() <= before);
+    EXPECT(cgroup_sweep_places(false) <= before);
 }
 
 static void make_place_and_die(void)
@@ -216,9 +217,9 @@ TEST(a_place_that_a_crash_left_is_counted_and_swept)
     if (pid == 0)
         make_place_and_die();
     EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
-    EXPECT(cgroup_count_places() >= 2);
+    EXPECT(cgroup_sweep_places(false) >= 2);
     EXPECT(slots_sweep_all(&e) >= 0);
-    EXPECT(cgroup_count_places() == 0);
+    EXPECT(cgroup_sweep_places(false) == 0);
 }
 
 TEST(names_from_outside_are_refused)

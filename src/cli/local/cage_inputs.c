@@ -10,7 +10,7 @@
 static int load_guard(const struct cage_options *o, struct cage_inputs *in, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf text = strbuf_upto(SETTINGS_TEXT_MAX);
-    AUTO(extra_text_done) struct extra_text extra = {0};
+    AUTO(serve_texts_done) struct serve_texts texts = {0};
     struct settings given, used;
     int r;
 
@@ -19,8 +19,8 @@ static int load_guard(const struct cage_options *o, struct cage_inputs *in, stru
     r = server_settings(&given, e);
     if (r < 0)
         return r;
-    given.sanitise_patterns[0] = '\0'; /* for servers only */
-    r = serve_extra(&given, &extra, e);
+    given.sanitise_patterns[0] = given.tls_cert[0] = '\0'; /* for servers only */
+    r = serve_texts_read(&given, &texts, e);
     if (r < 0)
         return r;
     settings_init(&used);
@@ -31,7 +31,7 @@ static int load_guard(const struct cage_options *o, struct cage_inputs *in, stru
             settings_copy(&used, &given, k);
     settings_print(&used, &text);
     in->guard_settings = strbuf_detach(&text, NULL);
-    in->guard_roots = steal_ptr(&extra.roots);
+    in->guard_roots = steal_ptr(&texts.roots.text);
     in->guard_program = given.guard_program[0] ? xstrdup(given.guard_program) : NULL;
     return 0;
 }

@@ -53,8 +53,6 @@ int cgroup_sweep(uint32_t slot, struct sg_error *e);
 bool cgroup_strike(uint32_t slot);
 /* Sets ret[slot] for each slot below max that has a group. */
 void cgroup_find_slots(bool *ret, uint32_t max);
-/* How many places belong to nobody, not counting those that stay for the next run. */
-uint32_t cgroup_count_places(void);
-/* Removes all places that belong to nobody, and `sandglass` itself if no group is left on this
- * machine. */
-void cgroup_sweep_places(void);
+/* How many places belong to nobody, not counting those that stay for the next run. With `remove`,
+ * removes all that belong to nobody, and `sandglass` itself if no group is left on this machine. */
+uint32_t cgroup_sweep_places(bool remove);

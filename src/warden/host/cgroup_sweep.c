@@ -226,7 +226,8 @@ static bool is_local(const char *place)
     return strncmp(place, CGROUP_LOCAL, n) == 0 && (place[n] == '/' || place[n] == '\0');
 }
 
-uint32_t cgroup_count_places(void)
+/* If a crash left a place in other hierarchies only, it is made in that of memory, to lock it. */
+uint32_t cgroup_sweep_places(bool remove)
 {
     AUTO(tops_close) struct tops t = tops_open();
     AUTO(free_p) char *places = list_places(&t);
@@ -234,25 +235,13 @@ uint32_t cgroup_count_places(void)
 
     FOR_EACH_NAME(place, places)
     {
-        AUTO(close_p) int lock = lock_place(&t, place);
+        bool there = t.fds[0] >= 0 && (!remove || cgroup_mkdir(t.fds[0], place) == 0);
+        AUTO(close_p) int lock = there ? lock_place(&t, place) : -1;
         n += lock >= 0 && !is_local(place);
-    }
-    return n;
-}
-
-/* If a crash left a place in other hierarchies only, it is made in that of memory, to lock it. */
-void cgroup_sweep_places(void)
-{
-    AUTO(tops_close) struct tops t = tops_open();
-    AUTO(free_p) char *places = list_places(&t);
-
-    FOR_EACH_NAME(place, places)
-    {
-        AUTO(close_p)
-        int lock = t.fds[0] >= 0 && cgroup_mkdir(t.fds[0], place) == 0 ? lock_place(&t, place) : -1;
-        if (lock >= 0)
+        if (lock >= 0 && remove)
             cgroup_remove_path(t.fds, place);
     }
-    if (t.ops && t.fds[0] >= 0 && flock(t.fds[0], LOCK_EX | LOCK_NB) == 0)
+    if (remove && t.ops && t.fds[0] >= 0 && flock(t.fds[0], LOCK_EX | LOCK_NB) == 0)
         t.ops->remove_tops();
+    return n;
 }

@@ -8,7 +8,7 @@
 
 enum { USED = 1, LOST = 2 };
 
-static int open_table(struct sg_error *e)
+int slots_open_table(struct sg_error *e)
 {
     int fd;
 
@@ -40,7 +40,7 @@ static uint32_t behind_conflict(int fd, uint32_t first, uint32_t count)
 }
 
 /* A short read past the end of the file means zero: never used. */
-static uint8_t get_byte(int fd, uint32_t slot)
+uint8_t slots_byte(int fd, uint32_t slot)
 {
     uint8_t b = 0;
 
@@ -87,7 +87,7 @@ static int mark_used(int fd, uint32_t first, uint32_t count, struct sg_error *e)
 
 int slots_take(struct slots *s, uint32_t count, struct sg_error *e)
 {
-    AUTO(close_p) int fd = open_table(e);
+    AUTO(close_p) int fd = slots_open_table(e);
 
     if (fd < 0)
         return fd;
@@ -116,13 +116,13 @@ void slots_release(struct slots *s)
     if (s->fd < 0)
         return;
     for (uint32_t i = 0; i < s->count; i++)
-        if (get_byte(s->fd, s->first + i) == USED)
+        if (slots_byte(s->fd, s->first + i) == USED)
             put_byte(s->fd, s->first + i, 0);
     close(s->fd); /* drops the locks */
     s->fd = -1;
 }
 
-static uint32_t table_size(int fd)
+uint32_t slots_table_size(int fd)
 {
     struct stat st;
 
@@ -136,11 +136,11 @@ static uint32_t table_size(int fd)
 static void lock_left(int fd, bool *ret)
 {
     AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof(*groups));
-    uint32_t n = table_size(fd);
+    uint32_t n = slots_table_size(fd);
 
     cgroup_find_slots(groups, SLOTS_MAX);
     for (uint32_t slot = 0; slot < SLOTS_MAX; slot++)
-        ret[slot] = (groups[slot] || (slot < n && get_byte(fd, slot) != 0)) &&
+        ret[slot] = (groups[slot] || (slot < n && slots_byte(fd, slot) != 0)) &&
                     lock(fd, F_WRLCK, slot, 1) == 0;
 }
 
@@ -148,7 +148,7 @@ static void lock_left(int fd, bool *ret)
  * of them only. Most slots have no groups: a server takes more slots than it has sandboxes. */
 int slots_sweep_all(struct sg_error *e)
 {
-    AUTO(close_p) int fd = open_table(e);
+    AUTO(close_p) int fd = slots_open_table(e);
     AUTO(free_p) bool *ours = xcalloc(SLOTS_MAX, sizeof(*ours));
     AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof(*groups));
     int swept = 0, failed = 0;
@@ -169,33 +169,9 @@ int slots_sweep_all(struct sg_error *e)
             continue;
         }
         swept++;
-        if (get_byte(fd, slot) != 0)
+        if (slots_byte(fd, slot) != 0)
             put_byte(fd, slot, 0);
     }
-    cgroup_sweep_places();
+    cgroup_sweep_places(true);
     return failed < 0 ? failed : swept; /* closing drops the locks */
-}
-
-int slots_count(uint32_t *ret_used, uint32_t *ret_stale, struct sg_error *e)
-{
-    AUTO(close_p) int fd = open_table(e);
-    AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof(*groups));
-    uint32_t used = 0, stale = 0, n;
-
-    if (fd < 0)
-        return fd;
-    n = table_size(fd);
-    cgroup_find_slots(groups, SLOTS_MAX);
-    for (uint32_t slot = 0; slot < SLOTS_MAX; slot++) {
-        if (!groups[slot] && (slot >= n || get_byte(fd, slot) == 0))
-            continue;
-        struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
-        if (fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK)
-            stale++;
-        else
-            used++;
-    }
-    *ret_used = used;
-    *ret_stale = stale;
-    return 0;
 }

@@ -42,6 +42,8 @@ static inline uint32_t slot_first_id(uint32_t slot)
 /* Sweeps every stale slot of the machine, groups of slots that have no owner, and empty places of
  * control groups (cgroup_place.h). Returns how many slots were swept, or -errno. */
 int slots_sweep_all(struct sg_error *e);
-/* Counts slots in use and stale slots. A slot that has groups and no owner is stale, whatever its
- * byte says. */
-int slots_count(uint32_t *ret_used, uint32_t *ret_stale, struct sg_error *e);
+
+/* For slots_count.c: the table, its size, and a byte of it. */
+int slots_open_table(struct sg_error *e);
+uint32_t slots_table_size(int fd);
+uint8_t slots_byte(int fd, uint32_t slot);

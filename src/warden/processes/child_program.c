@@ -27,6 +27,26 @@ static int on_message(struct ipc_in *in);
 static void on_gone(struct ipc_link *l, int r);
 static void on_changed(struct ipc_link *l);
 
+/* A process that does not read its messages gets no more beats. */
+static void beat(struct heartbeat *b)
+{
+    struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
+    AUTO(free_p) struct ipc_head *m = xcalloc(1, v->kind->told_size);
+
+    m->type = v->kind->beat;
+    if (v->link.n_unsent == 0)
+        child_program_tell(v, m, v->kind->told_size, NULL, 0);
+}
+
+static void kill_hung(struct heartbeat *b, enum process_fault why UNUSED)
+{
+    struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
+
+    log_line(LEVEL_ERROR, "%s %u is killed and replaced", v->kind->name, v->turn);
+    v->hung = true;
+    child_kill(v->pidfd); /* on_process does the rest */
+}
+
 void child_program_init(struct child_program *v, struct server *s,
                         const struct child_program_kind *kind)
 {
@@ -36,6 +56,8 @@ void child_program_init(struct child_program *v, struct server *s,
     v->process.fn = on_process;
     v->messages.fn = on_messages;
     v->timer.fn = on_timer;
+    v->heart_kind =
+        (struct heartbeat_kind){.process = kind->process, .beat = beat, .hung = kill_hung};
     /* While the process does not read, the warden does not read from it either. So what it can make
      * the warden keep is bounded. One message per turn of the loop, so that others get theirs. */
     v->link_kind = (struct ipc_kind){.magic = kind->magic,
@@ -77,7 +99,7 @@ static int start(struct child_program *v, struct sg_error *e)
     v->why[0] = '\0';
     loop_watch(&s->loop, &v->process, v->pidfd, EPOLLIN);
     ipc_link_open(&v->link, ends.sock);
-    heartbeat_start(s, &v->heart, &v->kind->heart, ends.pid);
+    heartbeat_start(s, &v->heart, &v->heart_kind, ends.pid);
     v->heart.starting = true;
     log_line(LEVEL_INFO, "%s %u started, pid %d", v->kind->name, v->turn, ends.pid);
     v->kind->greet(s, v);
@@ -143,15 +165,6 @@ void child_program_failing(struct child_program *v, const char *why)
     trouble_write(v->server);
 }
 
-void child_program_kill(struct heartbeat *b, enum process_fault why UNUSED)
-{
-    struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
-
-    log_line(LEVEL_ERROR, "%s %u is killed and replaced", v->kind->name, v->turn);
-    v->hung = true;
-    child_kill(v->pidfd); /* on_process does the rest */
-}
-
 /* ---- ending ---------------------------------------------------------------------------------- */
 
 /* For a process that never was ready and gave no reason, the way it ended is the reason. */
@@ -160,7 +173,7 @@ static void tell_end(struct child_program *v, const struct child_exit *how)
     char text[FAULT_TEXT];
 
     if (!v->hung)
-        fault_count_end(v->server, v->kind->heart.process, how);
+        fault_count_end(v->server, v->kind->process, how);
     fault_describe(how, text);
     log_line(LEVEL_WARN, "%s %u has ended unexpectedly: it %s", v->kind->name, v->turn, text);
     if (!v->ready && !v->why[0])

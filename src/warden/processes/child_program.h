@@ -28,12 +28,14 @@ struct child_program;
 
 struct child_program_kind {
     const char *name;
-    struct heartbeat_kind heart;
+    enum process process;
+    uint32_t beat;    /* the type of a heartbeat */
+    size_t told_size; /* of a message that it gets */
     uint64_t memlock;
     bool has_log;         /* it gets the log file's descriptor */
     const char *argument; /* NULL: none */
     void (*greet)(struct server *s, struct child_program *v);
-    uint32_t magic; /* of the messages, in both directions */
+    uint32_t magic; /* of the messages, in both directions: they begin as struct ipc_head */
     size_t size;    /* of a message that it sends */
     size_t fds_max; /* descriptors with one */
     /* A message has come; descriptors that are not taken out are closed. On an error the process is
@@ -52,6 +54,7 @@ struct child_program {
     struct ipc_link link;
     struct loop_source process, messages;
     struct loop_timer timer; /* absent: when to start it */
+    struct heartbeat_kind heart_kind;
     struct heartbeat heart;
     uint32_t turn;
     bool ready, leaving; /* leaving: told to end, and not started again */
@@ -77,8 +80,6 @@ int child_program_start(struct child_program *v, struct sg_error *e);
 bool child_program_ready(struct child_program *v);
 /* The process says why it is about to end. */
 void child_program_failing(struct child_program *v, const char *why);
-/* `hung` of a child program's heartbeat: kills it. */
-void child_program_kill(struct heartbeat *b, enum process_fault why);
 /* The process ends by itself; it will not be started again. */
 void child_program_leave(struct child_program *v);
 bool child_program_lives(const struct child_program *v);

@@ -18,16 +18,6 @@ static int take_order(struct server *s, struct child_program *v UNUSED, void *m,
     return orders_take(s, m, fds->at);
 }
 
-static void beat(struct heartbeat *b)
-{
-    struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
-    struct order_answer a = {.tell = TELL_BEAT};
-
-    /* A front that does not read its messages gets no more beats. */
-    if (v->link.n_unsent == 0)
-        front_tell(v->server, &a, NULL, 0);
-}
-
 static void greet(struct server *s, struct child_program *v UNUSED)
 {
     orders_greet(s);
@@ -36,7 +26,9 @@ static void greet(struct server *s, struct child_program *v UNUSED)
 static const struct child_program_kind front_kind = {
     .name = "front",
     .has_log = true,
-    .heart = {.process = PROCESS_FRONT, .beat = beat, .hung = child_program_kill},
+    .process = PROCESS_FRONT,
+    .beat = TELL_BEAT,
+    .told_size = sizeof(struct order_answer),
     .greet = greet,
     .magic = ORDER_MAGIC,
     .size = sizeof(struct order),

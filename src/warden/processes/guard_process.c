@@ -18,8 +18,8 @@ void guard_tell_settings(struct server *s)
     struct sg_error e;
 
     settings = text_memfd(s->told->guard.text, s->told->guard.len, &e);
-    roots = text_memfd(s->extra.roots, s->extra.roots_len, &e);
-    patterns = text_memfd(s->extra.patterns, s->extra.patterns_len, &e);
+    roots = text_memfd(s->texts.roots.text, s->texts.roots.len, &e);
+    patterns = text_memfd(s->texts.patterns.text, s->texts.patterns.len, &e);
     if (settings >= 0 && roots >= 0 && patterns >= 0)
         guard_tell(s, &m, (int[]){settings, roots, patterns}, 3);
     else
@@ -66,20 +66,12 @@ static int take_message(struct server *s, struct child_program *v, void *message
     }
 }
 
-static void beat(struct heartbeat *b)
-{
-    struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
-    struct guard_message m = {.what = GUARD_BEAT};
-
-    /* A guard that does not read its messages gets no more beats. */
-    if (v->link.n_unsent == 0)
-        guard_tell(v->server, &m, NULL, 0);
-}
-
 static const struct child_program_kind guard_kind = {
     .name = "guard",
     .has_log = true,
-    .heart = {.process = PROCESS_GUARD, .beat = beat, .hung = child_program_kill},
+    .process = PROCESS_GUARD,
+    .beat = GUARD_BEAT,
+    .told_size = sizeof(struct guard_message),
     .memlock = GUARD_MEMLOCK,
     .greet = greet,
     .magic = GUARD_MAGIC,

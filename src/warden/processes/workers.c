@@ -36,18 +36,11 @@ static int take_message(struct server *s UNUSED, struct child_program *v, void *
     return 0;
 }
 
-static void beat(struct heartbeat *b)
-{
-    struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
-    struct worker_message m = {.what = WORKER_BEAT};
-
-    if (v->link.n_unsent == 0)
-        child_program_tell(v, &m, sizeof(m), NULL, 0);
-}
-
 static const struct child_program_kind dbworker_kind = {
     .name = "clerk",
-    .heart = {.process = PROCESS_DBWORKER, .beat = beat, .hung = child_program_kill},
+    .process = PROCESS_DBWORKER,
+    .beat = WORKER_BEAT,
+    .told_size = sizeof(struct worker_message),
     .argument = "--clerk",
     .greet = meet,
     .magic = WORKER_MAGIC,
@@ -57,7 +50,9 @@ static const struct child_program_kind dbworker_kind = {
 
 static const struct child_program_kind exporter_kind = {
     .name = "herald",
-    .heart = {.process = PROCESS_EXPORTER, .beat = beat, .hung = child_program_kill},
+    .process = PROCESS_EXPORTER,
+    .beat = WORKER_BEAT,
+    .told_size = sizeof(struct worker_message),
     .argument = "--herald",
     .greet = meet,
     .magic = WORKER_MAGIC,

@@ -132,11 +132,14 @@ void checkpoint_save(struct checkpoint *m, const struct ticket *t)
 static void tell(struct checkpoint *m, enum order_tell what)
 {
     struct order_answer a = {.tell = what};
+    bool new = what == TELL_CHECKPOINT;
 
     memcpy(a.snapshot, m->name, sizeof(a.snapshot));
     memcpy(a.tenant, m->tenant, sizeof(a.tenant));
     memcpy(a.id, m->sandbox, sizeof(a.id));
-    front_tell(m->server, &a, NULL, 0);
+    a.flags = new && m->tenant_pool ? TELL_KERNELS : 0;
+    a.stats.memory_used = new ? m->memory_bytes : 0;
+    front_tell(m->server, &a, &m->note, new);
 }
 
 static void lose(struct checkpoint *m)
@@ -151,19 +154,30 @@ static struct checkpoint *first(struct server *s)
     return LIST_FIRST(struct checkpoint, &s->checkpoints, link);
 }
 
-/* The search begins anew after each hit: a tenant pool that gets its reference back may end other
- * checkpoints. */
-void checkpoints_lost(struct server *s, struct tenant_pool *w, uint64_t frozen_kernels)
+/* Frozen kernels of a tenant pool have ended: those of the set (0: of any), or those that were to be
+ * kept. The search begins anew after each hit: a tenant pool that gets its reference back may end
+ * other checkpoints. */
+static void lose_all(struct server *s, struct tenant_pool *w, uint64_t set, bool kept)
 {
     struct checkpoint *m = first(s);
 
     while (m) {
         bool lost =
-            m->tenant_pool == w && (frozen_kernels == 0 || m->frozen_kernels == frozen_kernels);
+            m->tenant_pool == w && (set == 0 || m->frozen_kernels == set) && (!kept || m->keep);
         if (lost)
             lose(m);
         m = lost ? first(s) : LIST_NEXT(struct checkpoint, &s->checkpoints, &m->link, link);
     }
+}
+
+void checkpoints_lost(struct server *s, struct tenant_pool *w, uint64_t frozen_kernels)
+{
+    lose_all(s, w, frozen_kernels, false);
+}
+
+void checkpoints_home_gone(struct server *s, struct tenant_pool *w)
+{
+    lose_all(s, w, 0, true);
 }
 
 /* New checkpoints are at the head of the list, so the last match is the oldest. */
@@ -184,18 +198,6 @@ bool checkpoints_let_go(struct server *s)
     return true;
 }
 
-void checkpoints_home_gone(struct server *s, struct tenant_pool *w)
-{
-    struct checkpoint *m = first(s);
-
-    while (m) {
-        bool lost = m->tenant_pool == w && m->keep;
-        if (lost)
-            lose(m);
-        m = lost ? first(s) : LIST_NEXT(struct checkpoint, &s->checkpoints, &m->link, link);
-    }
-}
-
 void checkpoints_sandbox_gone(struct server *s, const char *sandbox)
 {
     struct checkpoint *m = first(s);
@@ -214,19 +216,11 @@ void checkpoints_sandbox_gone(struct server *s, const char *sandbox)
 
 void checkpoints_introduce(struct server *s)
 {
-    LIST_EACH(struct checkpoint, m, &s->checkpoints, link) {
-        struct order_answer a = {.tell = TELL_CHECKPOINT,
-                                 .flags = m->tenant_pool ? TELL_KERNELS : 0,
-                                 .stats.memory_used = m->memory_bytes};
-
-        if (!m->name[0])
-            continue;
-        memcpy(a.snapshot, m->name, sizeof(a.snapshot));
-        memcpy(a.tenant, m->tenant, sizeof(a.tenant));
-        memcpy(a.id, m->sandbox, sizeof(a.id));
-        lseek(m->note, 0, SEEK_SET);
-        front_tell(s, &a, &m->note, 1);
-    }
+    LIST_EACH(struct checkpoint, m, &s->checkpoints, link)
+        if (m->name[0]) {
+            lseek(m->note, 0, SEEK_SET);
+            tell(m, TELL_CHECKPOINT);
+        }
 }
 
 void checkpoints_close(struct server *s)

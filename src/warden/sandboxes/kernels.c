@@ -112,7 +112,7 @@ static void find_home(struct tenant_pool *w)
 
     k->state = KERNELS_HOMELESS;
     k->request = (struct tenant_pool_request){.done = on_home, .arg = w};
-    tenant_pool_usual_limits(w, &k->request.limits);
+    tenant_pools_usual_limits(w->server, &k->request.limits);
     tenant_pool_request(w, &k->request);
 }
 

@@ -52,11 +52,6 @@ void action_branched(struct sandbox *g, const struct happening *h)
     sandbox_made(g, flags, h->fd);
 }
 
-static void fail(struct sandbox *g, int r, const struct sg_error *e)
-{
-    sandbox_happens(g, ON_FAILED, &(struct happening){.r = r, .e = e});
-}
-
 static void done(struct sandbox *g)
 {
     struct happening h = {.fd = -1};
@@ -65,7 +60,7 @@ static void done(struct sandbox *g)
     if (g->phase == BRANCHING)
         h.fd = sandbox_connect(g, &e);
     if (g->phase == BRANCHING && h.fd < 0)
-        fail(g, h.fd, &e);
+        sandbox_fork_fail(g, h.fd, &e);
     else
         sandbox_happens(g, ON_DONE, &h);
 }
@@ -111,7 +106,7 @@ static void copy_next(struct sandbox *g)
         if (m->tenant_pool)
             checkpoint_without_frozen_kernels(m);
         if (g->job.order.flags & ORDER_WHOLE)
-            fail(g, say_lost(m, &e), &e);
+            sandbox_fork_fail(g, say_lost(m, &e), &e);
         else
             done(g);
         return;
@@ -120,7 +115,7 @@ static void copy_next(struct sandbox *g)
             ->kernels->copy(g->instance, m->frozen_kernels, m->kernels[g->fork.n_copied],
                             is_last(g), &e);
     if (r < 0)
-        fail(g, r, &e);
+        sandbox_fork_fail(g, r, &e);
 }
 
 /* A copy failed: the broker has ended, or the kernel itself is the reason, by the directory it
@@ -133,7 +128,7 @@ static void not_copied(struct sandbox *g, int r, const struct sg_error *e)
         r = err_in_the_way(&why, err_wrap(&why, r,
                                           "a kernel cannot be copied: make sure that its directory "
                                           "and its open files still exist"));
-    fail(g, r, &why);
+    sandbox_fork_fail(g, r, &why);
 }
 
 void action_copied(struct sandbox *g, const struct happening *h)
@@ -183,7 +178,7 @@ void action_branch_rooted(struct sandbox *g, const struct happening *h)
         return;
     }
     sandbox_not_rooted(h->r, &e);
-    fail(g, e.code, &e);
+    sandbox_fork_fail(g, e.code, &e);
 }
 
 static void take_files(struct sandbox *g)
@@ -194,7 +189,7 @@ static void take_files(struct sandbox *g)
     if (r == 0)
         r = sandbox_move(g, &e);
     if (r < 0)
-        fail(g, r, &e);
+        sandbox_fork_fail(g, r, &e);
 }
 
 void action_branch_carried(struct sandbox *g, const struct happening *h)
@@ -207,7 +202,7 @@ void action_branch_carried(struct sandbox *g, const struct happening *h)
     else
         r = sandbox_send_root(g, &e);
     if (r < 0)
-        fail(g, r, &e);
+        sandbox_fork_fail(g, r, &e);
 }
 
 static void on_late(struct loop_timer *timer)
@@ -246,7 +241,7 @@ static void go_on_ready(struct sandbox *g)
     int r = OPS(g->instance)->kernels->hand_over(g->instance, &e);
 
     if (r < 0)
-        fail(g, r, &e);
+        sandbox_fork_fail(g, r, &e);
     else if (r == 1)
         sandbox_copied(g, 0, NULL);
     else if (!kernel_pending(g->instance))

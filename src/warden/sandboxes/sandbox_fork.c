@@ -51,7 +51,7 @@ void action_not_kept(struct sandbox *g, const struct happening *h)
     forget_fork(g);
 }
 
-static void fail(struct sandbox *g, int r, const struct sg_error *e)
+void sandbox_fork_fail(struct sandbox *g, int r, const struct sg_error *e)
 {
     sandbox_happens(g, ON_FAILED, &(struct happening){.r = r, .e = e});
 }
@@ -61,7 +61,7 @@ static void fail(struct sandbox *g, int r, const struct sg_error *e)
 static void fail_still(struct sandbox *g)
 {
     if (OPS(g->instance)->fork->go(g->instance, g->fork.moved, NULL) < 0)
-        fail(g, g->fork.why.code, &g->fork.why);
+        sandbox_fork_fail(g, g->fork.why.code, &g->fork.why);
 }
 
 void sandbox_fork_abandon(struct sandbox *g, enum phase was)
@@ -91,7 +91,7 @@ static void on_late(struct loop_timer *timer)
     }
     err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "too many forks at once: try again in a moment");
     OPS(g->instance)->fork->go(g->instance, g->fork.moved, NULL);
-    fail(g, -ETIMEDOUT, &e);
+    sandbox_fork_fail(g, -ETIMEDOUT, &e);
 }
 
 /* ---- the checkpoint is made ------------------------------------------------------------------ */
@@ -145,7 +145,7 @@ static void go(struct sandbox *g)
     }
     r = OPS(g->instance)->fork->go(g->instance, g->fork.moved, &e);
     if (r < 0)
-        fail(g, r, &e);
+        sandbox_fork_fail(g, r, &e);
     else if (m->fork_start)
         fork_start_copy(m->fork_start, (g->job.order.flags & ORDER_LAST) != 0);
 }
@@ -300,7 +300,7 @@ void action_held(struct sandbox *g, const struct happening *h)
     g->fork.held = true;
     m->memory_bytes = news->memory_bytes;
     if (h->r < 0 && m->written < 0) { /* the sandbox does not stand still */
-        fail(g, h->r, h->e);
+        sandbox_fork_fail(g, h->r, h->e);
         return;
     }
     if (h->r < 0)
@@ -332,7 +332,7 @@ void action_keep(struct sandbox *g, const struct happening *h)
     if (r == 0)
         r = OPS(g->instance)->fork->hold(g->instance, &spec, &frozen_kernels, &e);
     if (r < 0)
-        fail(g, r, &e);
+        sandbox_fork_fail(g, r, &e);
 }
 
 void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct order *o, int note)
@@ -354,7 +354,7 @@ void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct 
 void action_keep_broker_gone(struct sandbox *g, const struct happening *h)
 {
     if (!g->fork.moving) {
-        fail(g, h->r, h->e);
+        sandbox_fork_fail(g, h->r, h->e);
         return;
     }
     g->fork.held = true;

@@ -125,6 +125,7 @@ struct happening;
 void sandbox_answer_not_started(struct sandbox *g, const struct happening *h);
 
 /* sandbox_fork.c */
+void sandbox_fork_fail(struct sandbox *g, int r, const struct sg_error *e); /* ON_FAILED */
 /* Gives up the checkpoint or the branch that was under way. */
 void sandbox_fork_abandon(struct sandbox *g, enum phase was);
 /* Makes the sandbox's next root, and sends it to the agent. Open files of the checkpoint are carried

@@ -31,11 +31,17 @@ static void name_sandbox(const struct sandbox *g, struct guard_message *m)
     m->epoch = g->network.epoch;
 }
 
+static void forget(struct policy_text *p)
+{
+    if (p->text)
+        explicit_bzero(p->text, p->len);
+    free(p->text);
+    *p = (struct policy_text){0};
+}
+
 static void replace(struct policy_text *old, const struct policy_text *new)
 {
-    if (old->text)
-        explicit_bzero(old->text, old->len);
-    free(old->text);
+    forget(old);
     *old = *new;
 }
 
@@ -141,11 +147,9 @@ void sandbox_network_end(struct sandbox *g)
 
 void sandbox_network_done(struct sandbox *g)
 {
-    static const struct policy_text none;
-
     loop_timer_cancel(&g->server->loop, &g->network.timer);
-    replace(&g->network.asked, &none);
-    replace(&g->network.policy, &none);
+    forget(&g->network.asked);
+    forget(&g->network.policy);
 }
 
 /* ---- replacing the policy -------------------------------------------------------------------- */
@@ -168,9 +172,7 @@ static void on_late(struct loop_timer *timer)
 
 static int close_out(struct sandbox *g, struct sg_error *e)
 {
-    static const struct policy_text none;
-
-    replace(&g->network.policy, &none);
+    forget(&g->network.policy);
     tell_gone(g);
     return g->instance && g->server->path ? OPS(g->instance)->network->close(g->instance, e) : 0;
 }
@@ -192,14 +194,13 @@ static int ask_policy(struct sandbox *g, const struct ticket *t, const struct po
                       struct sg_error *e)
 {
     struct sandbox_network *n = &g->network;
-    static const struct policy_text none;
     int r;
 
     n->asked = *policy;
     n->ticket = *t;
     r = tell_policy(g, e);
     if (r < 0)
-        replace(&n->asked, &none);
+        forget(&n->asked);
     else
         loop_timer_set(&g->server->loop, &n->timer, clock_ns() + APPLY_NS);
     return r;
@@ -213,7 +214,7 @@ void sandbox_policy(struct sandbox *g, const struct ticket *t, const struct poli
     int r;
 
     if (g->phase == ENDING || g->ending) {
-        replace(&taken, &(struct policy_text){0});
+        forget(&taken);
         r = err_set(&e, SG_ERR_GONE, -ENOENT, "the sandbox is ending");
         front_answer_error(g->server, t, r, &e);
         return;
@@ -247,7 +248,7 @@ void sandboxes_policy_applied(struct server *s, const struct guard_message *m)
     }
     /* The guard refused the new policy: the one before stays in force. */
     loop_timer_cancel(&s->loop, &n->timer);
-    replace(&n->asked, &(struct policy_text){0});
+    forget(&n->asked);
     err_set(&e, SG_ERR_INVALID, m->code, "%s", m->message);
     front_answer_error(s, &n->ticket, m->code, &e);
 }

@@ -42,7 +42,7 @@ static void push(struct tenant_pool *w);
 
 /* ---- the pool's size and limits -------------------------------------------------------------- */
 
-static void pool_limits(const struct server *s, struct sg_limits *ret)
+void tenant_pools_usual_limits(const struct server *s, struct sg_limits *ret)
 {
     struct sg_limits l = {.memory_bytes = s->settings.sandbox_memory,
                           .disk_bytes = s->settings.sandbox_disk,
@@ -226,7 +226,7 @@ static void on_word(struct loop_source *src, uint32_t events UNUSED)
     b->ready = true;
     w->n_starting--;
     w->n_ready++;
-    pool_limits(w->server, &usual);
+    tenant_pools_usual_limits(w->server, &usual);
     if (same_limits(&b->limits, &usual))
         loop_want_idle(&w->server->loop); /* to give it a kernel and a way out */
     else
@@ -283,7 +283,7 @@ static void start_go_on(struct start *b)
     if (q)
         b->limits = q->limits;
     else
-        pool_limits(w->server, &b->limits);
+        tenant_pools_usual_limits(w->server, &b->limits);
     b->plain = !q || !q->snapshot;
     list_push(&w->starts, &b->link);
     w->n_starting++;
@@ -443,11 +443,6 @@ void tenant_pool_request(struct tenant_pool *w, struct tenant_pool_request *q)
         list_append(&w->requests, &q->link);
     }
     push(w);
-}
-
-void tenant_pool_usual_limits(const struct tenant_pool *w, struct sg_limits *ret)
-{
-    pool_limits(w->server, ret);
 }
 
 static bool is_bare(const struct start *b)

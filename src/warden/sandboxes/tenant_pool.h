@@ -104,7 +104,7 @@ void tenant_pool_request(struct tenant_pool *w, struct tenant_pool_request *requ
 struct instance *tenant_pool_take(struct tenant_pool *w, const struct sg_limits *limits);
 /* For kernels.c: the limits that pooled sandboxes have; a pooled sandbox has got its kernel, or will
  * not get it. */
-void tenant_pool_usual_limits(const struct tenant_pool *w, struct sg_limits *ret);
+void tenant_pools_usual_limits(const struct server *s, struct sg_limits *ret);
 void tenant_pool_fed(struct tenant_pool *w, struct instance *i, bool has_kernel);
 /* Empties all pools; returns how many sandboxes were in them. They stay empty while pressure
  * lasts. */
