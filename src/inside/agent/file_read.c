@@ -26,19 +26,10 @@ static void source_done(struct source *s)
 
 struct file_reader {
     struct op op;
-    struct loop_task task;
     struct source source;
     uint64_t at, end;
     char path[OPS_PATH_MAX];
 };
-
-static void read_failed(struct file_reader *f, int r)
-{
-    struct sg_error e = {0};
-
-    path_error(&e, r, "read", f->path);
-    op_fail(&f->op, &e);
-}
 
 /* Points *ret at the next bytes, and returns how many there are: 0 if the file has become
  * shorter. */
@@ -68,7 +59,7 @@ static bool read_piece(struct file_reader *f)
         return false;
     ssize_t n = take(f, left < room ? (size_t)left : room, &data);
     if (n <= 0) {
-        read_failed(f, n < 0 ? -errno : -ESTALE);
+        op_fail_path(&f->op, n < 0 ? -errno : -ESTALE, "read", f->path);
         return false;
     }
     f->at += (uint64_t)n;
@@ -76,30 +67,23 @@ static bool read_piece(struct file_reader *f)
     return true;
 }
 
-static void read_turn(struct loop_task *task)
+static void read_turn(struct op *op)
 {
-    struct file_reader *f = CONTAINER_OF(task, struct file_reader, task);
+    struct file_reader *f = CONTAINER_OF(op, struct file_reader, op);
 
     for (unsigned i = 0; i < PIECES_A_TURN; i++)
         if (!read_piece(f))
             return;
-    loop_task_queue(&f->op.agent->loop, task);
-}
-
-static void read_resume(struct op *op)
-{
-    loop_task_queue(&op->agent->loop, &CONTAINER_OF(op, struct file_reader, op)->task);
+    op_again(op);
 }
 
 static void read_destroy(struct op *op)
 {
-    struct file_reader *f = CONTAINER_OF(op, struct file_reader, op);
-
-    loop_task_cancel(&f->task);
-    source_done(&f->source);
+    source_done(&CONTAINER_OF(op, struct file_reader, op)->source);
 }
 
-static const struct op_ops read_ops = {.resume = read_resume, .destroy = read_destroy};
+static const struct op_ops read_ops = {
+    .resume = op_again, .turn = read_turn, .destroy = read_destroy};
 
 static int read_unsized(struct source *s)
 {
@@ -138,52 +122,35 @@ static int source_open(struct source *s, const char *path)
 /* Opens the file with the permissions of the user, and describes it. */
 static int look(struct source *s, const struct agent_user *as, const char *path, struct strbuf *out)
 {
-    int r = confine_fs_begin(as);
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(as);
+    int r = entered < 0 ? entered : source_open(s, path);
 
-    if (r < 0)
-        return r;
-    r = source_open(s, path);
-    if (r == 0)
-        r = entry_put_file(out, s->fd, &s->st, path);
-    confine_fs_end();
-    return r;
+    return r < 0 ? r : entry_put_file(out, s->fd, &s->st, path);
 }
 
-int file_read_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                    struct sg_error *e)
+int file_read_start(struct request *q)
 {
-    const struct agent_user *as;
-    char path[OPS_PATH_MAX];
-    int res = request_target(r, &as, path, e);
-
-    if (res < 0)
-        return res;
-    uint64_t offset = wire_get_u64(r), max = wire_get_u64(r);
-    res = request_done(r, e);
-    if (res < 0)
-        return res;
-
+    uint64_t offset = wire_get_u64(q->r), max = wire_get_u64(q->r);
     struct source source = {.fd = -1};
-    struct strbuf entry;
-    strbuf_init(&entry, ENTRY_MAX);
-    res = look(&source, as, path, &entry);
+    int res = request_done(q);
+
+    if (res < 0)
+        return res;
+    res = look(&source, q->as, q->path, &q->answer);
     if (res < 0) {
         source_done(&source);
-        strbuf_done(&entry);
-        return path_error(e, res, "read", path);
+        return path_error(q->e, res, "read", q->path);
     }
 
     /* If a file grows while it is read, reading ends where the file ended at the beginning. */
-    struct file_reader *f = op_new(a, s, &read_ops, sizeof(*f));
-    f->task.fn = read_turn;
+    struct file_reader *f = op_new(q, &read_ops, sizeof(*f));
     f->source = source;
     f->end = (uint64_t)source.st.st_size;
     f->at = offset < f->end ? offset : f->end;
     if (max > 0 && max < f->end - f->at)
         f->end = f->at + max;
-    memcpy(f->path, path, sizeof(path));
-    chan_event(a->chan, s, EVENT_ENTRY, entry.buf, entry.len);
-    strbuf_done(&entry);
-    read_turn(&f->task);
+    memcpy(f->path, q->path, sizeof(f->path));
+    chan_event(q->agent->chan, q->stream, EVENT_ENTRY, q->answer.buf, q->answer.len);
+    read_turn(&f->op);
     return 0;
 }

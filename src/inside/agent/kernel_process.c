@@ -149,11 +149,9 @@ static int make_ends(const struct agent_user *as, const char *cwd, struct ends *
 /* Includes the defaults, as for any program that the host starts. */
 static int read_env(const struct context *c, struct strings *ret, struct sg_error *e)
 {
-    struct wire_reader r;
-    int res = 0;
+    struct wire_reader r = wire_reader_of(c->env.buf, c->env.len);
+    int res = environ_read_variables(&r, ret, e);
 
-    wire_reader_init(&r, c->env.buf, c->env.len);
-    res = environ_read_variables(&r, ret, e);
     if (res == 0)
         res = environ_add_defaults(ret, agent_user_find("user"), c->cwd, false,
                                    c->agent->config->cpus, e);
@@ -268,9 +266,7 @@ int kernel_settle(struct kernel *k, struct sg_error *e)
     static const char nothing[sizeof(uint32_t)] = {0}; /* a list of no variables */
     const struct agent_user *as = agent_user_find("user");
     AUTO(strings_done) struct strings env = {0};
-    struct wire_reader r;
-
-    wire_reader_init(&r, nothing, sizeof(nothing));
+    struct wire_reader r = wire_reader_of(nothing, sizeof(nothing));
     int res = environ_read_variables(&r, &env, e);
     if (res == 0)
         res = environ_add_defaults(&env, as, as->home, false, k->agent->config->cpus, e);

@@ -200,6 +200,13 @@ void context_drop_kernel(struct context *c)
     kernels_hold_check(c->agent);
 }
 
+void context_end(struct context *c, enum kernel_end how)
+{
+    context_drop_kernel(c);
+    context_end_waiting(c, how);
+    context_cell_over(c, how, 0);
+}
+
 static void on_start_over(struct countdown *timer)
 {
     struct context *c = CONTAINER_OF(timer, struct context, start);
@@ -350,9 +357,7 @@ void kernels_clear(struct agent *a)
             c->kernel->dead = true;
         if (c->cells > 0 && !c->running)
             c->note = NOTE_CLEARED;
-        context_drop_kernel(c);
-        context_end_waiting(c, KERNEL_RESTARTED);
-        context_cell_over(c, KERNEL_RESTARTED, 0);
+        context_end(c, KERNEL_RESTARTED);
         c->failures = 0;
         c->cells = 0;
     }

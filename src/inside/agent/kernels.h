@@ -225,6 +225,8 @@ void context_start_init(struct context *c);
 void context_start(struct context *c);
 /* Leaves the context without a kernel: kills it, or stops waiting for it. */
 void context_drop_kernel(struct context *c);
+/* Leaves it without a kernel and without executions: all of them end. */
+void context_end(struct context *c, enum kernel_end how);
 /* The kernel is lost. A running cell is over, as `how` says, and another kernel is started. If
  * nobody listens to that cell, and state was lost, the next cell is told `note`. */
 void context_lose_kernel(struct context *c, enum kernel_end how, uint32_t code, const char *note);

@@ -219,18 +219,17 @@ static void net_destroy(struct op *op)
 static const struct op_ops net_ops = {
     .data = net_data, .eof = net_eof, .resume = net_resume, .destroy = net_destroy};
 
-int net_connect_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                      struct sg_error *e)
+int net_connect_start(struct request *q)
 {
-    uint32_t port = wire_get_u32(r);
-    int res = request_done(r, e);
+    uint32_t port = wire_get_u32(q->r);
+    int res = request_done(q);
 
     if (res < 0)
         return res;
     if (port == 0 || port > UINT16_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "there is no port %u: use 1 to %d", port,
+        return err_set(q->e, SG_ERR_INVALID, -EINVAL, "there is no port %u: use 1 to %d", port,
                        UINT16_MAX);
-    struct connection *c = op_new(a, s, &net_ops, sizeof(*c));
+    struct connection *c = op_new(q, &net_ops, sizeof(*c));
     c->src = (struct loop_source){.fd = -1, .fn = on_connection};
     c->port = (uint16_t)port;
     c->fd = -1;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "inside/agent/path.h"
+#include "inside/stage/confine.h"
 #include "lib/base/fd.h"
 #include "lib/base/ids.h"
 
@@ -77,6 +78,14 @@ void staged_abort(struct staged *s)
     if (s->fd >= 0)
         unlinkat(s->dirfd, s->temp, 0);
     forget(s);
+}
+
+void staged_abort_as(struct staged *s, const struct agent_user *as)
+{
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(as);
+
+    if (entered == 0)
+        staged_abort(s);
 }
 
 enum staged_kind staged_kind_of(const char *name)

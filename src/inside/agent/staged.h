@@ -27,6 +27,8 @@ int staged_write(struct staged *s, const void *data, size_t len);
 int staged_commit(struct staged *s, int *ret_fd);
 /* Removes the unfinished file. Does nothing after a commit, or if staged_open failed. */
 void staged_abort(struct staged *s);
+/* The same, with the permissions of `as`. */
+void staged_abort_as(struct staged *s, const struct agent_user *as);
 
 enum staged_kind { STAGED_NOT, STAGED_NEW, STAGED_REPLACES };
 /* Whether this is the name of a staged file, and of which kind. */

@@ -28,8 +28,6 @@ struct watched {
 struct watcher {
     struct op op;
     struct loop_source src;
-    struct loop_task task;
-    const struct agent_user *as;
     int fd;
     bool recursive, entries, paused;
     bool ready;       /* EVENT_WATCHING was sent */
@@ -51,31 +49,27 @@ static void put_change_entry(const struct watcher *w, uint32_t what, const char 
     bool wanted = what == WATCH_CREATE || what == WATCH_WRITE || what == WATCH_CHMOD;
     const char *slash = strcmp(w->path, "/") == 0 ? "" : "/";
     char full[OPS_PATH_MAX];
-    struct strbuf entry;
+    AUTO(strbuf_done) struct strbuf entry = strbuf_upto(ENTRY_MAX);
     int n = snprintf(full, sizeof(full), "%s%s%s", w->path, slash, path);
     bool known = wanted && n > 0 && (size_t)n < sizeof(full);
 
-    strbuf_init(&entry, ENTRY_MAX);
     known = known && entry_put_path(&entry, full) == 0;
     wire_put_u32(out, known);
     if (known)
         strbuf_add(out, entry.buf, entry.len);
-    strbuf_done(&entry);
 }
 
 /* Call it with the permissions of the user, except for WATCH_OVERFLOW. */
 static void send_change(struct watcher *w, uint32_t what, const char *path)
 {
-    struct strbuf out;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(OPS_PATH_MAX + ENTRY_MAX + 64);
 
-    strbuf_init(&out, OPS_PATH_MAX + ENTRY_MAX + 64);
     wire_put_u32(&out, what);
     wire_put_str(&out, path);
     if (w->entries)
         put_change_entry(w, what, path, &out);
     if (!out.truncated)
         chan_event(w->op.agent->chan, w->op.stream, EVENT_CHANGE, out.buf, out.len);
-    strbuf_done(&out);
 }
 
 static int join(char *ret, const char *dir, const char *name)
@@ -216,10 +210,10 @@ static void watch_failed(struct watcher *w, int r)
 
 /* If there is no room for more watches, later changes are missed: says so, and goes on with the
  * rest. */
-static void watch_turn(struct loop_task *task)
+static void watch_turn(struct op *op)
 {
-    struct watcher *w = CONTAINER_OF(task, struct watcher, task);
-    int r = confine_fs_begin(w->as);
+    struct watcher *w = CONTAINER_OF(op, struct watcher, op);
+    int r = confine_fs_begin(op->as);
 
     if (r == 0) {
         r = w->walking ? walk_some(w) : next_tree(w);
@@ -236,12 +230,12 @@ static void watch_turn(struct loop_task *task)
     if (r <= 0)
         stop_walking(w);
     if (!w->walking && !w->ready) {
-        loop_watch(&w->op.agent->loop, &w->src, w->fd, EPOLLIN);
+        loop_watch(&op->agent->loop, &w->src, w->fd, EPOLLIN);
         w->ready = true;
-        chan_event(w->op.agent->chan, w->op.stream, EVENT_WATCHING, NULL, 0);
+        chan_event(op->agent->chan, op->stream, EVENT_WATCHING, NULL, 0);
     }
-    if ((w->walking || w->todo.len > 0) && op_may_send(&w->op))
-        loop_task_queue(&w->op.agent->loop, task);
+    if ((w->walking || w->todo.len > 0) && op_may_send(op))
+        op_again(op);
 }
 
 static uint32_t change_of(uint32_t mask)
@@ -282,7 +276,7 @@ static void follow_dirs(struct watcher *w, uint32_t mask, const char *path)
         strbuf_reset(&w->todo);
         send_change(w, WATCH_OVERFLOW, "");
     }
-    loop_task_queue(&w->op.agent->loop, &w->task);
+    op_again(&w->op);
 }
 
 /* The last change that was sent, to leave out repetitions. */
@@ -348,9 +342,9 @@ static void on_inotify(struct loop_source *src, uint32_t events)
         w->paused = true;
         return;
     }
-    int r = confine_fs_begin(w->as);
-    if (r < 0) {
-        watch_failed(w, r);
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(w->op.as);
+    if (entered < 0) {
+        watch_failed(w, entered);
         return;
     }
     ssize_t n = read(w->fd, buf, sizeof(buf));
@@ -360,7 +354,6 @@ static void on_inotify(struct loop_source *src, uint32_t events)
         take_event(w, ev, &last);
         at += (ssize_t)(sizeof(*ev) + ev->len);
     }
-    confine_fs_end();
 }
 
 static void watch_resume(struct op *op)
@@ -371,14 +364,13 @@ static void watch_resume(struct op *op)
         loop_watch(&op->agent->loop, &w->src, w->fd, EPOLLIN);
     w->paused = false;
     if (w->walking || w->todo.len > 0)
-        loop_task_queue(&op->agent->loop, &w->task);
+        op_again(op);
 }
 
 static void watch_destroy(struct op *op)
 {
     struct watcher *w = CONTAINER_OF(op, struct watcher, op);
 
-    loop_task_cancel(&w->task);
     loop_unwatch(&op->agent->loop, &w->src);
     stop_walking(w);
     close_p(&w->fd);
@@ -388,7 +380,8 @@ static void watch_destroy(struct op *op)
     free(w->watched);
 }
 
-static const struct op_ops watch_ops = {.resume = watch_resume, .destroy = watch_destroy};
+static const struct op_ops watch_ops = {
+    .resume = watch_resume, .turn = watch_turn, .destroy = watch_destroy};
 
 /* ---- another root ---------------------------------------------------------------------------- */
 
@@ -455,7 +448,7 @@ void file_watch_moved(struct agent *a, bool same)
 
         if (op->ops != &watch_ops)
             continue;
-        r = confine_fs_begin(w->as);
+        r = confine_fs_begin(op->as);
         if (r == 0) {
             r = same ? watch_same(w) : watch_anew(w);
             confine_fs_end();
@@ -476,7 +469,7 @@ static int watch_open(struct watcher *w)
     w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (w->fd < 0)
         return -errno;
-    r = confine_fs_begin(w->as);
+    r = confine_fs_begin(w->op.as);
     if (r < 0)
         return r;
     r = watch_tree(w, "");
@@ -486,34 +479,25 @@ static int watch_open(struct watcher *w)
     return r;
 }
 
-int file_watch_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                     struct sg_error *e)
+int file_watch_start(struct request *q)
 {
-    const struct agent_user *as;
-    char path[OPS_PATH_MAX];
-    int res = request_target(r, &as, path, e);
+    uint32_t flags = wire_get_u32(q->r);
+    int res = request_done(q);
 
     if (res < 0)
         return res;
-    uint32_t flags = wire_get_u32(r);
-    res = request_done(r, e);
-    if (res < 0)
-        return res;
-
-    struct watcher *w = op_new(a, s, &watch_ops, sizeof(*w));
+    struct watcher *w = op_new(q, &watch_ops, sizeof(*w));
     w->src = (struct loop_source){.fd = -1, .fn = on_inotify};
-    w->task.fn = watch_turn;
-    w->as = as;
     w->fd = -1;
     w->recursive = (flags & FILE_RECURSIVE) != 0;
     w->entries = (flags & FILE_ENTRIES) != 0;
     strbuf_init(&w->todo, TODO_MAX);
-    memcpy(w->path, path, sizeof(path));
+    memcpy(w->path, q->path, sizeof(w->path));
     path_trim(w->path);
     res = watch_open(w);
     if (res < 0)
         watch_failed(w, res);
     else
-        watch_turn(&w->task);
+        watch_turn(&w->op);
     return 0;
 }

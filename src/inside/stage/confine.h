@@ -27,6 +27,15 @@ int confine_agent(const struct agent_config *config, struct sg_error *e);
 
 /* For a file operation in the agent itself: confine_fs_begin gives the calling thread the
  * file-system ids, groups and capabilities of `as`, and confine_fs_end takes them back. Everything
- * in between runs with the permissions of that user. */
+ * in between runs with the permissions of that user. To the end of a scope:
+ *
+ *   AUTO(confine_fs_leave) int entered = confine_fs_begin(as);
+ *   if (entered < 0)
+ *       return entered; */
 int confine_fs_begin(const struct agent_user *as);
 void confine_fs_end(void);
+static inline void confine_fs_leave(const int *entered)
+{
+    if (*entered == 0)
+        confine_fs_end();
+}
