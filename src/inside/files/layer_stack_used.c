@@ -55,7 +55,7 @@ struct look {
 
 static int look_at_file(const struct look *l, int dir, const char *name)
 {
-    AUTO(close_p) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO(close_p) int fd = layer_open_file(dir, name);
     struct origin o;
 
     if (fd < 0 || origin_get(fd, &o) < 0 || !origin_is_on(&o, l->uuid))
@@ -69,7 +69,7 @@ static int look_into(const struct look *l, int dir, unsigned depth)
     const char *name;
     int r = 0;
 
-    while (r == 0 && d && (name = layer_next(d)) != NULL) {
+    while (r == 0 && layer_next(d, &name) > 0) {
         AUTO(close_p) int in = -1;
         struct stat st;
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -97,5 +97,5 @@ int layer_stack_used(int scratch, int upper, struct inode_set *s, struct sg_erro
         return 0; /* the kernel is too old for origins */
     if (r == 0)
         r = look_into(&l, top, 0);
-    return r < 0 ? err_set(e, err_kind_of(-r), r, "read an upper layer: %s", strerror(-r)) : 0;
+    return r < 0 ? err_code(e, r, "read an upper layer") : 0;
 }
