@@ -31,15 +31,7 @@ static struct remote_call *next_step(struct remote_calls *v)
         v->overflow = true;
         return NULL;
     }
-    if (v->n == v->room) {
-        size_t room = v->room ? v->room * 2 : 16;
-        struct remote_call *more = xcalloc(room, sizeof(*more));
-        if (v->n > 0)
-            memcpy(more, v->steps, v->n * sizeof(*more));
-        free(v->steps);
-        v->steps = more;
-        v->room = room;
-    }
+    v->steps = xgrow(v->steps, v->n, &v->room, sizeof(*v->steps));
     return &v->steps[v->n++];
 }
 
