@@ -125,13 +125,12 @@ static void move_ended(struct mover *m, int r)
         op_end(&m->op, &entry);
 }
 
-static void on_mv_exit(struct child *child, int status, const struct rusage *usage)
+static void on_mv_exit(struct child *child, int status, const struct rusage *usage UNUSED)
 {
     struct mover *m = CONTAINER_OF(child, struct mover, mv);
     bool moved =
         launch_result(m->report_fd, NULL) == 1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
-    (void)usage;
     move_ended(m, moved ? 0 : disk_look().full ? -ENOSPC : -EXDEV);
 }
 

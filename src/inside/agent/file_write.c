@@ -13,12 +13,11 @@ struct file_writer {
     char path[OPS_PATH_MAX];
 };
 
-static void write_data(struct op *op, uint8_t sub, const void *data, size_t len)
+static void write_data(struct op *op, uint8_t sub UNUSED, const void *data, size_t len)
 {
     struct file_writer *f = CONTAINER_OF(op, struct file_writer, op);
     int r = staged_write(&f->staged, data, len);
 
-    (void)sub;
     if (r < 0)
         op_fail_path(op, r, "write", f->path);
     else

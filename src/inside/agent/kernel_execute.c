@@ -184,13 +184,12 @@ void context_cells_init(struct context *c)
 
 /* ---- the operation --------------------------------------------------------------------------- */
 
-static void execution_data(struct op *op, uint8_t sub, const void *data, size_t len)
+static void execution_data(struct op *op, uint8_t sub UNUSED, const void *data, size_t len)
 {
     struct execution *x = CONTAINER_OF(op, struct execution, op);
     struct kernels *t = &op->agent->kernels;
     struct sg_error e = {0};
 
-    (void)sub;
     chan_consumed(op->agent->chan, op->stream, len);
     if (len > KERNEL_CODE_MAX - x->code.len)
         err_set(&e, SG_ERR_LIMIT, -E2BIG, "the code is longer than %u MiB: read it from a file",

@@ -19,21 +19,19 @@ static void free_kernel(struct loop_trash *trash)
     free(CONTAINER_OF(trash, struct kernel, trash));
 }
 
-static void on_exit_status(struct child *child, int status, const struct rusage *usage)
+static void on_exit_status(struct child *child, int status, const struct rusage *usage UNUSED)
 {
     struct kernel *k = CONTAINER_OF(child, struct kernel, child);
 
-    (void)usage;
     k->dead = true;
     k->status = status;
     kernel_pump(k);
 }
 
-static void on_pidfd(struct loop_source *src, uint32_t events)
+static void on_pidfd(struct loop_source *src, uint32_t events UNUSED)
 {
     struct kernel *k = CONTAINER_OF(src, struct kernel, pidfd_src);
 
-    (void)events;
     loop_unwatch(&k->agent->loop, src);
     k->dead = true;
     kernel_pump(k);

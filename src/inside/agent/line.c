@@ -39,11 +39,10 @@ static bool take_message(struct line *l)
     return false;
 }
 
-static void on_line(struct loop_source *src, uint32_t events)
+static void on_line(struct loop_source *src, uint32_t events UNUSED)
 {
     struct line *l = CONTAINER_OF(src, struct line, src);
 
-    (void)events;
     while (!l->over && take_message(l))
         ;
 }

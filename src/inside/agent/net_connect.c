@@ -174,12 +174,11 @@ static void on_connection(struct loop_source *src, uint32_t events)
     connection_watch(c);
 }
 
-static void net_data(struct op *op, uint8_t sub, const void *data, size_t len)
+static void net_data(struct op *op, uint8_t sub UNUSED, const void *data, size_t len)
 {
     struct connection *c = CONTAINER_OF(op, struct connection, op);
     size_t n = 0;
 
-    (void)sub;
     if (c->connected && c->pending.len == 0 && !c->deaf)
         n = connection_write(c, data, len);
     if (c->deaf) {

@@ -82,9 +82,8 @@ static bool take_report(struct proc *p)
     return true;
 }
 
-static void on_report(struct loop_source *src, uint32_t events)
+static void on_report(struct loop_source *src, uint32_t events UNUSED)
 {
-    (void)events;
     take_report(CONTAINER_OF(src, struct proc, report));
 }
 

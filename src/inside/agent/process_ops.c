@@ -73,9 +73,8 @@ struct input {
     struct proc_feed feed;
 };
 
-static void input_data(struct op *op, uint8_t sub, const void *data, size_t len)
+static void input_data(struct op *op, uint8_t sub UNUSED, const void *data, size_t len)
 {
-    (void)sub;
     proc_feed_data(&CONTAINER_OF(op, struct input, op)->feed, data, len);
 }
 

@@ -49,12 +49,11 @@ void reaper_reap(struct reaper *r)
     reap(&r->task);
 }
 
-static void on_signal(struct loop_source *src, uint32_t events)
+static void on_signal(struct loop_source *src, uint32_t events UNUSED)
 {
     struct reaper *r = CONTAINER_OF(src, struct reaper, src);
     struct signalfd_siginfo info;
 
-    (void)events;
     while (read(src->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
         ;
     loop_task_queue(r->loop, &r->task);

@@ -185,50 +185,45 @@ static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const vo
         chan_consumed(c, s, len);
 }
 
-static void on_eof(struct chan *c, struct chan_stream *s)
+static void on_eof(struct chan *c UNUSED, struct chan_stream *s)
 {
     struct op *op = chan_stream_owner(s);
 
-    (void)c;
     if (op->ops->eof)
         op->ops->eof(op);
 }
 
-static void on_control(struct chan *c, struct chan_stream *s, uint8_t what, const void *p,
+static void on_control(struct chan *c UNUSED, struct chan_stream *s, uint8_t what, const void *p,
                        size_t len)
 {
     struct op *op = chan_stream_owner(s);
     struct wire_reader r = wire_reader_of(p, len);
 
-    (void)c;
     if (op->ops->control)
         op->ops->control(op, what, &r);
 }
 
-static void on_cancel(struct chan *c, struct chan_stream *s)
+static void on_cancel(struct chan *c UNUSED, struct chan_stream *s)
 {
     struct op *op = chan_stream_owner(s);
 
-    (void)c;
     if (op->ops->cancel)
         op->ops->cancel(op);
     else
         op_cancelled(op);
 }
 
-static void on_credit(struct chan *c, struct chan_stream *s)
+static void on_credit(struct chan *c UNUSED, struct chan_stream *s)
 {
     struct op *op = chan_stream_owner(s);
 
-    (void)c;
     if (op->ops->resume)
         op->ops->resume(op);
 }
 
 /* The channel is only pumped between turns, when nothing else is being dispatched. */
-static void on_channel_ready(struct loop_source *src, uint32_t events)
+static void on_channel_ready(struct loop_source *src, uint32_t events UNUSED)
 {
-    (void)events;
     CONTAINER_OF(src, struct agent, chan_src)->chan_ready = true;
 }
 

@@ -330,13 +330,12 @@ static void take_event(struct watcher *w, const struct inotify_event *ev, struct
     follow_dirs(w, ev->mask, path);
 }
 
-static void on_inotify(struct loop_source *src, uint32_t events)
+static void on_inotify(struct loop_source *src, uint32_t events UNUSED)
 {
     struct watcher *w = CONTAINER_OF(src, struct watcher, src);
     _Alignas(struct inotify_event) char buf[4096];
     struct last_change last = {0};
 
-    (void)events;
     if (!op_may_send(&w->op)) {
         loop_unwatch(&w->op.agent->loop, src);
         w->paused = true;
