@@ -17,6 +17,11 @@ struct confine_limit {
 };
 int confine_limits(const struct agent_config *config, struct confine_limit ret[CONFINE_LIMITS]);
 
+/* The capabilities of this thread; also empties the inheritable and the ambient set. 0 or -errno. */
+int confine_caps(uint64_t effective, uint64_t permitted);
+/* Real, effective and saved ids, and no further groups. 0 or -errno. */
+int confine_ids(uint32_t uid, uint32_t gid);
+
 /* Call it in the child, just before exec. The standard descriptors must be in place, and all others
  * close-on-exec. */
 int confine_process(const struct agent_user *as, const struct agent_config *config,
