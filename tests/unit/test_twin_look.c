@@ -52,8 +52,7 @@ TEST(a_report_bears_every_name)
     findings_file(&f, 4, name, 1ll << 40);
     findings_dropped(&f, 5, name);
     findings_kernel_end(&f, 2);
-    findings_in_the_way(&f, &(struct findings_who){.dir = -1, .inside = 7},
-                        &(struct finding){.what = "file", .holds = name, .remedy = "close it"});
+    findings_in_the_way(&f, &(struct inspected){.dir = -1, .inside = 7}, "file", name, "close it");
     j = report_of(&f, NULL);
     one = json_array_get(json_object_get(j, "inTheWay"), 0);
     EXPECT(json_integer_value(json_object_get(one, "pid")) == 7);
@@ -85,8 +84,7 @@ TEST(a_report_has_an_end_and_says_what_it_left_out)
         findings_kernel_end(&f, k);
     }
     for (int i = 0; i < 2000; i++)
-        findings_in_the_way(&f, &(struct findings_who){.dir = -1, .inside = i},
-                            &(struct finding){.what = "file", .holds = name, .remedy = "r"});
+        findings_in_the_way(&f, &(struct inspected){.dir = -1, .inside = i}, "file", name, "r");
     EXPECT(f.n_in_the_way == 2000);
     j = report_of(&f, &len);
     EXPECT(len <= TWIN_REPORT_MAX);

@@ -19,18 +19,11 @@ struct disk disk_look(void)
     return d;
 }
 
-int disk_answer(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int disk_answer(struct request *q)
 {
-    int res = request_done(r, e);
-
-    if (res < 0)
-        return res;
     struct disk d = disk_look();
-    struct strbuf out;
-    strbuf_init(&out, 32);
-    wire_put_u64(&out, d.total);
-    wire_put_u64(&out, d.used);
-    chan_end(a->chan, s, 0, NULL, out.buf, out.len);
-    strbuf_done(&out);
-    return 0;
+
+    wire_put_u64(&q->answer, d.total);
+    wire_put_u64(&q->answer, d.used);
+    return request_done(q);
 }

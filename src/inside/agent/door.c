@@ -34,18 +34,16 @@ static void session_accepted(struct session *s)
     listen_again(s->door);
 }
 
-static void on_ready(struct loop_source *src, uint32_t events)
+static void on_ready(struct loop_source *src, uint32_t events UNUSED)
 {
-    (void)events;
     session_accepted(CONTAINER_OF(src, struct session, ready));
 }
 
-static void on_session_exit(struct child *child, int status, const struct rusage *usage)
+static void on_session_exit(struct child *child, int status UNUSED,
+                            const struct rusage *usage UNUSED)
 {
     struct session *s = CONTAINER_OF(child, struct session, child);
 
-    (void)status;
-    (void)usage;
     s->door->sessions--;
     session_accepted(s);
     listen_again(s->door);
@@ -86,11 +84,10 @@ static int start_session(struct door *d)
     return 0;
 }
 
-static void on_knock(struct loop_source *src, uint32_t events)
+static void on_knock(struct loop_source *src, uint32_t events UNUSED)
 {
     struct door *d = CONTAINER_OF(src, struct door, listen);
 
-    (void)events;
     loop_unwatch(&d->agent->loop, src);
     if (d->sessions < DOOR_SESSIONS_MAX && start_session(d) < 0)
         loop_timer_set(&d->agent->loop, &d->retry, clock_ns() + RETRY_NS);

@@ -150,37 +150,22 @@ int entry_put_path(struct strbuf *out, const char *path)
     return fd < 0 ? fd : entry_put(out, fd, "", path);
 }
 
-static int stat_as(const struct agent_user *as, const char *path, struct strbuf *out)
+int entry_put_as(struct strbuf *out, const struct agent_user *as, const char *path)
 {
-    int r = confine_fs_begin(as);
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(as);
 
-    if (r < 0)
-        return r;
-    r = entry_put_path(out, path);
-    confine_fs_end();
-    return r;
+    return entered < 0 ? entered : entry_put_path(out, path);
 }
 
-int file_stat(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int file_stat(struct request *q)
 {
-    const struct agent_user *as;
-    char path[OPS_PATH_MAX];
-    struct strbuf out;
-    int res = request_target(r, &as, path, e);
+    int res = request_done(q);
 
-    if (res == 0)
-        res = request_done(r, e);
     if (res < 0)
         return res;
-    path_trim(path);
-    strbuf_init(&out, ENTRY_MAX);
-    res = stat_as(as, path, &out);
-    if (res == 0)
-        chan_end(a->chan, s, 0, NULL, out.buf, out.len);
-    else
-        path_error(e, res, "stat", path);
-    strbuf_done(&out);
-    return res;
+    path_trim(q->path);
+    res = entry_put_as(&q->answer, q->as, q->path);
+    return res < 0 ? path_error(q->e, res, "stat", q->path) : 0;
 }
 
 /* The error for a new directory whose name is taken: -EEXIST if by a directory. */
@@ -191,45 +176,30 @@ static int already_there(int dirfd, const char *name)
     return fd >= 0 ? -EEXIST : -ENOTDIR;
 }
 
-static int make_dir(const char *path, mode_t mode, bool parents, struct strbuf *out)
+static int make_dir(struct request *q, mode_t mode, bool parents)
 {
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(q->as);
     AUTO(close_p) int dir = -1;
     char name[NAME_MAX + 1];
-    int r = path_open_parent(path, parents, &dir, name);
+    int r = entered < 0 ? entered : path_open_parent(q->path, parents, &dir, name);
 
-    if (r == -EINVAL) /* "/" and the like always exist */
+    if (entered == 0 && r == -EINVAL) /* "/" and the like always exist */
         return -EEXIST;
     if (r < 0)
         return r;
     if (mkdirat(dir, name, mode & 01777) < 0)
         return errno == EEXIST ? already_there(dir, name) : -errno;
-    return entry_put(out, dir, name, path);
+    return entry_put(&q->answer, dir, name, q->path);
 }
 
-int file_mkdir(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int file_mkdir(struct request *q)
 {
-    const struct agent_user *as;
-    char path[OPS_PATH_MAX];
-    struct strbuf out;
-    int res = request_target(r, &as, path, e);
+    uint32_t mode = wire_get_u32(q->r), flags = wire_get_u32(q->r);
+    int res = request_done(q);
 
     if (res < 0)
         return res;
-    uint32_t mode = wire_get_u32(r), flags = wire_get_u32(r);
-    res = request_done(r, e);
-    if (res < 0)
-        return res;
-    path_trim(path);
-    strbuf_init(&out, ENTRY_MAX);
-    res = confine_fs_begin(as);
-    if (res == 0) {
-        res = make_dir(path, mode, (flags & FILE_PARENTS) != 0, &out);
-        confine_fs_end();
-    }
-    if (res == 0)
-        chan_end(a->chan, s, 0, NULL, out.buf, out.len);
-    else
-        path_error(e, res, "make the directory", path);
-    strbuf_done(&out);
-    return res;
+    path_trim(q->path);
+    res = make_dir(q, mode, (flags & FILE_PARENTS) != 0);
+    return res < 0 ? path_error(q->e, res, "make the directory", q->path) : 0;
 }

@@ -18,3 +18,5 @@ int entry_put(struct strbuf *out, int dirfd, const char *name, const char *path)
 int entry_put_file(struct strbuf *out, int fd, const struct stat *st, const char *path);
 /* Opens the path, which may be a link, and describes the file. */
 int entry_put_path(struct strbuf *out, const char *path);
+/* The same, for whoever does not have the permissions of the user yet. */
+int entry_put_as(struct strbuf *out, const struct agent_user *as, const char *path);

@@ -13,8 +13,6 @@
 
 struct lister {
     struct op op;
-    struct loop_task task;
-    const struct agent_user *as;
     struct walk walk;
     size_t sent;
     char path[OPS_PATH_MAX];
@@ -38,30 +36,29 @@ static void list_failed(struct lister *l, int r)
 
 static int send_entry(struct lister *l, const struct walk_entry *entry)
 {
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(ENTRY_MAX);
     char path[OPS_PATH_MAX];
-    struct strbuf out;
-    const char *slash = strcmp(l->path, "/") == 0 ? "" : "/";
 
     if (l->sent == ENTRIES_MAX)
         return -E2BIG;
-    int n = snprintf(path, sizeof(path), "%s%s%s", l->path, slash, entry->path);
-    if (n < 0 || (size_t)n >= sizeof(path))
+    if (path_join(path, l->path, entry->path) < 0)
         return -ENAMETOOLONG;
-    strbuf_init(&out, ENTRY_MAX);
     int r = entry_put(&out, entry->dirfd, entry->name, path);
     if (r == 0) {
         chan_event(l->op.agent->chan, l->op.stream, EVENT_ENTRY, out.buf, out.len);
         l->sent++;
     }
-    strbuf_done(&out);
     return r == -ENOENT || r == -EACCES ? 0 : r; /* gone meanwhile, or the user may not see it */
 }
 
 /* 1: more to do, 0: the end. */
 static int list_some(struct lister *l)
 {
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(l->op.as);
     struct walk_entry entry;
 
+    if (entered < 0)
+        return entered;
     for (unsigned i = 0; i < ENTRIES_A_TURN && op_may_send(&l->op); i++) {
         int r = walk_next(&l->walk, &entry);
         if (r <= 0)
@@ -74,77 +71,55 @@ static int list_some(struct lister *l)
     return 1;
 }
 
-static void list_turn(struct loop_task *task)
+static void list_turn(struct op *op)
 {
-    struct lister *l = CONTAINER_OF(task, struct lister, task);
-    int r = confine_fs_begin(l->as);
+    struct lister *l = CONTAINER_OF(op, struct lister, op);
+    int r = list_some(l);
 
-    if (r == 0) {
-        r = list_some(l);
-        confine_fs_end();
-    }
     if (r < 0)
         list_failed(l, r);
     else if (r == 0)
-        op_end(&l->op, NULL);
-    else if (op_may_send(&l->op))
-        loop_task_queue(&l->op.agent->loop, task);
-}
-
-static void list_resume(struct op *op)
-{
-    loop_task_queue(&op->agent->loop, &CONTAINER_OF(op, struct lister, op)->task);
+        op_end(op, NULL);
+    else if (op_may_send(op))
+        op_again(op);
 }
 
 static void list_destroy(struct op *op)
 {
-    struct lister *l = CONTAINER_OF(op, struct lister, op);
-
-    loop_task_cancel(&l->task);
-    walk_done(&l->walk);
+    walk_done(&CONTAINER_OF(op, struct lister, op)->walk);
 }
 
-static const struct op_ops list_ops = {.resume = list_resume, .destroy = list_destroy};
+static const struct op_ops list_ops = {
+    .resume = op_again, .turn = list_turn, .destroy = list_destroy};
 
 static int list_open(struct lister *l, uint32_t depth)
 {
-    int fd = -1, r = confine_fs_begin(l->as);
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(l->op.as);
+    int fd = -1, r;
 
     l->walk.top = l->walk.dir = -1;
-    if (r < 0)
-        return r;
+    if (entered < 0)
+        return entered;
     r = path_open_dir(l->path, false, &fd);
-    if (r == 0)
-        r = walk_init(&l->walk, fd, depth, false);
-    confine_fs_end();
-    return r;
+    return r < 0 ? r : walk_init(&l->walk, fd, depth, false);
 }
 
-int file_list_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                    struct sg_error *e)
+int file_list_start(struct request *q)
 {
-    const struct agent_user *as;
-    char path[OPS_PATH_MAX];
-    int res = request_target(r, &as, path, e);
+    uint32_t depth = wire_get_u32(q->r);
+    int res = request_done(q);
 
-    if (res < 0)
-        return res;
-    uint32_t depth = wire_get_u32(r);
-    res = request_done(r, e);
     if (res == 0 && depth == 0)
-        res = err_set(e, SG_ERR_INVALID, -EINVAL, "a list has a depth of at least 1");
+        res = err_set(q->e, SG_ERR_INVALID, -EINVAL, "a list has a depth of at least 1");
     if (res < 0)
         return res;
-    path_trim(path);
-
-    struct lister *l = op_new(a, s, &list_ops, sizeof(*l));
-    l->task.fn = list_turn;
-    l->as = as;
-    memcpy(l->path, path, sizeof(path));
+    struct lister *l = op_new(q, &list_ops, sizeof(*l));
+    memcpy(l->path, q->path, sizeof(l->path));
+    path_trim(l->path);
     res = list_open(l, depth);
     if (res < 0)
         list_failed(l, res);
     else
-        list_turn(&l->task);
+        list_turn(&l->op);
     return 0;
 }

@@ -12,14 +12,13 @@
 #include "inside/agent/meta.h"
 #include "inside/agent/serve.h"
 #include "inside/agent/staged.h"
+#include "lib/base/fd.h"
 #include "inside/stage/confine.h"
 
 #define PIECES_A_TURN 16
 
 struct mover {
     struct op op;
-    struct loop_task task;
-    const struct agent_user *as;
     bool parents;
     int from_dir;
     char name[NAME_MAX + 1];
@@ -105,7 +104,7 @@ static int copy_some(struct mover *m)
         int r = n < 0 ? -errno : 0;
 
         if (n > 0)
-            r = staged_write(&m->staged, agent_scratch, (size_t)n);
+            r = fd_write_all(m->staged.fd, agent_scratch, (size_t)n);
         if (r < 0)
             return r;
         if (n == 0)
@@ -117,29 +116,22 @@ static int copy_some(struct mover *m)
 /* Answers with the entry of the file in its new place. */
 static void move_ended(struct mover *m, int r)
 {
-    struct strbuf entry;
+    AUTO(strbuf_done) struct strbuf entry = strbuf_upto(ENTRY_MAX);
 
-    strbuf_init(&entry, ENTRY_MAX);
     if (r == 0)
-        r = confine_fs_begin(m->as);
-    if (r == 0) {
-        r = entry_put_path(&entry, m->to_path);
-        confine_fs_end();
-    }
+        r = entry_put_as(&entry, m->op.as, m->to_path);
     if (r < 0)
         move_failed(m, r);
     else
         op_end(&m->op, &entry);
-    strbuf_done(&entry);
 }
 
-static void on_mv_exit(struct child *child, int status, const struct rusage *usage)
+static void on_mv_exit(struct child *child, int status, const struct rusage *usage UNUSED)
 {
     struct mover *m = CONTAINER_OF(child, struct mover, mv);
     bool moved =
         launch_result(m->report_fd, NULL) == 1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
-    (void)usage;
     move_ended(m, moved ? 0 : disk_look().full ? -ENOSPC : -EXDEV);
 }
 
@@ -148,7 +140,7 @@ static void start_mv(struct mover *m)
     static const char *const env[] = {"PATH=" LAUNCH_PATH, "LC_ALL=C", NULL};
     const char *const argv[] = {"mv", "-fT", "--", m->from_path, m->to_path, NULL};
     AUTO(close_p) int cwd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct launch l = {.as = m->as,
+    struct launch l = {.as = m->op.as,
                        .program = argv[0],
                        .argv = argv,
                        .envp = env,
@@ -165,17 +157,20 @@ static void start_mv(struct mover *m)
         reaper_add(&m->op.agent->reaper, &m->mv);
 }
 
-static void move_turn(struct loop_task *task)
+static int move_some(struct mover *m)
 {
-    struct mover *m = CONTAINER_OF(task, struct mover, task);
-    int r = confine_fs_begin(m->as);
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(m->op.as);
 
-    if (r == 0) {
-        r = m->from < 0 ? move_begin(m) : copy_some(m);
-        confine_fs_end();
-    }
+    return entered < 0 ? entered : m->from < 0 ? move_begin(m) : copy_some(m);
+}
+
+static void move_turn(struct op *op)
+{
+    struct mover *m = CONTAINER_OF(op, struct mover, op);
+    int r = move_some(m);
+
     if (r == COPYING)
-        loop_task_queue(&m->op.agent->loop, task);
+        op_again(op);
     else if (r == NEEDS_MV)
         start_mv(m);
     else
@@ -186,46 +181,34 @@ static void move_destroy(struct op *op)
 {
     struct mover *m = CONTAINER_OF(op, struct mover, op);
 
-    loop_task_cancel(&m->task);
     if (list_linked(&m->mv.link))
         session_kill(m->mv.pid);
     reaper_forget(&m->mv);
     close_p(&m->report_fd);
     close_p(&m->from);
     close_p(&m->from_dir);
-    if (confine_fs_begin(m->as) == 0) {
-        staged_abort(&m->staged);
-        confine_fs_end();
-    }
+    staged_abort_as(&m->staged, op->as);
 }
 
-static const struct op_ops move_ops = {.destroy = move_destroy, .writes = true};
+static const struct op_ops move_ops = {.turn = move_turn, .destroy = move_destroy, .writes = true};
 
-int file_move_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                    struct sg_error *e)
+int file_move_start(struct request *q)
 {
-    char from[OPS_PATH_MAX], to[OPS_PATH_MAX];
-    const struct agent_user *as;
-    int res = request_target(r, &as, from, e);
+    char to[OPS_PATH_MAX];
+    int res = request_path(q->r, q->as, to, q->e);
+    uint32_t flags = wire_get_u32(q->r);
 
     if (res == 0)
-        res = request_path(r, as, to, e);
+        res = request_done(q);
     if (res < 0)
         return res;
-    uint32_t flags = wire_get_u32(r);
-    res = request_done(r, e);
-    if (res < 0)
-        return res;
-
-    struct mover *m = op_new(a, s, &move_ops, sizeof(*m));
-    m->task.fn = move_turn;
-    m->as = as;
+    struct mover *m = op_new(q, &move_ops, sizeof(*m));
     m->parents = (flags & FILE_PARENTS) != 0;
     m->mv.on_exit = on_mv_exit;
     m->from_dir = m->from = m->report_fd = m->staged.fd = m->staged.dirfd = -1;
-    memcpy(m->from_path, from, sizeof(from));
+    memcpy(m->from_path, q->path, sizeof(m->from_path));
     memcpy(m->to_path, to, sizeof(to));
     path_trim(m->to_path);
-    move_turn(&m->task);
+    move_turn(&m->op);
     return 0;
 }

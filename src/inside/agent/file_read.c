@@ -15,37 +15,28 @@
 struct source {
     int fd;
     struct stat st;
-    char *whole; /* the contents of a file that claims to be empty; or NULL */
+    struct strbuf whole; /* the contents of a file that claims to be empty */
 };
 
 static void source_done(struct source *s)
 {
     close_p(&s->fd);
-    free(s->whole);
+    strbuf_done(&s->whole);
 }
 
 struct file_reader {
     struct op op;
-    struct loop_task task;
     struct source source;
     uint64_t at, end;
     char path[OPS_PATH_MAX];
 };
 
-static void read_failed(struct file_reader *f, int r)
-{
-    struct sg_error e = {0};
-
-    path_error(&e, r, "read", f->path);
-    op_fail(&f->op, &e);
-}
-
 /* Points *ret at the next bytes, and returns how many there are: 0 if the file has become
  * shorter. */
 static ssize_t take(struct file_reader *f, size_t room, const char **ret)
 {
-    if (f->source.whole) {
-        *ret = f->source.whole + f->at;
+    if (f->source.whole.len > 0) {
+        *ret = f->source.whole.buf + f->at;
         return (ssize_t)room;
     }
     *ret = agent_scratch;
@@ -68,7 +59,7 @@ static bool read_piece(struct file_reader *f)
         return false;
     ssize_t n = take(f, left < room ? (size_t)left : room, &data);
     if (n <= 0) {
-        read_failed(f, n < 0 ? -errno : -ESTALE);
+        op_fail_path(&f->op, n < 0 ? -errno : -ESTALE, "read", f->path);
         return false;
     }
     f->at += (uint64_t)n;
@@ -76,50 +67,39 @@ static bool read_piece(struct file_reader *f)
     return true;
 }
 
-static void read_turn(struct loop_task *task)
+static void read_turn(struct op *op)
 {
-    struct file_reader *f = CONTAINER_OF(task, struct file_reader, task);
+    struct file_reader *f = CONTAINER_OF(op, struct file_reader, op);
 
     for (unsigned i = 0; i < PIECES_A_TURN; i++)
         if (!read_piece(f))
             return;
-    loop_task_queue(&f->op.agent->loop, task);
-}
-
-static void read_resume(struct op *op)
-{
-    loop_task_queue(&op->agent->loop, &CONTAINER_OF(op, struct file_reader, op)->task);
+    op_again(op);
 }
 
 static void read_destroy(struct op *op)
 {
-    struct file_reader *f = CONTAINER_OF(op, struct file_reader, op);
-
-    loop_task_cancel(&f->task);
-    source_done(&f->source);
+    source_done(&CONTAINER_OF(op, struct file_reader, op)->source);
 }
 
-static const struct op_ops read_ops = {.resume = read_resume, .destroy = read_destroy};
+static const struct op_ops read_ops = {
+    .resume = op_again, .turn = read_turn, .destroy = read_destroy};
 
 static int read_unsized(struct source *s)
 {
-    size_t len = 0, cap = 4096;
+    struct strbuf *whole = &s->whole;
     ssize_t n = 1;
 
-    while (n > 0 && len < UNSIZED_MAX) {
-        if (len == 0 || len == cap) {
-            cap = len == 0 ? cap : 2 * cap;
-            char *more = realloc(s->whole, cap);
-            if (!more)
-                return -ENOMEM;
-            s->whole = more;
-        }
-        n = read(s->fd, s->whole + len, cap - len);
+    while (n > 0 && whole->len < UNSIZED_MAX) {
+        size_t room = UNSIZED_MAX - whole->len;
+        n = read(s->fd, agent_scratch, room < sizeof(agent_scratch) ? room : sizeof(agent_scratch));
         if (n < 0)
             return -errno;
-        len += (size_t)n;
+        strbuf_add(whole, agent_scratch, (size_t)n);
+        if (whole->truncated)
+            return -ENOMEM;
     }
-    s->st.st_size = (off_t)len;
+    s->st.st_size = (off_t)whole->len;
     return 0;
 }
 
@@ -138,52 +118,35 @@ static int source_open(struct source *s, const char *path)
 /* Opens the file with the permissions of the user, and describes it. */
 static int look(struct source *s, const struct agent_user *as, const char *path, struct strbuf *out)
 {
-    int r = confine_fs_begin(as);
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(as);
+    int r = entered < 0 ? entered : source_open(s, path);
 
-    if (r < 0)
-        return r;
-    r = source_open(s, path);
-    if (r == 0)
-        r = entry_put_file(out, s->fd, &s->st, path);
-    confine_fs_end();
-    return r;
+    return r < 0 ? r : entry_put_file(out, s->fd, &s->st, path);
 }
 
-int file_read_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                    struct sg_error *e)
+int file_read_start(struct request *q)
 {
-    const struct agent_user *as;
-    char path[OPS_PATH_MAX];
-    int res = request_target(r, &as, path, e);
+    uint64_t offset = wire_get_u64(q->r), max = wire_get_u64(q->r);
+    struct source source = {.fd = -1, .whole = strbuf_upto(UNSIZED_MAX)};
+    int res = request_done(q);
 
     if (res < 0)
         return res;
-    uint64_t offset = wire_get_u64(r), max = wire_get_u64(r);
-    res = request_done(r, e);
-    if (res < 0)
-        return res;
-
-    struct source source = {.fd = -1};
-    struct strbuf entry;
-    strbuf_init(&entry, ENTRY_MAX);
-    res = look(&source, as, path, &entry);
+    res = look(&source, q->as, q->path, &q->answer);
     if (res < 0) {
         source_done(&source);
-        strbuf_done(&entry);
-        return path_error(e, res, "read", path);
+        return path_error(q->e, res, "read", q->path);
     }
 
     /* If a file grows while it is read, reading ends where the file ended at the beginning. */
-    struct file_reader *f = op_new(a, s, &read_ops, sizeof(*f));
-    f->task.fn = read_turn;
+    struct file_reader *f = op_new(q, &read_ops, sizeof(*f));
     f->source = source;
     f->end = (uint64_t)source.st.st_size;
     f->at = offset < f->end ? offset : f->end;
     if (max > 0 && max < f->end - f->at)
         f->end = f->at + max;
-    memcpy(f->path, path, sizeof(path));
-    chan_event(a->chan, s, EVENT_ENTRY, entry.buf, entry.len);
-    strbuf_done(&entry);
-    read_turn(&f->task);
+    memcpy(f->path, q->path, sizeof(f->path));
+    chan_event(q->agent->chan, q->stream, EVENT_ENTRY, q->answer.buf, q->answer.len);
+    read_turn(&f->op);
     return 0;
 }

@@ -29,8 +29,6 @@ struct level {
 
 struct remover {
     struct op op;
-    struct loop_task task;
-    const struct agent_user *as;
     int parent; /* the directory that holds the top */
     size_t n;
     struct level levels[LEVELS_MAX];
@@ -115,38 +113,40 @@ static int remove_step(struct remover *m)
     return r == 0 ? finish_level(m) : remove_entry(m, l, &d);
 }
 
-static void remove_turn(struct loop_task *task)
+static int remove_some(struct remover *m)
 {
-    struct remover *m = CONTAINER_OF(task, struct remover, task);
-    struct sg_error e = {0};
-    int r = confine_fs_begin(m->as);
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(m->op.as);
+    int r = entered;
 
-    if (r == 0) {
-        for (unsigned i = 0; r == 0 && m->n > 0 && i < STEPS_A_TURN; i++)
-            r = remove_step(m);
-        confine_fs_end();
-    }
-    if (r < 0) {
-        path_error(&e, r, "remove", m->path);
-        op_fail(&m->op, &e);
-    } else if (m->n == 0) {
-        op_end(&m->op, NULL);
-    } else {
-        loop_task_queue(&m->op.agent->loop, task);
-    }
+    for (unsigned i = 0; r == 0 && m->n > 0 && i < STEPS_A_TURN; i++)
+        r = remove_step(m);
+    return r;
+}
+
+static void remove_turn(struct op *op)
+{
+    struct remover *m = CONTAINER_OF(op, struct remover, op);
+    int r = remove_some(m);
+
+    if (r < 0)
+        op_fail_path(op, r, "remove", m->path);
+    else if (m->n == 0)
+        op_end(op, NULL);
+    else
+        op_again(op);
 }
 
 static void remove_destroy(struct op *op)
 {
     struct remover *m = CONTAINER_OF(op, struct remover, op);
 
-    loop_task_cancel(&m->task);
     while (m->n > 0)
         pop(m);
     close_p(&m->parent);
 }
 
-static const struct op_ops remove_ops = {.destroy = remove_destroy, .writes = true};
+static const struct op_ops remove_ops = {
+    .turn = remove_turn, .destroy = remove_destroy, .writes = true};
 
 /* Removes one file, or one empty directory. -ENOTEMPTY: it is a tree. */
 static int remove_one(int dirfd, const char *name)
@@ -162,11 +162,12 @@ static int remove_one(int dirfd, const char *name)
 
 static int remove_open(struct remover *m, bool recursive)
 {
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(m->op.as);
     char name[NAME_MAX + 1];
-    int r = confine_fs_begin(m->as);
+    int r;
 
-    if (r < 0)
-        return r;
+    if (entered < 0)
+        return entered;
     r = path_open_parent(m->path, false, &m->parent, name);
     if (r == 0)
         r = remove_one(m->parent, name);
@@ -174,35 +175,23 @@ static int remove_open(struct remover *m, bool recursive)
         r = -EBUSY;
     if (r == -ENOTEMPTY && recursive)
         r = push(m, m->parent, name);
-    confine_fs_end();
     return r;
 }
 
-int file_remove_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                      struct sg_error *e)
+int file_remove_start(struct request *q)
 {
-    const struct agent_user *as;
-    char path[OPS_PATH_MAX];
-    int res = request_target(r, &as, path, e);
+    uint32_t flags = wire_get_u32(q->r);
+    int res = request_done(q);
 
     if (res < 0)
         return res;
-    uint32_t flags = wire_get_u32(r);
-    res = request_done(r, e);
-    if (res < 0)
-        return res;
-
-    struct remover *m = op_new(a, s, &remove_ops, sizeof(*m));
-    m->task.fn = remove_turn;
-    m->as = as;
+    struct remover *m = op_new(q, &remove_ops, sizeof(*m));
     m->parent = -1;
-    memcpy(m->path, path, sizeof(path));
+    memcpy(m->path, q->path, sizeof(m->path));
     res = remove_open(m, (flags & FILE_RECURSIVE) != 0);
-    if (res < 0) {
-        path_error(e, res, "remove", path);
-        op_fail(&m->op, e);
-    } else {
-        remove_turn(&m->task);
-    }
+    if (res < 0)
+        op_fail_path(&m->op, res, "remove", m->path);
+    else
+        remove_turn(&m->op);
     return 0;
 }

@@ -58,8 +58,6 @@ int adopt_read(struct wire_reader *r, struct adopt_list *l, struct sg_error *e)
         strbuf_init(&l->v[l->n].env, OPS_OPEN_MAX);
         res = read_one(r, &l->v[l->n], e);
     }
-    if (res == 0)
-        res = request_done(r, e);
     if (res < 0)
         adopt_done(l);
     return res;
@@ -85,21 +83,10 @@ static int check_one(const struct agent *a, const struct adopt_list *l, struct a
     return 0;
 }
 
-static int check_all(const struct agent *a, struct adopt_list *l, struct sg_error *e)
-{
-    int res = 0;
-
-    for (size_t i = 0; i < l->n && res == 0; i++)
-        res = check_one(a, l, &l->v[i], e);
-    return res;
-}
-
 static void remove_all(struct agent *a)
 {
     LIST_EACH(struct context, c, &a->kernels.contexts, link) {
-        context_drop_kernel(c);
-        context_end_waiting(c, KERNEL_RESTARTED);
-        context_cell_over(c, KERNEL_RESTARTED, 0);
+        context_end(c, KERNEL_RESTARTED);
         context_free(c);
     }
 }
@@ -115,7 +102,7 @@ static bool make_one(struct agent *a, struct adopt *w)
     c->note = c->own_note = w->note;
     w->note = NULL;
     c->env = w->env;
-    strbuf_init(&w->env, 0);
+    w->env = strbuf_upto(0);
     c->had_kernel = k || w->cells > 0;
     if (!k)
         return false;
@@ -128,23 +115,22 @@ static bool make_one(struct agent *a, struct adopt *w)
     return true;
 }
 
-int kernel_adopt(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int kernel_adopt(struct request *q)
 {
     AUTO(adopt_done) struct adopt_list l = {0};
-    AUTO(strbuf_done) struct strbuf out = {0};
     uint32_t with_kernel = 0;
-    int res = adopt_read(r, &l, e);
+    int res = adopt_read(q->r, &l, q->e);
 
     if (res == 0)
-        res = check_all(a, &l, e);
+        res = request_done(q);
+    for (size_t i = 0; i < l.n && res == 0; i++)
+        res = check_one(q->agent, &l, &l.v[i], q->e);
     if (res < 0)
         return res;
-    remove_all(a);
+    remove_all(q->agent);
     for (size_t i = 0; i < l.n; i++)
-        with_kernel += make_one(a, &l.v[i]);
-    kernels_arrived_free(a); /* the copies that no context adopts */
-    strbuf_init(&out, 16);
-    wire_put_u32(&out, with_kernel);
-    chan_end(a->chan, s, 0, NULL, out.buf, out.len);
+        with_kernel += make_one(q->agent, &l.v[i]);
+    kernels_arrived_free(q->agent); /* the copies that no context adopts */
+    wire_put_u32(&q->answer, with_kernel);
     return 0;
 }

@@ -22,14 +22,12 @@ int request_variables(struct wire_reader *r, struct strbuf *ret, struct sg_error
 
 static void tell_end(struct execution *x, enum kernel_end how, uint32_t code)
 {
-    struct strbuf out;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(16);
 
-    strbuf_init(&out, 16);
     wire_put_u32(&out, how);
     wire_put_u32(&out, code);
     wire_put_u32(&out, x->timed_out);
     op_end(&x->op, &out);
-    strbuf_done(&out);
 }
 
 /* ---- the queue ------------------------------------------------------------------------------- */
@@ -78,22 +76,19 @@ void context_fail_waiting(struct context *c, const struct sg_error *e)
 
 static void tell_executing(struct context *c, struct execution *x)
 {
-    struct strbuf out;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(KERNEL_NOTE_MAX + 64);
 
-    strbuf_init(&out, KERNEL_NOTE_MAX + 64);
     wire_put_u32(&out, c->cells);
     wire_put_str(&out, c->note ? c->note : "");
     chan_event(c->agent->chan, x->op.stream, EVENT_EXECUTING, out.buf, out.len);
-    strbuf_done(&out);
     c->note = NULL;
 }
 
 void kernel_variables(struct kernel *k, char what, const struct strbuf *list)
 {
     AUTO(strings_done) struct strings s = {0};
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(list->buf, list->len);
 
-    wire_reader_init(&r, list->buf, list->len);
     if (environ_read_variables(&r, &s, NULL) == 0)
         for (size_t i = 0; i < s.n; i++)
             kernel_queue(k, what, s.v[i]);
@@ -189,13 +184,12 @@ void context_cells_init(struct context *c)
 
 /* ---- the operation --------------------------------------------------------------------------- */
 
-static void execution_data(struct op *op, uint8_t sub, const void *data, size_t len)
+static void execution_data(struct op *op, uint8_t sub UNUSED, const void *data, size_t len)
 {
     struct execution *x = CONTAINER_OF(op, struct execution, op);
     struct kernels *t = &op->agent->kernels;
     struct sg_error e = {0};
 
-    (void)sub;
     chan_consumed(op->agent->chan, op->stream, len);
     if (len > KERNEL_CODE_MAX - x->code.len)
         err_set(&e, SG_ERR_LIMIT, -E2BIG, "the code is longer than %u MiB: read it from a file",
@@ -269,64 +263,56 @@ static const struct op_ops execution_ops = {.data = execution_data,
                                             .resume = execution_resume,
                                             .destroy = execution_destroy};
 
-/* Finds the context by its id, or the default context of a language. */
-static int request_context(struct agent *a, struct wire_reader *r, struct context **ret,
-                           struct sg_error *e)
+/* Finds the context by its id, or the default context of a language. NULL: *q->e says why. */
+static struct context *request_context(struct request *q)
 {
-    const char *id = wire_get_str(r, KERNEL_ID_LEN);
-    const char *name = wire_get_str(r, KERNEL_NAME_MAX);
+    const char *id = wire_get_str(q->r, KERNEL_ID_LEN);
+    const char *name = wire_get_str(q->r, KERNEL_NAME_MAX);
     struct kernel_language language;
+    struct context *c;
 
-    if (r->bad || (id[0] && name[0]))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "the request names no context or language, or both");
-    if (id[0]) {
-        *ret = context_find(a, id, e);
-        return *ret ? 0 : e->code;
+    if (q->r->bad || (id[0] && name[0])) {
+        err_set(q->e, SG_ERR_INVALID, -EINVAL, "the request names no context or language, or both");
+        return NULL;
     }
+    if (id[0])
+        return context_find(q->agent, id, q->e);
     kernel_language_name(name, language.name);
-    *ret = context_of_language(a, language.name);
-    if (*ret)
-        return 0; /* the language was checked when the context was made */
-    int res = kernel_language_find(name, &language, e);
-    if (res < 0)
-        return res;
-    *ret = context_default(a, &language, e);
-    return *ret ? 0 : e->code;
+    c = context_of_language(q->agent, language.name);
+    if (c)
+        return c; /* the language was checked when the context was made */
+    return kernel_language_find(name, &language, q->e) < 0
+               ? NULL
+               : context_default(q->agent, &language, q->e);
 }
 
-int kernel_execute(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e)
+int kernel_execute(struct request *q)
 {
-    struct context *c;
-    AUTO(strbuf_done) struct strbuf env = {0}, cell_env = {0};
-    int res = request_context(a, r, &c, e);
+    struct context *c = request_context(q);
+    AUTO(strbuf_done) struct strbuf env = strbuf_upto(OPS_OPEN_MAX);
+    AUTO(strbuf_done) struct strbuf cell_env = strbuf_upto(OPS_OPEN_MAX);
+    struct kernels *t = &q->agent->kernels;
+    uint64_t timeout_ms = wire_get_u64(q->r);
+    int res = c ? request_variables(q->r, &env, q->e) : q->e->code;
 
-    if (res < 0)
-        return res;
-    strbuf_init(&env, OPS_OPEN_MAX);
-    strbuf_init(&cell_env, OPS_OPEN_MAX);
-    uint64_t timeout_ms = wire_get_u64(r);
-    res = request_variables(r, &env, e);
     if (res == 0)
-        res = request_variables(r, &cell_env, e);
+        res = request_variables(q->r, &cell_env, q->e);
     if (res == 0)
-        res = request_done(r, e);
-    if (res == 0 && env.len + cell_env.len > KERNEL_HELD_MAX - a->kernels.held)
-        res = err_set(e, SG_ERR_LIMIT, -EAGAIN,
+        res = request_done(q);
+    if (res == 0 && env.len + cell_env.len > KERNEL_HELD_MAX - t->held)
+        res = err_set(q->e, SG_ERR_LIMIT, -EAGAIN,
                       "the cells that wait hold too much code: wait for some to end");
     if (res < 0)
         return res;
-    struct execution *x = op_new(a, s, &execution_ops, sizeof(*x));
-    chan_set_mark(s, KERNEL_PACKET_MAX);
+    struct execution *x = op_new(q, &execution_ops, sizeof(*x));
+    chan_set_mark(q->stream, KERNEL_PACKET_MAX);
     memcpy(x->context_id, c->id, sizeof(x->context_id));
     x->timeout_ms = timeout_ms;
     strbuf_init(&x->code, KERNEL_CODE_MAX);
     x->env = env;
     x->cell_env = cell_env;
-    strbuf_init(&env, 0);
-    strbuf_init(&cell_env, 0);
+    env = cell_env = strbuf_upto(0);
     x->held = x->env.len + x->cell_env.len;
-    a->kernels.held += x->held;
+    t->held += x->held;
     return 0;
 }

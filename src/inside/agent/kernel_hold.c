@@ -20,7 +20,6 @@
 
 struct holder {
     struct op op;
-    struct loop_task task;
     struct countdown limit; /* until cells have ended, then until threads rest, then of the hold */
     bool asked;             /* no cell runs, and kernels were asked to rest */
     bool late;              /* the time to rest is over: no longer waits for it */
@@ -80,9 +79,8 @@ static int say_busy(const struct context *c, struct sg_error *e)
 static void tell_context(struct op *op, const struct context *c)
 {
     const struct kernel *k = c->kernel && c->kernel->packets.ready ? c->kernel : NULL;
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(EVENT_BYTES_MAX);
 
-    strbuf_init(&out, EVENT_BYTES_MAX);
     context_put(c, &out);
     wire_put_u32(&out, k && kernel_is_there(k) ? (uint32_t)k->child.pid : 0);
     wire_put_u32(&out, k && k->pidfd >= 0 && c->language.program == PROGRAM_PYTHON);
@@ -93,9 +91,10 @@ static void tell_context(struct op *op, const struct context *c)
     chan_event(op->agent->chan, op->stream, EVENT_KERNEL, out.buf, out.len);
 }
 
-static void hold_go_on(struct holder *h)
+static void hold_go_on(struct op *op)
 {
-    struct agent *a = h->op.agent;
+    struct holder *h = CONTAINER_OF(op, struct holder, op);
+    struct agent *a = op->agent;
     const struct context *c;
 
     if (!h->telling) {
@@ -111,27 +110,17 @@ static void hold_go_on(struct holder *h)
         h->telling = true;
         countdown_start(&h->limit, KERNEL_HOLD_MS);
     }
-    while (!h->told && op_may_send(&h->op)) {
+    while (!h->told && op_may_send(op)) {
         c = context_after(a, h->last);
         if (c) {
-            tell_context(&h->op, c);
+            tell_context(op, c);
             h->last = c->serial;
         } else {
             a->kernels.launches = launch_count();
-            chan_event(a->chan, h->op.stream, EVENT_HELD, NULL, 0);
+            chan_event(a->chan, op->stream, EVENT_HELD, NULL, 0);
             h->told = true;
         }
     }
-}
-
-static void on_task(struct loop_task *task)
-{
-    hold_go_on(CONTAINER_OF(task, struct holder, task));
-}
-
-static void hold_resume(struct op *op)
-{
-    hold_go_on(CONTAINER_OF(op, struct holder, op));
 }
 
 static void on_limit(struct countdown *timer)
@@ -142,7 +131,7 @@ static void on_limit(struct countdown *timer)
 
     if (h->asked && !h->telling) {
         h->late = true;
-        hold_go_on(h);
+        hold_go_on(&h->op);
         return;
     }
     if (!busy)
@@ -169,42 +158,41 @@ static void on_release(struct loop_task *task)
 
 static void hold_destroy(struct op *op)
 {
-    struct holder *h = CONTAINER_OF(op, struct holder, op);
     struct kernels *t = &op->agent->kernels;
 
-    loop_task_cancel(&h->task);
-    countdown_stop(&h->limit);
+    countdown_stop(&CONTAINER_OF(op, struct holder, op)->limit);
     t->hold = NULL;
     t->release.fn = on_release;
     loop_task_queue(&op->agent->loop, &t->release);
 }
 
-static const struct op_ops hold_ops = {.resume = hold_resume, .destroy = hold_destroy};
+static const struct op_ops hold_ops = {
+    .resume = hold_go_on, .turn = hold_go_on, .destroy = hold_destroy};
 
 /* Runs as a task: the context may be about to go, so look when the current work is done. */
 void kernels_hold_check(struct agent *a)
 {
     if (a->kernels.hold)
-        loop_task_queue(&a->loop, &CONTAINER_OF(a->kernels.hold, struct holder, op)->task);
+        op_again(a->kernels.hold);
 }
 
-int kernel_hold(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int kernel_hold(struct request *q)
 {
-    uint64_t wait_ms = wire_get_u64(r);
-    int res = request_done(r, e);
+    struct agent *a = q->agent;
+    uint64_t wait_ms = wire_get_u64(q->r);
+    int res = request_done(q);
 
     if (res < 0)
         return res;
     if (a->kernels.hold)
-        return err_set(e, SG_ERR_LIMIT, -EALREADY,
+        return err_set(q->e, SG_ERR_LIMIT, -EALREADY,
                        "the sandbox is already being copied: try again");
     if (wait_ms == 0 && first_busy(a))
-        return say_busy(first_busy(a), e);
-    struct holder *h = op_new(a, s, &hold_ops, sizeof(*h));
-    h->task.fn = on_task;
+        return say_busy(first_busy(a), q->e);
+    struct holder *h = op_new(q, &hold_ops, sizeof(*h));
     countdown_init(&h->limit, &a->loop, on_limit);
     a->kernels.hold = &h->op;
     countdown_start(&h->limit, first_busy(a) ? wait_ms : KERNEL_HOLD_MS);
-    hold_go_on(h);
+    hold_go_on(&h->op);
     return 0;
 }

@@ -114,11 +114,10 @@ static void output_read(struct kernel_output *out, size_t max)
         output_close(out);
 }
 
-static void on_output(struct loop_source *src, uint32_t events)
+static void on_output(struct loop_source *src, uint32_t events UNUSED)
 {
     struct kernel_output *out = CONTAINER_OF(src, struct kernel_output, src);
 
-    (void)events;
     if (!held_up(out->kernel))
         output_read(out, SIZE_MAX);
 }

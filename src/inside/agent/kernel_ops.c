@@ -6,128 +6,101 @@
 
 #define CONTEXT_MAX (KERNEL_ID_LEN + KERNEL_LANGUAGE_MAX + OPS_PATH_MAX + 64)
 
-static int request_context(struct agent *a, struct wire_reader *r, struct context **ret,
-                           struct sg_error *e)
+/* NULL: *q->e says why. */
+static struct context *request_context(struct request *q)
 {
-    const char *id = wire_get_str(r, KERNEL_ID_LEN);
-    int res = request_done(r, e);
+    const char *id = wire_get_str(q->r, KERNEL_ID_LEN);
 
-    if (res < 0)
-        return res;
-    *ret = context_find(a, id, e);
-    return *ret ? 0 : e->code;
+    return request_done(q) < 0 ? NULL : context_find(q->agent, id, q->e);
 }
 
-static void answer_context(struct agent *a, struct chan_stream *s, const struct context *c)
+static int request_language(struct request *q, struct kernel_language *ret)
 {
-    struct strbuf out;
+    const char *name = wire_get_str(q->r, KERNEL_NAME_MAX);
 
-    strbuf_init(&out, CONTEXT_MAX);
-    context_put(c, &out);
-    chan_end(a->chan, s, 0, NULL, out.buf, out.len);
-    strbuf_done(&out);
+    if (q->r->bad)
+        return err_set(q->e, SG_ERR_INVALID, -EINVAL,
+                       "the request has no valid name of a language");
+    return kernel_language_find(name, ret, q->e);
 }
 
-static int request_language(struct wire_reader *r, struct kernel_language *ret, struct sg_error *e)
-{
-    const char *name = wire_get_str(r, KERNEL_NAME_MAX);
-
-    if (r->bad)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the request has no valid name of a language");
-    return kernel_language_find(name, ret, e);
-}
-
-int kernel_create(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int kernel_create(struct request *q)
 {
     struct kernel_language language;
-    char cwd[OPS_PATH_MAX];
-    int res = request_language(r, &language, e);
+    int res = request_language(q, &language);
 
     if (res == 0)
-        res = request_path(r, agent_user_find("user"), cwd, e);
+        res = request_path(q->r, agent_user_find("user"), q->path, q->e);
     if (res == 0)
-        res = request_done(r, e);
+        res = request_done(q);
     if (res < 0)
         return res;
-    struct context *c = context_new(a, &language, cwd, false, e);
+    struct context *c = context_new(q->agent, &language, q->path, false, q->e);
     if (!c)
-        return e->code;
-    answer_context(a, s, c);
+        return q->e->code;
+    context_put(c, &q->answer);
     return 0;
 }
 
-int kernel_remove(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int kernel_remove(struct request *q)
 {
-    struct context *c;
-    int res = request_context(a, r, &c, e);
+    struct context *c = request_context(q);
 
-    if (res < 0)
-        return res;
-    context_drop_kernel(c);
-    context_end_waiting(c, KERNEL_REMOVED);
-    context_cell_over(c, KERNEL_REMOVED, 0);
+    if (!c)
+        return q->e->code;
+    context_end(c, KERNEL_REMOVED);
     context_free(c);
-    chan_end(a->chan, s, 0, NULL, NULL, 0);
     return 0;
 }
 
 /* A context that never had a kernel gets none: its first execution also brings the environment. */
-int kernel_restart(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e)
+int kernel_restart(struct request *q)
 {
-    struct context *c;
-    int res = request_context(a, r, &c, e);
+    struct context *c = request_context(q);
 
-    if (res < 0)
-        return res;
-    context_drop_kernel(c);
-    context_end_waiting(c, KERNEL_RESTARTED);
-    context_cell_over(c, KERNEL_RESTARTED, 0);
+    if (!c)
+        return q->e->code;
+    context_end(c, KERNEL_RESTARTED);
     c->note = NULL;
     c->cells = 0;
     c->failures = 0;
     if (c->had_kernel)
         context_start(c);
-    answer_context(a, s, c);
+    context_put(c, &q->answer);
     return 0;
 }
 
-int kernel_stop_cell(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                     struct sg_error *e)
+int kernel_stop_cell(struct request *q)
 {
-    struct context *c;
-    int res = request_context(a, r, &c, e);
+    struct context *c = request_context(q);
 
-    if (res < 0)
-        return res;
-    context_interrupt(c);
-    chan_end(a->chan, s, 0, NULL, NULL, 0);
-    return 0;
-}
-
-int kernel_warm(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
-{
-    AUTO(strbuf_done) struct strbuf env = {0};
-    struct kernel_language language;
-    int res = request_language(r, &language, e);
-
-    strbuf_init(&env, OPS_OPEN_MAX);
-    if (res == 0)
-        res = request_variables(r, &env, e);
-    if (res == 0)
-        res = request_done(r, e);
-    if (res < 0)
-        return res;
-    struct context *c = context_default(a, &language, e);
     if (!c)
-        return e->code;
+        return q->e->code;
+    context_interrupt(c);
+    return 0;
+}
+
+int kernel_warm(struct request *q)
+{
+    AUTO(strbuf_done) struct strbuf env = strbuf_upto(OPS_OPEN_MAX);
+    struct kernel_language language;
+    int res = request_language(q, &language);
+
+    if (res == 0)
+        res = request_variables(q->r, &env, q->e);
+    if (res == 0)
+        res = request_done(q);
+    if (res < 0)
+        return res;
+    struct context *c = context_default(q->agent, &language, q->e);
+    if (!c)
+        return q->e->code;
     if (context_state(c) == KERNEL_ABSENT) {
         strbuf_done(&c->env);
         c->env = env;
-        strbuf_init(&env, 0);
+        env = strbuf_upto(0);
         context_start(c);
     }
-    chan_end(a->chan, s, 0, NULL, NULL, 0);
     return 0;
 }
 
@@ -143,37 +116,30 @@ static void list_more(struct op *op)
     const struct context *c;
 
     while ((c = context_after(op->agent, l->last))) {
-        struct strbuf out;
+        AUTO(strbuf_done) struct strbuf out = strbuf_upto(CONTEXT_MAX);
 
         if (!op_may_send(op))
             return;
-        strbuf_init(&out, CONTEXT_MAX);
         context_put(c, &out);
         chan_event(op->agent->chan, op->stream, EVENT_CONTEXT, out.buf, out.len);
-        strbuf_done(&out);
         l->last = c->serial;
     }
     op_end(op, NULL);
 }
 
-static void list_destroy(struct op *op)
-{
-    (void)op;
-}
+static const struct op_ops list_ops = {.resume = list_more};
 
-static const struct op_ops list_ops = {.resume = list_more, .destroy = list_destroy};
-
-int kernel_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int kernel_list(struct request *q)
 {
     static const struct kernel_language listed[] = {{"python", PROGRAM_PYTHON},
                                                     {"javascript", PROGRAM_NODE}};
-    int res = request_done(r, e);
+    int res = request_done(q);
 
     if (res < 0)
         return res;
     /* If there are too many contexts, these are not listed; they cannot be used then either. */
     for (size_t i = 0; i < ARRAY_SIZE(listed); i++)
-        context_default(a, &listed[i], NULL);
-    list_more(op_new(a, s, &list_ops, sizeof(struct lister)));
+        context_default(q->agent, &listed[i], NULL);
+    list_more(op_new(q, &list_ops, sizeof(struct lister)));
     return 0;
 }

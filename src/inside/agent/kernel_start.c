@@ -115,10 +115,8 @@ static void on_no_answer(struct countdown *timer)
         serve_cold(a);
 }
 
-static void on_no_kernel(struct line *l)
+void no_kernel_came(struct agent *a)
 {
-    struct agent *a = CONTAINER_OF(l, struct agent, line);
-
     answered(a);
     serve_cold(a);
     ask(a);
@@ -130,15 +128,14 @@ static void keep_spare(struct agent *a, struct kernel *k)
     struct kernel_language python;
 
     a->kernels.spare = k;
-    kernel_become(k, "python");
+    kernel_queue(k, 'B', "python");
     kernel_settle(k, NULL);
     if (kernel_language_find("python", &python, NULL) == 0)
         context_default(a, &python, NULL);
 }
 
-static void on_kernel(struct line *l, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX])
+void kernel_came(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX])
 {
-    struct agent *a = CONTAINER_OF(l, struct agent, line);
     struct kernels *t = &a->kernels;
     struct kernel *k = kernel_from_twin(a, pid, was, fds);
     struct context *c = next_that_wants(a);
@@ -151,7 +148,7 @@ static void on_kernel(struct line *l, pid_t pid, pid_t was, const int fds[LINE_F
     answered(a);
     if (k && c) {
         c->wants_twin = false;
-        kernel_become(k, c->language.name);
+        kernel_queue(k, 'B', c->language.name);
         take_twin(c, k);
     } else if (k && !t->spare) {
         keep_spare(a, k);
@@ -198,6 +195,13 @@ void context_drop_kernel(struct context *c)
         kernel_free(c->kernel);
     c->kernel = NULL;
     kernels_hold_check(c->agent);
+}
+
+void context_end(struct context *c, enum kernel_end how)
+{
+    context_drop_kernel(c);
+    context_end_waiting(c, how);
+    context_cell_over(c, how, 0);
 }
 
 static void on_start_over(struct countdown *timer)
@@ -321,14 +325,8 @@ void context_lose_kernel(struct context *c, enum kernel_end how, uint32_t code, 
 
 void kernels_init(struct agent *a)
 {
-    struct kernels *t = &a->kernels;
-
-    *t = (struct kernels){0};
-    countdown_init(&t->answer, &a->loop, on_no_answer);
-    if (a->config->twins) {
-        a->line.on_kernel = on_kernel;
-        a->line.on_no_kernel = on_no_kernel;
-    }
+    a->kernels = (struct kernels){0};
+    countdown_init(&a->kernels.answer, &a->loop, on_no_answer);
 }
 
 /* Does not signal the kernels and their sessions one by one: the caller is about to kill every
@@ -350,9 +348,7 @@ void kernels_clear(struct agent *a)
             c->kernel->dead = true;
         if (c->cells > 0 && !c->running)
             c->note = NOTE_CLEARED;
-        context_drop_kernel(c);
-        context_end_waiting(c, KERNEL_RESTARTED);
-        context_cell_over(c, KERNEL_RESTARTED, 0);
+        context_end(c, KERNEL_RESTARTED);
         c->failures = 0;
         c->cells = 0;
     }

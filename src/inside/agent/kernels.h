@@ -183,10 +183,9 @@ void kernel_language_name(const char *name, char ret[KERNEL_LANGUAGE_MAX + 1]);
 struct kernel *kernel_launch(struct context *c, struct sg_error *e); /* NULL on error */
 /* Takes over the descriptors. NULL: they are unusable, and closed. */
 struct kernel *kernel_from_twin(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX]);
-/* What a twin is told. kernel_become: which language's kernel it becomes. kernel_settle: everything
+/* A twin is told by B which language's kernel it becomes. kernel_settle tells it everything
  * that does not depend on its context, done early for a spare, so that its first cell need not
  * wait. kernel_furnish: the context it belongs to. */
-void kernel_become(struct kernel *k, const char *language);
 int kernel_settle(struct kernel *k, struct sg_error *e);
 int kernel_furnish(struct kernel *k, const struct context *c, struct sg_error *e);
 void kernel_interrupt(struct kernel *k);
@@ -225,6 +224,8 @@ void context_start_init(struct context *c);
 void context_start(struct context *c);
 /* Leaves the context without a kernel: kills it, or stops waiting for it. */
 void context_drop_kernel(struct context *c);
+/* Leaves it without a kernel and without executions: all of them end. */
+void context_end(struct context *c, enum kernel_end how);
 /* The kernel is lost. A running cell is over, as `how` says, and another kernel is started. If
  * nobody listens to that cell, and state was lost, the next cell is told `note`. */
 void context_lose_kernel(struct context *c, enum kernel_end how, uint32_t code, const char *note);

@@ -133,12 +133,12 @@ static void walk_end(struct meta_walk *w)
 
 void meta_put(struct strbuf *out, int fd)
 {
+    AUTO(strbuf_done)
+    struct strbuf pairs = strbuf_upto(FILE_META_MAX + FILE_META_KEYS_MAX * 10);
     struct meta_walk w;
-    struct strbuf pairs;
     const char *name;
 
     walk_begin(&w, fd);
-    strbuf_init(&pairs, FILE_META_MAX + FILE_META_KEYS_MAX * 10);
     while ((name = walk_next(&w))) {
         wire_put_str(&pairs, name + PREFIX_LEN);
         wire_put_str(&pairs, w.value);
@@ -146,7 +146,6 @@ void meta_put(struct strbuf *out, int fd)
     wire_put_u32(out, pairs.truncated ? 0 : w.n);
     if (!pairs.truncated)
         strbuf_add(out, pairs.buf, pairs.len);
-    strbuf_done(&pairs);
     walk_end(&w);
 }
 

@@ -31,8 +31,7 @@ static void connection_failed(struct connection *c, int r)
     if (r == -ECONNREFUSED)
         err_set(&e, SG_ERR_NOT_FOUND, r, "nothing listens on port %u in the sandbox", c->port);
     else
-        err_set(&e, err_kind_of(-r), r, "connection to port %u in the sandbox: %s", c->port,
-                strerror(-r));
+        err_code(&e, r, "connection to port %u in the sandbox", c->port);
     op_fail(&c->op, &e);
 }
 
@@ -174,12 +173,11 @@ static void on_connection(struct loop_source *src, uint32_t events)
     connection_watch(c);
 }
 
-static void net_data(struct op *op, uint8_t sub, const void *data, size_t len)
+static void net_data(struct op *op, uint8_t sub UNUSED, const void *data, size_t len)
 {
     struct connection *c = CONTAINER_OF(op, struct connection, op);
     size_t n = 0;
 
-    (void)sub;
     if (c->connected && c->pending.len == 0 && !c->deaf)
         n = connection_write(c, data, len);
     if (c->deaf) {
@@ -219,18 +217,17 @@ static void net_destroy(struct op *op)
 static const struct op_ops net_ops = {
     .data = net_data, .eof = net_eof, .resume = net_resume, .destroy = net_destroy};
 
-int net_connect_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                      struct sg_error *e)
+int net_connect_start(struct request *q)
 {
-    uint32_t port = wire_get_u32(r);
-    int res = request_done(r, e);
+    uint32_t port = wire_get_u32(q->r);
+    int res = request_done(q);
 
     if (res < 0)
         return res;
     if (port == 0 || port > UINT16_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "there is no port %u: use 1 to %d", port,
+        return err_set(q->e, SG_ERR_INVALID, -EINVAL, "there is no port %u: use 1 to %d", port,
                        UINT16_MAX);
-    struct connection *c = op_new(a, s, &net_ops, sizeof(*c));
+    struct connection *c = op_new(q, &net_ops, sizeof(*c));
     c->src = (struct loop_source){.fd = -1, .fn = on_connection};
     c->port = (uint16_t)port;
     c->fd = -1;

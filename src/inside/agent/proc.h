@@ -106,15 +106,15 @@ struct proc {
 
 /* process.c: the life of a process. */
 struct proc_start {
-    const struct agent_user *as;
     pid_t pid;
     int report_fd, in, out, err; /* all taken over; -1: none */
     bool tty, detach;
     uint64_t timeout_ms;
-    const char *tag, *note, *command;
+    const char *tag, *note;
+    char command[COMMAND_MAX];
 };
-/* Makes the process that `q` describes; `s` is the stream that started it. */
-void proc_new(struct agent *a, struct chan_stream *s, const struct proc_start *q);
+/* Makes the process that `start` describes, at the request q. */
+void proc_new(struct request *q, const struct proc_start *start);
 /* Call it when output moved or ended after the exit. */
 void proc_check_end(struct proc *p);
 void proc_signal(struct proc *p, uint32_t sig);
@@ -122,7 +122,7 @@ void proc_signal(struct proc *p, uint32_t sig);
 void proc_kill(struct proc *p);
 
 /* process_ops.c: reads pid and tag from a request, and finds the process. */
-int request_process(struct agent *a, struct wire_reader *r, struct proc **ret, struct sg_error *e);
+int request_process(struct request *q, struct proc **ret);
 
 /* procs.c: the table of all processes. Finds by tag if pid is 0: the newest, but a living one
  * before one that is over. */
@@ -135,7 +135,7 @@ void procs_keep(struct proc *p);
 void procs_forget(struct proc *p);
 
 /* proc_stream.c */
-struct proc_stream *proc_subscribe(struct proc *p, struct chan_stream *s);
+struct proc_stream *proc_subscribe(struct proc *p, struct request *q);
 void proc_tell_started(struct proc *p, struct proc_stream *s);
 /* Sends END for a process that is over. */
 void proc_tell_end(struct proc *p, struct proc_stream *s);

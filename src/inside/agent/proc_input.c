@@ -112,9 +112,8 @@ static void input_pump(struct proc *p)
         loop_watch(&p->agent->loop, &in->src, in->fd, EPOLLOUT);
 }
 
-static void on_input(struct loop_source *src, uint32_t events)
+static void on_input(struct loop_source *src, uint32_t events UNUSED)
 {
-    (void)events;
     input_pump(CONTAINER_OF(src, struct proc, in.src));
 }
 

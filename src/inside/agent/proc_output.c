@@ -52,13 +52,12 @@ static void output_take(struct proc_output *out, size_t n)
         p->last_output_ns = clock_ns();
 }
 
-static void on_output(struct loop_source *src, uint32_t events)
+static void on_output(struct loop_source *src, uint32_t events UNUSED)
 {
     struct proc_output *out = CONTAINER_OF(src, struct proc_output, src);
     struct proc *p = out->proc;
     size_t room = output_room(out);
 
-    (void)events;
     if (room == 0) {
         output_pause(out);
         return;

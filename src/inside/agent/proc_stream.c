@@ -11,22 +11,19 @@ static uint64_t microseconds(struct timeval tv)
 
 void proc_tell_started(struct proc *p, struct proc_stream *s)
 {
-    struct strbuf out;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(16);
 
-    strbuf_init(&out, 16);
     wire_put_u32(&out, (uint32_t)p->child.pid);
     wire_put_u32(&out, p->tty);
     chan_event(p->agent->chan, s->op.stream, EVENT_STARTED, out.buf, out.len);
-    strbuf_done(&out);
 }
 
 void proc_tell_end(struct proc *p, struct proc_stream *s)
 {
     bool killed = WIFSIGNALED(p->status);
     struct disk disk = disk_look();
-    struct strbuf out;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(256);
 
-    strbuf_init(&out, 256);
     wire_put_u32(&out, killed ? PROC_KILLED : PROC_EXITED);
     wire_put_u32(&out, (uint32_t)(killed ? WTERMSIG(p->status) : WEXITSTATUS(p->status)));
     wire_put_u64(&out, microseconds(p->usage.ru_utime));
@@ -38,7 +35,6 @@ void proc_tell_end(struct proc *p, struct proc_stream *s)
     wire_put_u64(&out, s->dropped[1]);
     wire_put_u32(&out, p->timed_out);
     op_end(&s->op, &out);
-    strbuf_done(&out);
 }
 
 static void stream_data(struct op *op, uint8_t sub, const void *data, size_t len)
@@ -116,26 +112,25 @@ static const struct op_ops stream_ops = {.data = stream_data,
                                          .resume = stream_resume,
                                          .destroy = stream_destroy};
 
-struct proc_stream *proc_subscribe(struct proc *p, struct chan_stream *s)
+struct proc_stream *proc_subscribe(struct proc *p, struct request *q)
 {
-    struct proc_stream *stream = op_new(p->agent, s, &stream_ops, sizeof(*stream));
+    struct proc_stream *stream = op_new(q, &stream_ops, sizeof(*stream));
 
     stream->proc = p;
     list_push(&p->streams, &stream->link);
     return stream;
 }
 
-int process_attach(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e)
+int process_attach(struct request *q)
 {
     struct proc *p;
-    int res = request_process(a, r, &p, e);
+    int res = request_process(q, &p);
 
     if (res == 0)
-        res = request_done(r, e);
+        res = request_done(q);
     if (res < 0)
         return res;
-    struct proc_stream *stream = proc_subscribe(p, s);
+    struct proc_stream *stream = proc_subscribe(p, q);
     if (p->report_fd < 0)
         proc_tell_started(p, stream);
     if (p->over)

@@ -82,9 +82,8 @@ static bool take_report(struct proc *p)
     return true;
 }
 
-static void on_report(struct loop_source *src, uint32_t events)
+static void on_report(struct loop_source *src, uint32_t events UNUSED)
 {
-    (void)events;
     take_report(CONTAINER_OF(src, struct proc, report));
 }
 
@@ -139,35 +138,35 @@ static uint64_t limit_deadline(uint64_t timeout_ms)
     return now + (timeout_ms < room ? timeout_ms : room) * 1000000;
 }
 
-void proc_new(struct agent *a, struct chan_stream *s, const struct proc_start *q)
+void proc_new(struct request *q, const struct proc_start *start)
 {
     struct proc *p = xcalloc(1, sizeof(*p));
 
-    p->agent = a;
+    p->agent = q->agent;
     p->as = q->as;
-    p->tty = q->tty;
-    p->tag = xstrdup(q->tag);
-    p->note = xstrdup(q->note);
-    memcpy(p->command, q->command, sizeof(p->command));
+    p->tty = start->tty;
+    p->tag = xstrdup(start->tag);
+    p->note = xstrdup(start->note);
+    memcpy(p->command, start->command, sizeof(p->command));
     proc_output_init(p);
-    proc_input_init(p, q->in);
-    p->out[0].fd = q->out;
-    p->out[1].fd = q->err;
-    p->child = (struct child){.pid = q->pid, .on_exit = on_exit_status};
+    proc_input_init(p, start->in);
+    p->out[0].fd = start->out;
+    p->out[1].fd = start->err;
+    p->child = (struct child){.pid = start->pid, .on_exit = on_exit_status};
     p->report = (struct loop_source){.fd = -1, .fn = on_report};
-    p->report_fd = q->report_fd;
+    p->report_fd = start->report_fd;
     p->grace.fn = on_grace;
     p->limit.fn = on_limit;
     procs_add(p);
 
-    struct proc_stream *stream = proc_subscribe(p, s);
-    stream->owner = !q->detach;
+    struct proc_stream *stream = proc_subscribe(p, q);
+    stream->owner = !start->detach;
     stream->fed = true;
     proc_feed_add(&stream->feed, &stream->op, p);
     stream->feed.closes = true;
 
-    reaper_add(&a->reaper, &p->child);
-    loop_watch(&a->loop, &p->report, q->report_fd, EPOLLIN);
-    if (q->timeout_ms > 0)
-        loop_timer_set(&a->loop, &p->limit, limit_deadline(q->timeout_ms));
+    reaper_add(&q->agent->reaper, &p->child);
+    loop_watch(&q->agent->loop, &p->report, start->report_fd, EPOLLIN);
+    if (start->timeout_ms > 0)
+        loop_timer_set(&q->agent->loop, &p->limit, limit_deadline(start->timeout_ms));
 }

@@ -5,77 +5,66 @@
 
 #include "inside/agent/proc.h"
 
-int request_process(struct agent *a, struct wire_reader *r, struct proc **ret, struct sg_error *e)
+int request_process(struct request *q, struct proc **ret)
 {
-    uint32_t pid = wire_get_u32(r);
-    const char *tag = wire_get_str(r, OPS_TAG_MAX);
-    struct proc *p = r->bad ? NULL : procs_find(a, pid, tag);
+    uint32_t pid = wire_get_u32(q->r);
+    const char *tag = wire_get_str(q->r, OPS_TAG_MAX);
 
-    if (r->bad)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the request names no process");
-    if (!p && pid > 0)
-        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "process with pid %u not found", pid);
-    if (!p)
-        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "process with tag '%.100s' not found", tag);
-    *ret = p;
-    return 0;
+    if (q->r->bad)
+        return err_set(q->e, SG_ERR_INVALID, -EINVAL, "the request names no process");
+    *ret = procs_find(q->agent, pid, tag);
+    if (*ret)
+        return 0;
+    return pid > 0 ? err_set(q->e, SG_ERR_NOT_FOUND, -ESRCH, "process with pid %u not found", pid)
+                   : err_set(q->e, SG_ERR_NOT_FOUND, -ESRCH, "process with tag '%.100s' not found",
+                             tag);
 }
 
 /* Finds a process that still runs. */
-static int request_running(struct agent *a, struct wire_reader *r, struct proc **ret,
-                           struct sg_error *e)
+static int request_running(struct request *q, struct proc **ret)
 {
-    struct proc *p;
-    int res = request_process(a, r, &p, e);
+    int res = request_process(q, ret);
 
-    if (res < 0)
-        return res;
-    if (p->exited)
-        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "process with pid %u not found: it has exited",
-                       (unsigned)p->child.pid);
-    *ret = p;
-    return 0;
+    if (res == 0 && (*ret)->exited)
+        res = err_set(q->e, SG_ERR_NOT_FOUND, -ESRCH,
+                      "process with pid %u not found: it has exited", (unsigned)(*ret)->child.pid);
+    return res;
 }
 
-int process_signal(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e)
+int process_signal(struct request *q)
 {
     struct proc *p;
-    int res = request_running(a, r, &p, e);
+    int res = request_running(q, &p);
+    uint32_t sig = wire_get_u32(q->r);
 
-    if (res < 0)
-        return res;
-    uint32_t sig = wire_get_u32(r);
-    res = request_done(r, e);
+    if (res == 0)
+        res = request_done(q);
     if (res < 0)
         return res;
     if (sig == 0 || sig > SIGNAL_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "there is no signal %u: use 1 to %d", sig,
+        return err_set(q->e, SG_ERR_INVALID, -EINVAL, "there is no signal %u: use 1 to %d", sig,
                        SIGNAL_MAX);
     if (sig == SIGKILL)
         session_kill(p->child.pid);
     else
         proc_signal(p, sig);
-    chan_end(a->chan, s, 0, NULL, NULL, 0);
     return 0;
 }
 
-int process_resize(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e)
+int process_resize(struct request *q)
 {
     struct proc *p;
-    int res = request_running(a, r, &p, e);
+    int res = request_running(q, &p);
+    uint32_t rows = wire_get_u32(q->r), cols = wire_get_u32(q->r);
 
-    if (res < 0)
-        return res;
-    uint32_t rows = wire_get_u32(r), cols = wire_get_u32(r);
-    res = request_done(r, e);
+    if (res == 0)
+        res = request_done(q);
     if (res < 0)
         return res;
     if (!p->tty || p->out[0].fd < 0)
-        return err_set(e, SG_ERR_INVALID, -ENOTTY, "process %d has no terminal", (int)p->child.pid);
+        return err_set(q->e, SG_ERR_INVALID, -ENOTTY, "process %d has no terminal",
+                       (int)p->child.pid);
     pty_resize(p->out[0].fd, rows, cols);
-    chan_end(a->chan, s, 0, NULL, NULL, 0);
     return 0;
 }
 
@@ -84,9 +73,8 @@ struct input {
     struct proc_feed feed;
 };
 
-static void input_data(struct op *op, uint8_t sub, const void *data, size_t len)
+static void input_data(struct op *op, uint8_t sub UNUSED, const void *data, size_t len)
 {
-    (void)sub;
     proc_feed_data(&CONTAINER_OF(op, struct input, op)->feed, data, len);
 }
 
@@ -120,20 +108,19 @@ static int check_input(const struct proc *p, uint32_t flags, struct sg_error *e)
     return 0;
 }
 
-int process_input(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int process_input(struct request *q)
 {
     struct proc *p;
-    int res = request_running(a, r, &p, e);
+    int res = request_running(q, &p);
+    uint32_t flags = wire_get_u32(q->r);
 
-    if (res < 0)
-        return res;
-    uint32_t flags = wire_get_u32(r);
-    res = request_done(r, e);
     if (res == 0)
-        res = check_input(p, flags, e);
+        res = request_done(q);
+    if (res == 0)
+        res = check_input(p, flags, q->e);
     if (res < 0)
         return res;
-    struct input *in = op_new(a, s, &input_ops, sizeof(*in));
+    struct input *in = op_new(q, &input_ops, sizeof(*in));
     proc_feed_add(&in->feed, &in->op, p);
     in->feed.is_input = true;
     in->feed.closes = (flags & INPUT_CLOSE) != 0;
@@ -171,18 +158,16 @@ static bool next_record(struct lister *l)
 
 static void list_finish(struct lister *l)
 {
+    AUTO(strbuf_done) struct strbuf count = strbuf_upto(16);
     struct sg_error e = {0};
-    struct strbuf count;
 
     if (l->record.truncated) {
         err_set(&e, SG_ERR_LIMIT, -ENOMEM, "out of memory: raise the memory limit");
         op_fail(&l->op, &e);
         return;
     }
-    strbuf_init(&count, 16);
     wire_put_u32(&count, l->n);
     op_end(&l->op, &count);
-    strbuf_done(&count);
 }
 
 static void list_more(struct op *op)
@@ -208,13 +193,13 @@ static void list_destroy(struct op *op)
 
 static const struct op_ops list_ops = {.resume = list_more, .destroy = list_destroy};
 
-int process_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int process_list(struct request *q)
 {
-    int res = request_done(r, e);
+    int res = request_done(q);
 
     if (res < 0)
         return res;
-    struct lister *l = op_new(a, s, &list_ops, sizeof(*l));
+    struct lister *l = op_new(q, &list_ops, sizeof(*l));
     strbuf_init(&l->record, OPS_NOTE_MAX + 4096);
     list_more(&l->op);
     return 0;

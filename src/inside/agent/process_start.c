@@ -3,115 +3,102 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/fault.h"
 #include "inside/agent/environ.h"
 #include "inside/agent/launch.h"
 #include "inside/agent/path.h"
 #include "inside/agent/proc.h"
 #include "inside/stage/confine.h"
 
-/* Both ends of the pipes or the terminal between the agent and the program. */
-struct stdio_fds {
-    int inside[3];
-    int in, out, err; /* the agent's ends */
+/* A process in the making. The agent's ends of its pipes or terminal are in `proc`. */
+struct start {
+    uint32_t flags, rows, cols;
+    struct strings args, env;
+    int cwd, inside[3]; /* inside: 0 is the agent's own /dev/null */
+    struct proc_start proc;
 };
 
-static void stdio_fds_done(struct stdio_fds *f)
+static void start_done(struct start *s)
 {
+    strings_done(&s->args);
+    strings_done(&s->env);
+    close_p(&s->cwd);
     for (int i = 0; i < 3; i++)
-        if (f->inside[i] > 2)
-            close(f->inside[i]);
-    close_p(&f->in);
-    close_p(&f->out);
-    close_p(&f->err);
+        if (s->inside[i] > 2)
+            close(s->inside[i]);
+    close_p(&s->proc.in);
+    close_p(&s->proc.out);
+    close_p(&s->proc.err);
 }
 
-static int make_pipes(uint32_t flags, struct stdio_fds *f)
+static int make_pipes(struct start *s)
 {
     int r = 0;
 
-    if (flags & PROC_STDIN)
-        r = launch_pipe(&f->inside[0], &f->in, true);
+    if (s->flags & PROC_STDIN)
+        r = launch_pipe(&s->inside[0], &s->proc.in, true);
     if (r == 0)
-        r = launch_pipe(&f->out, &f->inside[1], false);
+        r = launch_pipe(&s->proc.out, &s->inside[1], false);
     if (r == 0)
-        r = launch_pipe(&f->err, &f->inside[2], false);
+        r = launch_pipe(&s->proc.err, &s->inside[2], false);
     return r;
 }
 
-static int make_tty(const struct agent_user *as, uint32_t rows, uint32_t cols, struct stdio_fds *f)
+static int make_tty(const struct agent_user *as, struct start *s)
 {
-    int slave, r = pty_open(as, rows, cols, &f->out, &slave);
+    int slave, r = pty_open(as, s->rows, s->cols, &s->proc.out, &slave);
 
     if (r < 0)
         return r;
-    f->inside[0] = slave;
-    f->inside[1] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
-    f->inside[2] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
-    f->in = fcntl(f->out, F_DUPFD_CLOEXEC, 3);
-    return f->inside[1] < 0 || f->inside[2] < 0 || f->in < 0 ? -errno : 0;
+    s->inside[0] = slave;
+    s->inside[1] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
+    s->inside[2] = fcntl(slave, F_DUPFD_CLOEXEC, 3);
+    s->proc.in = fcntl(s->proc.out, F_DUPFD_CLOEXEC, 3);
+    return s->inside[1] < 0 || s->inside[2] < 0 || s->proc.in < 0 ? -errno : 0;
 }
 
-struct start_request {
-    const struct agent_user *as;
-    char cwd[OPS_PATH_MAX];
-    uint32_t flags, rows, cols;
-    uint64_t timeout_ms;
-    const char *tag, *note;
-    struct strings args, env;
-};
-
-static void start_request_done(struct start_request *q)
+static int read_request(struct request *q, struct start *s)
 {
-    strings_done(&q->args);
-    strings_done(&q->env);
-}
+    struct wire_reader *r = q->r;
+    int res;
 
-static int read_request(struct wire_reader *r, uint32_t cpus, struct start_request *q,
-                        struct sg_error *e)
-{
-    int res = request_target(r, &q->as, q->cwd, e);
-
-    if (res < 0)
-        return res;
-    q->flags = wire_get_u32(r);
-    q->rows = wire_get_u32(r);
-    q->cols = wire_get_u32(r);
-    q->timeout_ms = wire_get_u64(r);
-    q->tag = wire_get_str(r, OPS_TAG_MAX);
-    q->note = wire_get_str(r, OPS_NOTE_MAX);
+    s->flags = wire_get_u32(r);
+    s->rows = wire_get_u32(r);
+    s->cols = wire_get_u32(r);
+    s->proc.timeout_ms = wire_get_u64(r);
+    s->proc.tag = wire_get_str(r, OPS_TAG_MAX);
+    s->proc.note = wire_get_str(r, OPS_NOTE_MAX);
     if (r->bad)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
+        return err_set(q->e, SG_ERR_INVALID, -EINVAL,
                        "the request is malformed, its tag is over %d bytes or its note over %u",
                        OPS_TAG_MAX, OPS_NOTE_MAX);
-    res = environ_read_args(r, &q->args, e);
+    s->proc.tty = (s->flags & PROC_PTY) != 0;
+    s->proc.detach = (s->flags & PROC_DETACH) != 0;
+    res = environ_read_args(r, &s->args, q->e);
     if (res == 0)
-        res = environ_read_variables(r, &q->env, e);
+        res = environ_read_variables(r, &s->env, q->e);
     if (res == 0)
-        res = environ_add_defaults(&q->env, q->as, q->cwd, (q->flags & PROC_PTY) != 0, cpus, e);
-    return res < 0 ? res : request_done(r, e);
+        res = environ_add_defaults(&s->env, q->as, q->path, s->proc.tty, q->agent->config->cpus,
+                                   q->e);
+    return res < 0 ? res : request_done(q);
 }
 
 /* Opens the working directory and the pipes, which depend on the user's permissions. */
-static int prepare_as_user(const struct start_request *q, struct stdio_fds *f, int *ret_cwd,
-                           struct sg_error *e)
+static int prepare_as_user(const struct request *q, struct start *s)
 {
     int res = confine_fs_begin(q->as);
 
     if (res < 0)
-        return err_set(e, SG_ERR_INTERNAL, res, "become user '%s': %s", q->as->name,
-                       strerror(-res));
-    int cwd = path_open(AT_FDCWD, q->cwd, O_PATH | O_DIRECTORY, 0);
-    if (cwd >= 0 && !(q->flags & PROC_PTY))
-        res = make_pipes(q->flags, f);
+        return err_internal(q->e, res, "become user '%s'", q->as->name);
+    s->cwd = path_open(AT_FDCWD, q->path, O_PATH | O_DIRECTORY, 0);
+    if (s->cwd >= 0 && !s->proc.tty)
+        res = make_pipes(s);
     confine_fs_end();
-    if (cwd < 0)
-        return path_error(e, cwd, "use as working directory", q->cwd);
-    *ret_cwd = cwd;
-    if (res == 0 && (q->flags & PROC_PTY))
-        res = make_tty(q->as, q->rows, q->cols, f);
-    return res < 0 ? err_set(e, err_kind_of(-res), res,
-                             "connect the program's input and output: %s", strerror(-res))
-                   : 0;
+    if (s->cwd < 0)
+        return path_error(q->e, s->cwd, "use as working directory", q->path);
+    if (res == 0 && s->proc.tty)
+        res = make_tty(q->as, s);
+    return res < 0 ? err_code(q->e, res, "connect the program's input and output") : 0;
 }
 
 static void join_command(const struct strings *args, char ret[COMMAND_MAX])
@@ -122,44 +109,31 @@ static void join_command(const struct strings *args, char ret[COMMAND_MAX])
         len += (size_t)snprintf(ret + len, COMMAND_MAX - len, "%s%s", i ? " " : "", args->v[i]);
 }
 
-int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+int process_start(struct request *q)
 {
-    AUTO(start_request_done) struct start_request q = {0};
-    AUTO(stdio_fds_done) struct stdio_fds f = {.in = -1, .out = -1, .err = -1};
-    AUTO(close_p) int cwd = -1;
-    struct proc_start start = {0};
-    char command[COMMAND_MAX] = "";
-    int res = read_request(r, a->config->cpus, &q, e);
+    AUTO(start_done) struct start s = {.cwd = -1, .proc = {.in = -1, .out = -1, .err = -1}};
+    int res = read_request(q, &s);
 
     if (res == 0)
-        res = procs_admit(a, q.note, e);
+        res = procs_admit(q->agent, s.proc.note, q->e);
     if (res == 0)
-        res = prepare_as_user(&q, &f, &cwd, e);
+        res = prepare_as_user(q, &s);
     if (res < 0)
         return res;
-    struct launch l = {.as = q.as,
-                       .program = q.args.v[0],
-                       .argv = q.args.v,
-                       .envp = q.env.v,
-                       .cwd_fd = cwd,
-                       .cwd = q.cwd,
-                       .stdio = {f.inside[0], f.inside[1], f.inside[2]},
+    struct launch l = {.as = q->as,
+                       .program = s.args.v[0],
+                       .argv = s.args.v,
+                       .envp = s.env.v,
+                       .cwd_fd = s.cwd,
+                       .cwd = q->path,
+                       .stdio = {s.inside[0], s.inside[1], s.inside[2]},
                        .control = -1,
-                       .tty = (q.flags & PROC_PTY) != 0};
-    res = launch_start(&l, a->config, &start.pid, &start.report_fd, e);
+                       .tty = s.proc.tty};
+    res = launch_start(&l, q->agent->config, &s.proc.pid, &s.proc.report_fd, q->e);
     if (res < 0)
         return res;
-    join_command(&q.args, command);
-    start.as = q.as;
-    start.in = steal_fd(&f.in);
-    start.out = steal_fd(&f.out);
-    start.err = steal_fd(&f.err);
-    start.tty = l.tty;
-    start.detach = (q.flags & PROC_DETACH) != 0;
-    start.timeout_ms = q.timeout_ms;
-    start.tag = q.tag;
-    start.note = q.note;
-    start.command = command;
-    proc_new(a, s, &start);
+    join_command(&s.args, s.proc.command);
+    proc_new(q, &s.proc);
+    s.proc.in = s.proc.out = s.proc.err = -1;
     return 0;
 }

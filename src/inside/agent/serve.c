@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "inside/agent/entry.h"
 #include "inside/agent/path.h"
 
 char agent_scratch[FRAME_PAYLOAD_MAX];
@@ -13,16 +14,26 @@ static void free_op(struct loop_trash *trash)
     free(CONTAINER_OF(trash, struct op, trash));
 }
 
-void *op_new(struct agent *a, struct chan_stream *s, const struct op_ops *ops, size_t size)
+static void on_turn(struct loop_task *task)
+{
+    struct op *op = CONTAINER_OF(task, struct op, task);
+
+    op->ops->turn(op);
+}
+
+void *op_new(struct request *q, const struct op_ops *ops, size_t size)
 {
     struct op *op = xcalloc(1, size);
 
     op->ops = ops;
-    op->agent = a;
-    op->stream = s;
+    op->agent = q->agent;
+    op->stream = q->stream;
+    op->as = q->as;
+    op->task.fn = on_turn;
     op->trash.fn = free_op;
-    list_push(&a->ops, &op->link);
-    chan_stream_set_owner(s, op);
+    list_push(&q->agent->ops, &op->link);
+    chan_stream_set_owner(q->stream, op);
+    q->goes_on = true;
     return op;
 }
 
@@ -30,7 +41,9 @@ static void op_release(struct op *op)
 {
     op->stream = NULL;
     list_remove(&op->link);
-    op->ops->destroy(op);
+    loop_task_cancel(&op->task);
+    if (op->ops->destroy)
+        op->ops->destroy(op);
     loop_throw_away(&op->agent->loop, &op->trash);
 }
 
@@ -47,6 +60,14 @@ void op_fail(struct op *op, const struct sg_error *e)
     op_release(op);
 }
 
+void op_fail_path(struct op *op, int r, const char *verb, const char *path)
+{
+    struct sg_error e = {0};
+
+    path_error(&e, r, verb, path);
+    op_fail(op, &e);
+}
+
 void op_cancelled(struct op *op)
 {
     struct sg_error e = {0};
@@ -55,23 +76,26 @@ void op_cancelled(struct op *op)
     op_fail(op, &e);
 }
 
+void op_again(struct op *op)
+{
+    loop_task_queue(&op->agent->loop, &op->task);
+}
+
 bool op_may_send(const struct op *op)
 {
     return chan_credit(op->stream) > 0;
 }
 
-static int request_user(struct wire_reader *r, const struct agent_user **ret, struct sg_error *e)
+static int request_user(struct request *q)
 {
-    const char *name = wire_get_str(r, OPS_NAME_MAX);
-    const struct agent_user *as = agent_user_find(name);
+    const char *name = wire_get_str(q->r, OPS_NAME_MAX);
 
-    if (!r->bad && !as)
-        return err_set(e, SG_ERR_NOT_FOUND, -EUSERS,
-                       "the sandbox has no user '%s': use 'user' or 'root'", name);
-    if (r->bad)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the request has no valid user name");
-    *ret = as;
-    return 0;
+    q->as = agent_user_find(name);
+    if (q->r->bad)
+        return err_set(q->e, SG_ERR_INVALID, -EINVAL, "the request has no valid user name");
+    return q->as ? 0
+                 : err_set(q->e, SG_ERR_NOT_FOUND, -EUSERS,
+                           "the sandbox has no user '%s': use 'user' or 'root'", name);
 }
 
 int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, struct sg_error *e)
@@ -84,77 +108,71 @@ int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, 
     return 0;
 }
 
-int request_target(struct wire_reader *r, const struct agent_user **ret_as, char *ret_path,
-                   struct sg_error *e)
+int request_done(struct request *q)
 {
-    const struct agent_user *as = NULL;
-    int res = request_user(r, &as, e);
-
-    if (res == 0)
-        res = request_path(r, as, ret_path, e);
-    if (res == 0)
-        *ret_as = as;
-    return res;
+    return wire_done(q->r) ? 0 : err_set(q->e, SG_ERR_INVALID, -EINVAL, "the request is malformed");
 }
 
-int request_done(const struct wire_reader *r, struct sg_error *e)
-{
-    return wire_done(r) ? 0 : err_set(e, SG_ERR_INVALID, -EINVAL, "the request is malformed");
-}
-
-static int ping(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
-{
-    int res = request_done(r, e);
-
-    if (res == 0)
-        chan_end(a->chan, s, 0, NULL, NULL, 0);
-    return res;
-}
-
-static int (*const handlers[OP_MAX_])(struct agent *, struct chan_stream *, struct wire_reader *,
-                                      struct sg_error *) = {
-    [OP_PROCESS_START] = process_start,
-    [OP_PROCESS_LIST] = process_list,
-    [OP_PROCESS_SIGNAL] = process_signal,
-    [OP_PROCESS_ATTACH] = process_attach,
-    [OP_PROCESS_INPUT] = process_input,
-    [OP_PROCESS_RESIZE] = process_resize,
-    [OP_FILE_READ] = file_read_start,
-    [OP_FILE_WRITE] = file_write_start,
-    [OP_FILE_LIST] = file_list_start,
-    [OP_FILE_STAT] = file_stat,
-    [OP_FILE_MOVE] = file_move_start,
-    [OP_FILE_REMOVE] = file_remove_start,
-    [OP_FILE_MKDIR] = file_mkdir,
-    [OP_FILE_WATCH] = file_watch_start,
-    [OP_NET_CONNECT] = net_connect_start,
-    [OP_KERNEL_EXECUTE] = kernel_execute,
-    [OP_KERNEL_CREATE] = kernel_create,
-    [OP_KERNEL_LIST] = kernel_list,
-    [OP_KERNEL_REMOVE] = kernel_remove,
-    [OP_KERNEL_RESTART] = kernel_restart,
-    [OP_KERNEL_INTERRUPT] = kernel_stop_cell,
-    [OP_KERNEL_WARM] = kernel_warm,
-    [OP_KERNEL_HOLD] = kernel_hold,
-    [OP_KERNEL_ADOPT] = kernel_adopt,
-    [OP_DISK] = disk_answer,
-    [OP_PING] = ping,
+static const struct handler {
+    int (*fn)(struct request *q);
+    bool target; /* the request begins with a user and a path */
+} handlers[OP_MAX_] = {
+    [OP_PROCESS_START] = {process_start, true},
+    [OP_PROCESS_LIST] = {process_list},
+    [OP_PROCESS_SIGNAL] = {process_signal},
+    [OP_PROCESS_ATTACH] = {process_attach},
+    [OP_PROCESS_INPUT] = {process_input},
+    [OP_PROCESS_RESIZE] = {process_resize},
+    [OP_FILE_READ] = {file_read_start, true},
+    [OP_FILE_WRITE] = {file_write_start, true},
+    [OP_FILE_LIST] = {file_list_start, true},
+    [OP_FILE_STAT] = {file_stat, true},
+    [OP_FILE_MOVE] = {file_move_start, true},
+    [OP_FILE_REMOVE] = {file_remove_start, true},
+    [OP_FILE_MKDIR] = {file_mkdir, true},
+    [OP_FILE_WATCH] = {file_watch_start, true},
+    [OP_NET_CONNECT] = {net_connect_start},
+    [OP_KERNEL_EXECUTE] = {kernel_execute},
+    [OP_KERNEL_CREATE] = {kernel_create},
+    [OP_KERNEL_LIST] = {kernel_list},
+    [OP_KERNEL_REMOVE] = {kernel_remove},
+    [OP_KERNEL_RESTART] = {kernel_restart},
+    [OP_KERNEL_INTERRUPT] = {kernel_stop_cell},
+    [OP_KERNEL_WARM] = {kernel_warm},
+    [OP_KERNEL_HOLD] = {kernel_hold},
+    [OP_KERNEL_ADOPT] = {kernel_adopt},
+    [OP_DISK] = {disk_answer},
+    [OP_PING] = {request_done},
 };
+
+/* Negative: *q->e says why. */
+static int handle(struct request *q, uint8_t op)
+{
+    const struct handler *h = op < OP_MAX_ ? &handlers[op] : NULL;
+    int r = 0;
+
+    if (!h || !h->fn)
+        return err_set(q->e, SG_ERR_UNSUPPORTED, -ENOSYS, "the agent knows no operation %d", op);
+    if (h->target)
+        r = request_user(q);
+    if (r == 0 && h->target)
+        r = request_path(q->r, q->as, q->path, q->e);
+    return r < 0 ? r : h->fn(q);
+}
 
 static void on_open(struct chan *c, struct chan_stream *s, uint8_t op, const void *req, size_t len)
 {
-    struct agent *a = chan_arg(c);
+    struct wire_reader r = wire_reader_of(req, len);
     struct sg_error e = {0};
-    struct wire_reader r;
-    int res;
+    struct request q = {
+        .agent = chan_arg(c), .stream = s, .r = &r, .e = &e, .answer = strbuf_upto(ENTRY_MAX)};
+    int res = handle(&q, op);
 
-    wire_reader_init(&r, req, len);
-    if (op >= OP_MAX_ || !handlers[op])
-        res = err_set(&e, SG_ERR_UNSUPPORTED, -ENOSYS, "the agent knows no operation %d", op);
-    else
-        res = handlers[op](a, s, &r, &e);
     if (res < 0)
         chan_end(c, s, -res, e.message, NULL, 0);
+    else if (!q.goes_on)
+        chan_end(c, s, 0, NULL, q.answer.buf, q.answer.len);
+    strbuf_done(&q.answer);
 }
 
 static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p, size_t len)
@@ -167,51 +185,45 @@ static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const vo
         chan_consumed(c, s, len);
 }
 
-static void on_eof(struct chan *c, struct chan_stream *s)
+static void on_eof(struct chan *c UNUSED, struct chan_stream *s)
 {
     struct op *op = chan_stream_owner(s);
 
-    (void)c;
     if (op->ops->eof)
         op->ops->eof(op);
 }
 
-static void on_control(struct chan *c, struct chan_stream *s, uint8_t what, const void *p,
+static void on_control(struct chan *c UNUSED, struct chan_stream *s, uint8_t what, const void *p,
                        size_t len)
 {
     struct op *op = chan_stream_owner(s);
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(p, len);
 
-    (void)c;
-    wire_reader_init(&r, p, len);
     if (op->ops->control)
         op->ops->control(op, what, &r);
 }
 
-static void on_cancel(struct chan *c, struct chan_stream *s)
+static void on_cancel(struct chan *c UNUSED, struct chan_stream *s)
 {
     struct op *op = chan_stream_owner(s);
 
-    (void)c;
     if (op->ops->cancel)
         op->ops->cancel(op);
     else
         op_cancelled(op);
 }
 
-static void on_credit(struct chan *c, struct chan_stream *s)
+static void on_credit(struct chan *c UNUSED, struct chan_stream *s)
 {
     struct op *op = chan_stream_owner(s);
 
-    (void)c;
     if (op->ops->resume)
         op->ops->resume(op);
 }
 
 /* The channel is only pumped between turns, when nothing else is being dispatched. */
-static void on_channel_ready(struct loop_source *src, uint32_t events)
+static void on_channel_ready(struct loop_source *src, uint32_t events UNUSED)
 {
-    (void)events;
     CONTAINER_OF(src, struct agent, chan_src)->chan_ready = true;
 }
 
@@ -295,8 +307,7 @@ static int agent_init(struct agent *a, int fd)
     door_init(&a->door, a);
     if (r == 0)
         door_open(&a->door);
-    line_init(&a->line, &a->loop);
-    agent_root_init(a);
+    line_init(&a->line, a);
     kernels_init(a);
     if (r == 0 && a->config->line)
         r = line_open(&a->line, fd);

@@ -9,6 +9,7 @@
 #include "inside/agent/reaper.h"
 #include "lib/channel/chan.h"
 #include "lib/channel/wire.h"
+#include "wire/agent.h"
 
 struct op;
 struct proc;
@@ -71,14 +72,19 @@ struct agent {
 void procs_init(struct procs *t, struct loop *loop);
 void procs_done(struct procs *t);
 
-/* kernel_start.c; call it after line_init */
+/* kernel_start.c */
 void kernels_init(struct agent *a);
 void kernels_done(struct agent *a);
 /* Call it before every process is killed: contexts lose their kernels, and cells end. */
 void kernels_clear(struct agent *a);
 
-/* root.c; call it after line_init. Takes new root directories that come over the line. */
-void agent_root_init(struct agent *a);
+/* What comes over the line. The callee takes the descriptors over. */
+/* kernel_start.c: a kernel, asked for or not. `was`: the pid of the kernel that it is a copy of, or
+ * 0. Or none, although one was asked for. */
+void kernel_came(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX]);
+void no_kernel_came(struct agent *a);
+/* root.c: a new root; clear: nothing that runs may stay. Answers with line_rooted. */
+void root_came(struct agent *a, int root, bool clear);
 
 /* watch.c: call it when the root has been replaced, by one with the same files or not. Clients that
  * watch files notice nothing of that. */
@@ -88,6 +94,18 @@ void file_watch_moved(struct agent *a, bool same);
  * pages cost nothing. */
 extern char agent_scratch[FRAME_PAYLOAD_MAX];
 
+/* A request of the host, and what its handler needs. */
+struct request {
+    struct agent *agent;
+    struct chan_stream *stream;
+    struct wire_reader *r;
+    struct sg_error *e;
+    const struct agent_user *as; /* of a request that has a user and a path */
+    char path[OPS_PATH_MAX];
+    struct strbuf answer; /* goes with END, unless an operation goes on */
+    bool goes_on;         /* an operation was made, which ends the stream */
+};
+
 /* The callbacks of an operation. Where one is NULL: bytes are dropped, EOF and CONTROL are ignored,
  * CANCEL ends the operation. */
 struct op_ops {
@@ -96,7 +114,8 @@ struct op_ops {
     void (*control)(struct op *op, uint8_t what, struct wire_reader *r);
     void (*cancel)(struct op *op);
     void (*resume)(struct op *op);  /* op_may_send() was false and may be true again */
-    void (*destroy)(struct op *op); /* releases all but the object itself */
+    void (*turn)(struct op *op);    /* does a part of the work: see op_again */
+    void (*destroy)(struct op *op); /* releases all but the object itself; or NULL */
     bool writes;                    /* it writes files for the host: the root must stay */
 };
 
@@ -105,67 +124,53 @@ struct op {
     const struct op_ops *ops;
     struct agent *agent;
     struct chan_stream *stream;
+    const struct agent_user *as; /* the user of the request */
+    struct loop_task task;
     struct loop_trash trash;
     struct list link;
 };
 
-void *op_new(struct agent *a, struct chan_stream *s, const struct op_ops *ops, size_t size);
+void *op_new(struct request *q, const struct op_ops *ops, size_t size);
 /* Each sends END, releases what the operation holds, and throws the operation away. */
 void op_end(struct op *op, const struct strbuf *result); /* result may be NULL */
 void op_fail(struct op *op, const struct sg_error *e);
+void op_fail_path(struct op *op, int r, const char *verb, const char *path); /* path_error */
 void op_cancelled(struct op *op); /* fails it, because the host cancelled it */
+/* Has the operation go on in a later turn of the loop. */
+void op_again(struct op *op);
 /* False while the host is slow. Ask before sending events too: they use no credit, but are held
  * back as well. */
 bool op_may_send(const struct op *op);
 
-/* Reads the common fields of requests: the user and the path. ret_path has OPS_PATH_MAX bytes; the
- * path is made absolute. */
-int request_target(struct wire_reader *r, const struct agent_user **ret_as, char *ret_path,
-                   struct sg_error *e);
+/* Read what many requests have. A path is made absolute and has OPS_PATH_MAX bytes. request_done
+ * checks that all of the request was read, and nothing of it malformed. */
 int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, struct sg_error *e);
-int request_done(const struct wire_reader *r, struct sg_error *e);
+int request_done(struct request *q);
 
-/* One function per operation. Negative: the stream ends with *e. 0: the request has been answered,
- * or an op will answer it. */
-int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                  struct sg_error *e);
-int process_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
-int process_signal(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e);
-int process_attach(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e);
-int process_input(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                  struct sg_error *e);
-int process_resize(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e);
-int file_read_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                    struct sg_error *e);
-int file_write_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                     struct sg_error *e);
-int file_list_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                    struct sg_error *e);
-int file_stat(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
-int file_move_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                    struct sg_error *e);
-int file_remove_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                      struct sg_error *e);
-int file_mkdir(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
-int file_watch_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                     struct sg_error *e);
-int net_connect_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                      struct sg_error *e);
-int kernel_execute(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e);
-int kernel_create(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                  struct sg_error *e);
-int kernel_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
-int kernel_remove(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                  struct sg_error *e);
-int kernel_restart(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e);
-int kernel_stop_cell(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                     struct sg_error *e);
-int kernel_warm(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
-int kernel_hold(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
-int kernel_adopt(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
-int disk_answer(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
+/* One function per operation. Negative: the stream ends with *q->e. 0: it ends with q->answer, or an
+ * op was made, and ends it. */
+int process_start(struct request *q);
+int process_list(struct request *q);
+int process_signal(struct request *q);
+int process_attach(struct request *q);
+int process_input(struct request *q);
+int process_resize(struct request *q);
+int file_read_start(struct request *q);
+int file_write_start(struct request *q);
+int file_list_start(struct request *q);
+int file_stat(struct request *q);
+int file_move_start(struct request *q);
+int file_remove_start(struct request *q);
+int file_mkdir(struct request *q);
+int file_watch_start(struct request *q);
+int net_connect_start(struct request *q);
+int kernel_execute(struct request *q);
+int kernel_create(struct request *q);
+int kernel_list(struct request *q);
+int kernel_remove(struct request *q);
+int kernel_restart(struct request *q);
+int kernel_stop_cell(struct request *q);
+int kernel_warm(struct request *q);
+int kernel_hold(struct request *q);
+int kernel_adopt(struct request *q);
+int disk_answer(struct request *q);

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "inside/agent/path.h"
-#include "lib/base/fd.h"
+#include "inside/stage/confine.h"
 #include "lib/base/ids.h"
 
 #define NEW_SUFFIX      ".part"
@@ -38,11 +38,6 @@ int staged_open(struct staged *s, const char *path, mode_t mode, bool make_paren
     if (r < 0)
         staged_abort(s);
     return r;
-}
-
-int staged_write(struct staged *s, const void *data, size_t len)
-{
-    return fd_write_all(s->fd, data, len);
 }
 
 static void forget(struct staged *s)
@@ -77,6 +72,14 @@ void staged_abort(struct staged *s)
     if (s->fd >= 0)
         unlinkat(s->dirfd, s->temp, 0);
     forget(s);
+}
+
+void staged_abort_as(struct staged *s, const struct agent_user *as)
+{
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(as);
+
+    if (entered == 0)
+        staged_abort(s);
 }
 
 enum staged_kind staged_kind_of(const char *name)

@@ -46,14 +46,12 @@ static void keep_only(int listen_fd, int ready_fd)
 
 static void send_result(int conn, enum sudo_result what, uint32_t code, const char *message)
 {
-    struct strbuf out;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(1024);
 
-    strbuf_init(&out, 1024);
     wire_put_u32(&out, what);
     wire_put_u32(&out, code);
     wire_put_str(&out, message);
     send(conn, out.buf, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    strbuf_done(&out);
 }
 
 static _Noreturn void refuse(int conn, const struct sg_error *e)
@@ -87,9 +85,8 @@ static ssize_t receive(int conn, char *buf, struct ipc_fds *fds)
 
 static int parse(struct sudo_request *q, const char *buf, size_t len, struct sg_error *e)
 {
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(buf, len);
 
-    wire_reader_init(&r, buf, len);
     if (wire_get_u32(&r) != SUDO_MAGIC)
         return err_set(e, SG_ERR_INVALID, -EPROTO, "not a request of this sudo");
     q->flags = wire_get_u32(&r);
@@ -145,14 +142,13 @@ static bool may_forward(uint32_t sig)
 static bool take_message(int conn, pid_t pid)
 {
     uint8_t buf[8];
-    struct wire_reader r;
+    struct wire_reader r = wire_reader_of(buf, 4);
     ssize_t n = recv(conn, buf, sizeof(buf), MSG_DONTWAIT | MSG_TRUNC);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
     if (n != 4)
         return false;
-    wire_reader_init(&r, buf, 4);
     uint32_t sig = wire_get_u32(&r);
     if (may_forward(sig) && kill(-pid, (int)sig) < 0)
         kill(pid, (int)sig); /* a child that has not called setsid yet has no group */
@@ -229,15 +225,6 @@ static _Noreturn void attend(struct command *c)
     }
 }
 
-static int watch_children(void)
-{
-    sigset_t child;
-
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 void sudo_session(int listen_fd, int ready_fd, const struct agent_config *config)
 {
     struct sudo_request q = {0};
@@ -249,7 +236,7 @@ void sudo_session(int listen_fd, int ready_fd, const struct agent_config *config
     struct command c = {.conn = accept4(LISTEN_FD, NULL, NULL, SOCK_CLOEXEC)};
     close(LISTEN_FD);
     close(READY_FD);
-    c.signals = watch_children();
+    c.signals = reaper_signals();
     char *buf = malloc(SUDO_MESSAGE_MAX);
     if (c.conn < 0 || c.signals < 0 || !buf)
         _exit(1);

@@ -28,8 +28,6 @@ struct watched {
 struct watcher {
     struct op op;
     struct loop_source src;
-    struct loop_task task;
-    const struct agent_user *as;
     int fd;
     bool recursive, entries, paused;
     bool ready;       /* EVENT_WATCHING was sent */
@@ -49,57 +47,35 @@ static void put_change_entry(const struct watcher *w, uint32_t what, const char 
                              struct strbuf *out)
 {
     bool wanted = what == WATCH_CREATE || what == WATCH_WRITE || what == WATCH_CHMOD;
-    const char *slash = strcmp(w->path, "/") == 0 ? "" : "/";
     char full[OPS_PATH_MAX];
-    struct strbuf entry;
-    int n = snprintf(full, sizeof(full), "%s%s%s", w->path, slash, path);
-    bool known = wanted && n > 0 && (size_t)n < sizeof(full);
+    AUTO(strbuf_done) struct strbuf entry = strbuf_upto(ENTRY_MAX);
+    bool known = wanted && path_join(full, w->path, path) == 0 && entry_put_path(&entry, full) == 0;
 
-    strbuf_init(&entry, ENTRY_MAX);
-    known = known && entry_put_path(&entry, full) == 0;
     wire_put_u32(out, known);
     if (known)
         strbuf_add(out, entry.buf, entry.len);
-    strbuf_done(&entry);
 }
 
 /* Call it with the permissions of the user, except for WATCH_OVERFLOW. */
 static void send_change(struct watcher *w, uint32_t what, const char *path)
 {
-    struct strbuf out;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(OPS_PATH_MAX + ENTRY_MAX + 64);
 
-    strbuf_init(&out, OPS_PATH_MAX + ENTRY_MAX + 64);
     wire_put_u32(&out, what);
     wire_put_str(&out, path);
     if (w->entries)
         put_change_entry(w, what, path, &out);
     if (!out.truncated)
         chan_event(w->op.agent->chan, w->op.stream, EVENT_CHANGE, out.buf, out.len);
-    strbuf_done(&out);
 }
 
-static int join(char *ret, const char *dir, const char *name)
-{
-    int n = snprintf(ret, OPS_PATH_MAX, "%s%s%s", dir, dir[0] && name[0] ? "/" : "", name);
-
-    return n >= 0 && n < OPS_PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-static int remember(struct watcher *w, int wd, const char *path)
+static void remember(struct watcher *w, int wd, const char *path)
 {
     for (size_t i = 0; i < w->n; i++)
         if (w->watched[i].wd == wd)
-            return 0; /* found twice, by an event and by the walk */
-    if (w->n == w->cap) {
-        size_t cap = w->cap ? 2 * w->cap : 8;
-        struct watched *v = realloc(w->watched, cap * sizeof(*v));
-        if (!v)
-            return -ENOMEM;
-        w->watched = v;
-        w->cap = cap;
-    }
+            return; /* found twice, by an event and by the walk */
+    w->watched = xgrow(w->watched, w->n, &w->cap, sizeof(*w->watched));
     w->watched[w->n++] = (struct watched){.wd = wd, .path = xstrdup(path)};
-    return 0;
 }
 
 static void forget(struct watcher *w, size_t i)
@@ -134,7 +110,10 @@ static int watch_dir(struct watcher *w, const char *path)
     if (fchdir(dir) < 0)
         return -errno;
     int wd = inotify_add_watch(w->fd, ".", EVENTS | IN_ONLYDIR);
-    return wd < 0 ? -errno : remember(w, wd, path);
+    if (wd < 0)
+        return -errno;
+    remember(w, wd, path);
+    return 0;
 }
 
 /* Begins to watch `path` and, if asked for, what is below it. */
@@ -170,7 +149,7 @@ static int walk_some(struct watcher *w)
             return r;
         if (r == WALK_BUSY || staged_kind_of(entry.name) != STAGED_NOT)
             continue;
-        r = join(path, w->base, entry.path);
+        r = path_join(path, w->base, entry.path);
         /* the contents of a new directory were made before anybody could see it happen */
         if (r == 0 && w->ready)
             send_change(w, WATCH_CREATE, path);
@@ -216,10 +195,10 @@ static void watch_failed(struct watcher *w, int r)
 
 /* If there is no room for more watches, later changes are missed: says so, and goes on with the
  * rest. */
-static void watch_turn(struct loop_task *task)
+static void watch_turn(struct op *op)
 {
-    struct watcher *w = CONTAINER_OF(task, struct watcher, task);
-    int r = confine_fs_begin(w->as);
+    struct watcher *w = CONTAINER_OF(op, struct watcher, op);
+    int r = confine_fs_begin(op->as);
 
     if (r == 0) {
         r = w->walking ? walk_some(w) : next_tree(w);
@@ -236,12 +215,12 @@ static void watch_turn(struct loop_task *task)
     if (r <= 0)
         stop_walking(w);
     if (!w->walking && !w->ready) {
-        loop_watch(&w->op.agent->loop, &w->src, w->fd, EPOLLIN);
+        loop_watch(&op->agent->loop, &w->src, w->fd, EPOLLIN);
         w->ready = true;
-        chan_event(w->op.agent->chan, w->op.stream, EVENT_WATCHING, NULL, 0);
+        chan_event(op->agent->chan, op->stream, EVENT_WATCHING, NULL, 0);
     }
-    if ((w->walking || w->todo.len > 0) && op_may_send(&w->op))
-        loop_task_queue(&w->op.agent->loop, task);
+    if ((w->walking || w->todo.len > 0) && op_may_send(op))
+        op_again(op);
 }
 
 static uint32_t change_of(uint32_t mask)
@@ -282,7 +261,7 @@ static void follow_dirs(struct watcher *w, uint32_t mask, const char *path)
         strbuf_reset(&w->todo);
         send_change(w, WATCH_OVERFLOW, "");
     }
-    loop_task_queue(&w->op.agent->loop, &w->task);
+    op_again(&w->op);
 }
 
 /* The last change that was sent, to leave out repetitions. */
@@ -317,7 +296,7 @@ static void take_event(struct watcher *w, const struct inotify_event *ev, struct
     }
     for (i = 0; i < w->n && w->watched[i].wd != ev->wd; i++)
         ;
-    if (i == w->n || join(path, w->watched[i].path, name) < 0)
+    if (i == w->n || path_join(path, w->watched[i].path, name) < 0)
         return;
     if (ev->mask & IN_IGNORED) {
         forget(w, i);
@@ -336,21 +315,20 @@ static void take_event(struct watcher *w, const struct inotify_event *ev, struct
     follow_dirs(w, ev->mask, path);
 }
 
-static void on_inotify(struct loop_source *src, uint32_t events)
+static void on_inotify(struct loop_source *src, uint32_t events UNUSED)
 {
     struct watcher *w = CONTAINER_OF(src, struct watcher, src);
     _Alignas(struct inotify_event) char buf[4096];
     struct last_change last = {0};
 
-    (void)events;
     if (!op_may_send(&w->op)) {
         loop_unwatch(&w->op.agent->loop, src);
         w->paused = true;
         return;
     }
-    int r = confine_fs_begin(w->as);
-    if (r < 0) {
-        watch_failed(w, r);
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(w->op.as);
+    if (entered < 0) {
+        watch_failed(w, entered);
         return;
     }
     ssize_t n = read(w->fd, buf, sizeof(buf));
@@ -360,7 +338,6 @@ static void on_inotify(struct loop_source *src, uint32_t events)
         take_event(w, ev, &last);
         at += (ssize_t)(sizeof(*ev) + ev->len);
     }
-    confine_fs_end();
 }
 
 static void watch_resume(struct op *op)
@@ -371,14 +348,13 @@ static void watch_resume(struct op *op)
         loop_watch(&op->agent->loop, &w->src, w->fd, EPOLLIN);
     w->paused = false;
     if (w->walking || w->todo.len > 0)
-        loop_task_queue(&op->agent->loop, &w->task);
+        op_again(op);
 }
 
 static void watch_destroy(struct op *op)
 {
     struct watcher *w = CONTAINER_OF(op, struct watcher, op);
 
-    loop_task_cancel(&w->task);
     loop_unwatch(&op->agent->loop, &w->src);
     stop_walking(w);
     close_p(&w->fd);
@@ -388,7 +364,8 @@ static void watch_destroy(struct op *op)
     free(w->watched);
 }
 
-static const struct op_ops watch_ops = {.resume = watch_resume, .destroy = watch_destroy};
+static const struct op_ops watch_ops = {
+    .resume = watch_resume, .turn = watch_turn, .destroy = watch_destroy};
 
 /* ---- another root ---------------------------------------------------------------------------- */
 
@@ -455,7 +432,7 @@ void file_watch_moved(struct agent *a, bool same)
 
         if (op->ops != &watch_ops)
             continue;
-        r = confine_fs_begin(w->as);
+        r = confine_fs_begin(op->as);
         if (r == 0) {
             r = same ? watch_same(w) : watch_anew(w);
             confine_fs_end();
@@ -476,7 +453,7 @@ static int watch_open(struct watcher *w)
     w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (w->fd < 0)
         return -errno;
-    r = confine_fs_begin(w->as);
+    r = confine_fs_begin(w->op.as);
     if (r < 0)
         return r;
     r = watch_tree(w, "");
@@ -486,34 +463,25 @@ static int watch_open(struct watcher *w)
     return r;
 }
 
-int file_watch_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                     struct sg_error *e)
+int file_watch_start(struct request *q)
 {
-    const struct agent_user *as;
-    char path[OPS_PATH_MAX];
-    int res = request_target(r, &as, path, e);
+    uint32_t flags = wire_get_u32(q->r);
+    int res = request_done(q);
 
     if (res < 0)
         return res;
-    uint32_t flags = wire_get_u32(r);
-    res = request_done(r, e);
-    if (res < 0)
-        return res;
-
-    struct watcher *w = op_new(a, s, &watch_ops, sizeof(*w));
+    struct watcher *w = op_new(q, &watch_ops, sizeof(*w));
     w->src = (struct loop_source){.fd = -1, .fn = on_inotify};
-    w->task.fn = watch_turn;
-    w->as = as;
     w->fd = -1;
     w->recursive = (flags & FILE_RECURSIVE) != 0;
     w->entries = (flags & FILE_ENTRIES) != 0;
     strbuf_init(&w->todo, TODO_MAX);
-    memcpy(w->path, path, sizeof(path));
+    memcpy(w->path, q->path, sizeof(w->path));
     path_trim(w->path);
     res = watch_open(w);
     if (res < 0)
         watch_failed(w, res);
     else
-        watch_turn(&w->task);
+        watch_turn(&w->op);
     return 0;
 }

@@ -55,8 +55,8 @@ uint64_t cpu_call_of(pid_t pid, const struct cpu_state *s);
  * old bytes back. */
 int cpu_lend_call(pid_t pid, const struct cpu_state *s, uint64_t *ret_at, long *ret_saved);
 int cpu_take_call(pid_t pid, const struct cpu_state *s, long saved);
-/* Makes the memory of the instruction the process's own. It may be the memory of a file that others
- * can write to. 0 or -errno. */
+/* Makes the memory at that place the process's own, by writing a word over itself. It may be the
+ * memory of a file that others can write to. 0 or -errno. */
 int cpu_own_call(pid_t pid, uint64_t at);
 /* Whether the thread runs instructions of the kind that this implementation knows. */
 bool cpu_native(const struct cpu_state *s);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/base/fault.h"
 #include "lib/base/fd.h"
 #include "lib/text/json.h"
 #include "inside/broker/twin.h"
@@ -16,12 +17,11 @@
 
 void findings_init(struct findings *f)
 {
-    *f = (struct findings){.more = 0};
-    strbuf_init(&f->kernels, KERNELS);
-    strbuf_init(&f->in_the_way, IN_THE_WAY);
-    strbuf_init(&f->files, KERNEL_MAX / 2);
-    strbuf_init(&f->dropped, KERNEL_MAX / 2 - 256);
-    strbuf_init(&f->written, TWIN_WRITTEN_MAX);
+    *f = (struct findings){.kernels = strbuf_upto(KERNELS),
+                           .in_the_way = strbuf_upto(IN_THE_WAY),
+                           .files = strbuf_upto(KERNEL_MAX / 2),
+                           .dropped = strbuf_upto(KERNEL_MAX / 2 - 256),
+                           .written = strbuf_upto(TWIN_WRITTEN_MAX)};
 }
 
 void findings_done(struct findings *f)
@@ -63,8 +63,8 @@ static void text(struct json *j, const char *key, const char *value)
     jw_bytes(jw_key(j, key), value, strlen(value));
 }
 
-void findings_in_the_way(struct findings *f, const struct findings_who *who,
-                         const struct finding *one)
+void findings_in_the_way(struct findings *f, const struct inspected *who, const char *what,
+                         const char *holds, const char *remedy)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
     char command[PROCFS_COMMAND_MAX];
@@ -75,10 +75,10 @@ void findings_in_the_way(struct findings *f, const struct findings_who *who,
     begin(&j, &out);
     jw_i64(jw_key(&j, "pid"), who->inside);
     jw_bytes(jw_key(&j, "command"), command, len);
-    text(&j, "what", one->what);
-    if (one->holds)
-        text(&j, "holds", one->holds);
-    text(&j, "remedy", one->remedy);
+    text(&j, "what", what);
+    if (holds)
+        text(&j, "holds", holds);
+    text(&j, "remedy", remedy);
     end(f, &j, &f->in_the_way, &out);
 }
 
@@ -113,9 +113,8 @@ void findings_dropped(struct findings *f, int fd, const char *what)
 
 void findings_kernel_end(struct findings *f, pid_t inside)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(KERNEL_MAX);
 
-    strbuf_init(&out, KERNEL_MAX);
     strbuf_addf(&out, "{\"pid\":%d,\"files\":[%s],\"dropped\":[%s]}", inside, f->files.buf,
                 f->dropped.buf);
     put(f, &f->kernels, &out);
@@ -135,7 +134,7 @@ static int seal(const struct strbuf *text, int *ret_memfd, struct sg_error *e)
         return err_errno(e, "make a memfd for a report");
     r = text->truncated ? -EFBIG : fd_write_all(fd, text->buf, text->len);
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "write a report: %s", strerror(-r));
+        return err_internal(e, r, "write a report");
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
         return err_errno(e, "seal a report");
     *ret_memfd = steal_fd(&fd);
@@ -144,9 +143,8 @@ static int seal(const struct strbuf *text, int *ret_memfd, struct sg_error *e)
 
 int findings_report(struct findings *f, int *ret_memfd, struct sg_error *e)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(TWIN_REPORT_MAX);
 
-    strbuf_init(&out, TWIN_REPORT_MAX);
     strbuf_addf(&out, "{\"kernels\":[%s],\"inTheWay\":[%s],\"more\":%zu}", f->kernels.buf,
                 f->in_the_way.buf, f->more);
     return seal(&out, ret_memfd, e);

@@ -17,17 +17,16 @@ struct findings {
 void findings_init(struct findings *f);
 void findings_done(struct findings *f);
 
-/* The process that a finding is about. */
-struct findings_who {
-    int dir; /* its directory in /proc; -1: the process is gone */
-    pid_t inside;
+/* A stopped process of the sandbox. */
+struct inspected {
+    pid_t pid, inside;
+    int dir; /* in /proc; -1: none */
+    struct procfs_status status;
 };
-/* Something prevents a copy. holds: what the process has, any bytes; or NULL. */
-struct finding {
-    const char *what, *holds, *remedy;
-};
-void findings_in_the_way(struct findings *f, const struct findings_who *who,
-                         const struct finding *one);
+/* Something prevents a copy. who: the process that it is about. holds: what the process has, any
+ * bytes; or NULL. */
+void findings_in_the_way(struct findings *f, const struct inspected *who, const char *what,
+                         const char *holds, const char *remedy);
 
 /* A kernel that will be copied, and its descriptors from number 4 on. */
 void findings_kernel_begin(struct findings *f);

@@ -8,6 +8,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "lib/base/fault.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "inside/broker/tracee.h"
@@ -49,7 +50,7 @@ static void held_free(struct held *p)
     kernel_done(p);
     close_p(&p->inspected.dir);
     remote_calls_done(&p->remote_calls);
-    free(p->threads);
+    numbers_done(&p->threads);
     free(p);
 }
 
@@ -69,50 +70,31 @@ static struct held *held_find(const struct hold *h, pid_t pid)
     return LIST_FIND(struct held, p, &h->all, link, p->inspected.pid == pid);
 }
 
-static void add_pid(pid_t **list, size_t *n, pid_t pid)
-{
-    pid_t *more = xcalloc(*n + 1, sizeof(*more));
-
-    if (*n > 0)
-        memcpy(more, *list, *n * sizeof(*more));
-    free(*list);
-    *list = more;
-    more[(*n)++] = pid;
-}
-
-static bool has_pid(const pid_t *list, size_t n, pid_t pid)
-{
-    for (size_t i = 0; i < n; i++)
-        if (list[i] == pid)
-            return true;
-    return false;
-}
-
 static void drop_thread(struct held *p, size_t i)
 {
     p->n_stopped -= i < p->n_stopped;
-    p->n_threads--;
-    memmove(p->threads + i, p->threads + i + 1, (p->n_threads - i) * sizeof(p->threads[0]));
+    p->threads.n--;
+    memmove(p->threads.v + i, p->threads.v + i + 1, (p->threads.n - i) * sizeof(p->threads.v[0]));
 }
 
 bool hold_has(const struct hold *h, pid_t tid)
 {
-    return LIST_FIND(const struct held, p, &h->all, link, has_pid(p->threads, p->n_threads, tid));
+    return LIST_FIND(const struct held, p, &h->all, link, numbers_have(&p->threads, tid));
 }
 
 void hold_forget(struct hold *h, pid_t tid)
 {
     LIST_EACH(struct held, p, &h->all, link)
-        for (size_t i = 0; i < p->n_threads; i++)
-            if (p->threads[i] == tid)
+        for (size_t i = 0; i < p->threads.n; i++)
+            if (p->threads.v[i] == tid)
                 drop_thread(p, i--);
 }
 
 static void let_go(struct held *p)
 {
-    for (size_t i = 0; i < p->n_threads; i++)
-        tracee_let_go(p->threads[i]);
-    p->n_threads = p->n_stopped = 0;
+    for (size_t i = 0; i < p->threads.n; i++)
+        tracee_let_go(p->threads.v[i]);
+    p->threads.n = p->n_stopped = 0;
 }
 
 static void hold_free(struct hold *h)
@@ -123,21 +105,17 @@ static void hold_free(struct hold *h)
     }
     close_p(&h->members);
     close_p(&h->view.root);
-    free(h->outside);
+    numbers_done(&h->outside);
     free(h);
 }
 
-static void blame(const struct held *p, struct findings *f, const char *what, const char *holds,
-                  const char *remedy)
-{
-    findings_in_the_way(
-        f, &(struct findings_who){.dir = p->inspected.dir, .inside = p->inspected.inside},
-        &(struct finding){.what = what, .holds = holds, .remedy = remedy});
-}
+/* For findings about nobody in particular. */
+static const struct inspected nobody = {.dir = -1};
 
 static void blame_restless(const struct held *p, struct findings *f)
 {
-    blame(p, f, "restless", "the process does not stop", "end the process, or try again");
+    findings_in_the_way(f, &p->inspected, "restless", "the process does not stop",
+                        "end the process, or try again");
 }
 
 /* ---- stopping -------------------------------------------------------------------------------- */
@@ -154,7 +132,7 @@ static size_t ask(struct held *p, pid_t tid, struct findings *f)
     int r = tracee_remote_calls(tid);
 
     if (r == 0)
-        add_pid(&p->threads, &p->n_threads, tid);
+        numbers_add(&p->threads, tid);
     else if (r != -ESRCH)
         blame_restless(p, f);
     return r == 0;
@@ -163,21 +141,21 @@ static size_t ask(struct held *p, pid_t tid, struct findings *f)
 /* Asks the threads that have not been asked before. Returns how many there were. */
 static size_t ask_threads(struct held *p, struct findings *f)
 {
-    AUTO(free_p) pid_t *tids = NULL;
-    size_t n = 0, asked = 0;
+    AUTO(numbers_done) struct numbers tids = {0};
+    size_t asked = 0;
     int r;
 
-    if (procfs_count_threads(p->inspected.dir) == p->n_threads)
+    if (procfs_count_threads(p->inspected.dir) == p->threads.n)
         return 0;
-    r = procfs_threads(p->inspected.dir, &tids, &n);
+    r = procfs_threads(p->inspected.dir, &tids);
     if (r < 0 && !is_gone(r))
         blame_restless(p, f);
     if (r < 0)
         return 0;
-    for (size_t i = 0; i < n && p->n_threads < THREADS_MAX; i++)
-        if (!has_pid(p->threads, p->n_threads, tids[i]))
-            asked += ask(p, tids[i], f);
-    if (p->n_threads == THREADS_MAX && n > THREADS_MAX)
+    for (size_t i = 0; i < tids.n && p->threads.n < THREADS_MAX; i++)
+        if (!numbers_have(&p->threads, tids.v[i]))
+            asked += ask(p, tids.v[i], f);
+    if (p->threads.n == THREADS_MAX && tids.n > THREADS_MAX)
         blame_restless(p, f);
     return asked;
 }
@@ -198,16 +176,13 @@ static size_t ask_new(struct hold *h, pid_t pid, struct findings *f)
         r = procfs_status(who.dir, &who.status);
     if (r < 0) {
         if (!is_gone(r))
-            findings_in_the_way(f, &(struct findings_who){.dir = who.dir},
-                                &(struct finding){.what = "restless",
-                                                  .holds = "too many processes",
-                                                  .remedy = "end some of them"});
+            findings_in_the_way(f, &who, "restless", "too many processes", "end some of them");
         close_p(&who.dir);
         return 0;
     }
     dead = (s->state == 'Z' || s->state == 'X') && s->threads <= 1;
     if (s->deep == 0 || s->inside == 1)
-        add_pid(&h->outside, &h->n_outside, pid);
+        numbers_add(&h->outside, pid);
     if (dead || s->deep == 0 || s->inside == 1) {
         close(who.dir);
         return 0;
@@ -219,16 +194,16 @@ static size_t ask_new(struct hold *h, pid_t pid, struct findings *f)
 
 static int ask_all(struct hold *h, struct findings *f, size_t *ret_asked)
 {
-    AUTO(free_p) pid_t *members = NULL;
-    size_t n = 0, asked = 0;
-    int r = procfs_members(h->members, &members, &n);
+    AUTO(numbers_done) struct numbers members = {0};
+    size_t asked = 0;
+    int r = procfs_members(h->members, &members);
 
-    for (size_t i = 0; i < n && r == 0; i++) {
-        struct held *p = held_find(h, members[i]);
+    for (size_t i = 0; i < members.n && r == 0; i++) {
+        struct held *p = held_find(h, members.v[i]);
         if (p)
             asked += ask_threads(p, f);
-        else if (!has_pid(h->outside, h->n_outside, members[i]))
-            asked += ask_new(h, members[i], f);
+        else if (!numbers_have(&h->outside, members.v[i]))
+            asked += ask_new(h, members.v[i], f);
     }
     *ret_asked = asked;
     return r;
@@ -238,8 +213,8 @@ static int ask_all(struct hold *h, struct findings *f, size_t *ret_asked)
  * by broker_loose. */
 static void await_stop(struct held *p, uint64_t deadline_ns, struct findings *f)
 {
-    while (p->n_stopped < p->n_threads) {
-        int r = tracee_stop_by(p->threads[p->n_stopped], deadline_ns);
+    while (p->n_stopped < p->threads.n) {
+        int r = tracee_stop_by(p->threads.v[p->n_stopped], deadline_ns);
         if (r == 0) {
             p->n_stopped++;
             continue;
@@ -259,19 +234,21 @@ static int stop_all(struct hold *h, struct findings *f, struct sg_error *e)
     for (int round = 0; asked > 0; round++) {
         r = ask_all(h, f, &asked);
         if (r < 0)
-            return err_set(e, SG_ERR_INTERNAL, r, "list a sandbox's processes: %s", strerror(-r));
+            return err_internal(e, r, "list a sandbox's processes");
         LIST_EACH(struct held, p, &h->all, link)
             await_stop(p, deadline, f);
         if (round == ROUNDS || clock_ns() > deadline) {
-            findings_in_the_way(
-                f, &(struct findings_who){.dir = -1},
-                &(struct finding){.what = "restless",
-                                  .holds = "new processes are started all the time",
-                                  .remedy = "end the program that starts them, or try again"});
+            findings_in_the_way(f, &nobody, "restless", "new processes are started all the time",
+                                "end the program that starts them, or try again");
             return 0;
         }
     }
     return 0;
+}
+
+static int has_ended(pid_t inside, struct sg_error *e)
+{
+    return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", inside);
 }
 
 /* Stops a kernel in its idle read, or wherever it is after IDLE_NS. */
@@ -283,14 +260,14 @@ static int stop_kernel(struct held *p, struct findings *f, struct sg_error *e)
     int r;
 
     if (ask(p, pid, f) == 0)
-        return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->inspected.inside);
+        return has_ended(p->inspected.inside, e);
     for (;;) {
         await_stop(p, deadline + STOP_NS, f);
         if (p->n_stopped == 0)
             return 0;
         r = cpu_save(pid, &k->state);
         if (r < 0)
-            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->inspected.inside);
+            return has_ended(p->inspected.inside, e);
         k->call_at = cpu_reading_from(pid, &k->state, CONTROL_FD);
         if (k->call_at || clock_ns() > deadline)
             return 0;
@@ -312,24 +289,21 @@ static int stop_kernels(struct hold *h, const struct twin_request *q, const stru
         struct held *p;
 
         if (!pair) {
-            findings_in_the_way(
-                f, &(struct findings_who){.dir = -1, .inside = q->kernels[i]},
-                &(struct finding){.what = "exec",
-                                  .holds = "the kernel was made by a broker that has ended",
-                                  .remedy = "restart the kernel: its variables are lost"});
+            findings_in_the_way(f, &who, "exec", "the kernel was made by a broker that has ended",
+                                "restart the kernel: its variables are lost");
             continue;
         }
         who.pid = pair->k;
         if (held_find(h, pair->k))
             return err_set(e, SG_ERR_INVALID, -EINVAL, "kernel %d is named twice", q->kernels[i]);
         if (procfs_open(pair->k, &who.dir) < 0)
-            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", q->kernels[i]);
+            return has_ended(q->kernels[i], e);
         p = held_new(h, &who);
         p->kernel = xcalloc(1, sizeof(*p->kernel));
         p->kernel->pair = pair;
         r = stop_kernel(p, f, e);
         if (r == 0 && procfs_status(who.dir, &p->inspected.status) < 0)
-            r = err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", q->kernels[i]);
+            r = has_ended(q->kernels[i], e);
     }
     return r;
 }
@@ -342,16 +316,19 @@ static void judge_kernel(const struct held *p, struct findings *f)
     const struct pair *pair = p->kernel->pair;
     char text[48];
 
-    if (p->n_threads != 1) {
-        snprintf(text, sizeof(text), "%zu threads", p->n_threads);
-        blame(p, f, "thread", text,
-              "end its threads (thread.join, pool.shutdown): only those of OpenBLAS, OpenMP, "
-              "numexpr and joblib rest by themselves");
+    if (p->threads.n != 1) {
+        snprintf(text, sizeof(text), "%zu threads", p->threads.n);
+        findings_in_the_way(
+            f, &p->inspected, "thread", text,
+            "end its threads (thread.join, pool.shutdown): only those of OpenBLAS, OpenMP, "
+            "numexpr and joblib rest by themselves");
     } else if (pair->h == 0 || syscall(SYS_kcmp, pair->h, pair->k, KCMP_VM, 0UL, 0UL) != 0) {
-        blame(p, f, "exec", "the process no longer runs the kernel's program",
-              "restart the kernel: its variables are lost");
+        findings_in_the_way(f, &p->inspected, "exec",
+                            "the process no longer runs the kernel's program",
+                            "restart the kernel: its variables are lost");
     } else if (!p->kernel->call_at) {
-        blame(p, f, "cell", "a cell is running", "wait until it has ended, or interrupt it");
+        findings_in_the_way(f, &p->inspected, "cell", "a cell is running",
+                            "wait until it has ended, or interrupt it");
     }
 }
 
@@ -385,20 +362,18 @@ static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
     LIST_EACH(struct held, p, &h->all, link) {
         if (clock_ns() >= h->view.deadline_ns)
             break;
-        if (p->n_threads == 0 && p->kernel && f->n_in_the_way == 0)
-            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->inspected.inside);
-        if (p->n_threads == 0)
+        if (p->threads.n == 0 && p->kernel && f->n_in_the_way == 0)
+            return has_ended(p->inspected.inside, e);
+        if (p->threads.n == 0)
             continue;
         if ((p->kernel ? look_at_named(h, p, f) : look_at_unnamed(h, p, f)) < 0)
-            blame(p, f, "process", "the process cannot be examined",
-                  "end the process, or try again");
+            findings_in_the_way(f, &p->inspected, "process", "the process cannot be examined",
+                                "end the process, or try again");
     }
     if (clock_ns() >= h->view.deadline_ns && f->n_in_the_way == 0)
-        findings_in_the_way(
-            f, &(struct findings_who){.dir = -1},
-            &(struct finding){.what = "restless",
-                              .holds = "more processes and files than can be examined in a second",
-                              .remedy = "close files, or end processes"});
+        findings_in_the_way(f, &nobody, "restless",
+                            "more processes and files than can be examined in a second",
+                            "close files, or end processes");
     if (f->n_in_the_way > 0)
         return err_set(e, SG_ERR_LIMIT, -EBUSY, "%zu thing%s in the way of a copy", f->n_in_the_way,
                        f->n_in_the_way == 1 ? " is" : "s are");
@@ -449,7 +424,7 @@ static int hold_new(const struct twin_request *q, const int *fds, struct hold **
     h->view.root = root;
     if (r < 0) {
         hold_free(h);
-        return err_set(e, SG_ERR_INTERNAL, r, "examine a sandbox: %s", strerror(-r));
+        return err_internal(e, r, "examine a sandbox");
     }
     *ret = h;
     return 0;
@@ -482,8 +457,8 @@ int hold_end(struct hold *h, bool moved, struct sg_error *e)
     LIST_EACH(struct held, p, &h->all, link) {
         struct sg_error one = {0};
         int r1 = 0;
-        if (moved && p->remote_calls.n > 0 && p->n_threads > 0)
-            r1 = remote_calls_make(p->threads[0], &p->remote_calls, &one);
+        if (moved && p->remote_calls.n > 0 && p->threads.n > 0)
+            r1 = remote_calls_make(p->threads.v[0], &p->remote_calls, &one);
         let_go(p);
         if (r1 < 0 && r == 0)
             r = err_set(e, SG_ERR_LIMIT, -EBUSY,

@@ -35,8 +35,8 @@ struct held_kernel;
 struct held {
     struct list link;
     struct inspected inspected;
-    pid_t *threads; /* the first n_stopped have stopped; the others were asked to stop */
-    size_t n_threads, n_stopped;
+    struct numbers threads; /* the first n_stopped have stopped; the others were asked to stop */
+    size_t n_stopped;
     struct remote_calls remote_calls; /* the calls it must make in the new root */
     struct held_kernel *kernel;       /* if the request names it, until it is copied */
 };
@@ -47,9 +47,9 @@ struct hold {
     uint64_t since_ns, deadline_ns;
     int members;
     struct view view;
-    struct list all; /* of struct held */
-    pid_t *outside;  /* processes of the group that run outside: the agent, and the broker's own */
-    size_t n_outside;
+    struct list all;        /* of struct held */
+    struct numbers outside; /* processes of the group that run outside: the agent, and the
+                             * broker's own */
 };
 
 /* fds are TWIN_HOLD_FDS and stay the caller's. -EBUSY: something is in the way, and everybody goes

@@ -49,11 +49,6 @@ int view_learn(int root, struct view *ret)
     return r;
 }
 
-static bool is_late(const struct view *s)
-{
-    return clock_ns() > s->deadline_ns;
-}
-
 static bool is_own(const struct view *s, const struct procfs_process *at)
 {
     for (size_t i = 0; i < ARRAY_SIZE(s->mounts); i++)
@@ -62,10 +57,31 @@ static bool is_own(const struct view *s, const struct procfs_process *at)
     return false;
 }
 
+/* ---- for every process ----------------------------------------------------------------------- */
+
+/* A look at one process. */
+struct look {
+    const struct view *view;
+    const struct inspected *who;
+    struct findings *f;
+    struct look_shared *shared; /* set for a kernel only */
+};
+
+static bool is_late(const struct look *l)
+{
+    return clock_ns() > l->view->deadline_ns;
+}
+
+static void in_the_way(const struct look *l, const char *what, const char *holds,
+                       const char *remedy)
+{
+    findings_in_the_way(l->f, l->who, what, holds, remedy);
+}
+
 /* Whether the process could open the path again and get the same file. The path comes from Linux,
  * so there is no link in it unless somebody has put one there since. */
-static bool found_again(const struct view *s, const struct procfs_status *as, const char *path,
-                        int flags, const struct procfs_process *at)
+static bool found_again(const struct look *l, const char *path, int flags,
+                        const struct procfs_process *at)
 {
     struct open_how how = {.flags = (uint64_t)(flags & ~(O_CREAT | O_EXCL | O_TRUNC)) | O_CLOEXEC |
                                     O_NONBLOCK | O_NOCTTY,
@@ -78,9 +94,9 @@ static bool found_again(const struct view *s, const struct procfs_status *as, co
         return false;
     if (flags & O_PATH)
         how.flags = (uint64_t)(flags & (O_PATH | O_DIRECTORY)) | O_CLOEXEC | O_NOFOLLOW;
-    setfsgid(as->gid);
-    setfsuid(as->uid);
-    fd = sys_openat2(s->root, path, &how);
+    setfsgid(l->who->status.gid);
+    setfsuid(l->who->status.uid);
+    fd = sys_openat2(l->view->root, path, &how);
     same = fd >= 0 && procfs_process(fd, "", AT_EMPTY_PATH, &there) == 0 && procfs_same(&there, at);
     if (same && S_ISDIR(at->mode))
         same = syscall(SYS_faccessat2, fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
@@ -93,23 +109,14 @@ static bool found_again(const struct view *s, const struct procfs_status *as, co
     return same;
 }
 
-/* ---- for every process ----------------------------------------------------------------------- */
-
-static void in_the_way(const struct inspected *who, struct findings *f, const char *what,
-                       const char *holds, const char *remedy)
-{
-    findings_in_the_way(f, &(struct findings_who){.dir = who->dir, .inside = who->inside},
-                        &(struct finding){.what = what, .holds = holds, .remedy = remedy});
-}
-
-static void look_at_itself(const struct view *s, const struct inspected *who, struct findings *f)
+static void look_at_itself(const struct look *l)
 {
     struct procfs_process root;
 
-    if (procfs_process(who->dir, "root", 0, &root) < 0 || !procfs_same(&root, &s->at))
-        in_the_way(who, f, "process", "a root directory of its own", "end the process");
-    if (who->status.filters > s->filters)
-        in_the_way(who, f, "process", "a system-call filter of its own", "end the process");
+    if (procfs_process(l->who->dir, "root", 0, &root) < 0 || !procfs_same(&root, &l->view->at))
+        in_the_way(l, "process", "a root directory of its own", "end the process");
+    if (l->who->status.filters > l->view->filters)
+        in_the_way(l, "process", "a system-call filter of its own", "end the process");
 }
 
 /* Whether the file is deleted but still in use: Linux does not make a file system read-only that
@@ -123,17 +130,17 @@ static bool is_deleted(const struct procfs_process *at, const char *path)
     return at->nlink == 0 || (len > n && strcmp(path + len - n, mark) == 0);
 }
 
-static char *look_at_directory(const struct view *s, const struct inspected *who,
-                               struct findings *f)
+static char *look_at_directory(const struct look *l)
 {
+    int dir = l->who->dir;
     char path[PROCFS_PATH_MAX];
     struct procfs_process at;
 
-    if (procfs_process(who->dir, "cwd", 0, &at) < 0 || procfs_link(who->dir, "cwd", path) < 0)
+    if (procfs_process(dir, "cwd", 0, &at) < 0 || procfs_link(dir, "cwd", path) < 0)
         return NULL;
-    if (is_own(s, &at) && is_deleted(&at, path))
-        in_the_way(who, f, "file", path, "change to a directory that exists");
-    return found_again(s, &who->status, path, O_PATH | O_DIRECTORY, &at) ? xstrdup(path) : NULL;
+    if (is_own(l->view, &at) && is_deleted(&at, path))
+        in_the_way(l, "file", path, "change to a directory that exists");
+    return found_again(l, path, O_PATH | O_DIRECTORY, &at) ? xstrdup(path) : NULL;
 }
 
 /* An open descriptor of the process. */
@@ -173,27 +180,26 @@ static bool is_stored(const struct opening *o)
     return S_ISREG(o->at.mode) || S_ISDIR(o->at.mode);
 }
 
-static int look_at_files(const struct view *s, const struct inspected *who, struct findings *f)
+static int look_at_files(const struct look *l)
 {
-    AUTO(free_p) int *fds = NULL;
-    size_t n = 0;
-    int r = procfs_fds(who->dir, &fds, &n);
+    AUTO(numbers_done) struct numbers fds = {0};
+    int r = procfs_fds(l->who->dir, &fds);
     struct opening o;
 
-    for (size_t i = 0; i < n && r == 0; i++) {
-        o.fd = fds[i];
-        r = is_late(s) ? -ETIMEDOUT : open_find(who, &o);
-        if (r < 0 || !is_stored(&o) || !is_own(s, &o.at))
+    for (size_t i = 0; i < fds.n && r == 0; i++) {
+        o.fd = fds.v[i];
+        r = is_late(l) ? -ETIMEDOUT : open_find(l->who, &o);
+        if (r < 0 || !is_stored(&o) || !is_own(l->view, &o.at))
             continue;
-        r = open_look(who, &o);
+        r = open_look(l->who, &o);
         if (r < 0)
             continue;
         if (o.info.locked)
-            in_the_way(who, f, "lock", o.path, "release the lock, or end the process");
+            in_the_way(l, "lock", o.path, "release the lock, or end the process");
         else if (S_ISDIR(o.at.mode))
-            in_the_way(who, f, "file", o.path, "close the directory, or end the process");
+            in_the_way(l, "file", o.path, "close the directory, or end the process");
         else if (is_writable(&o) || is_deleted(&o.at, o.path))
-            in_the_way(who, f, "file", o.path, "close the file, or end the process");
+            in_the_way(l, "file", o.path, "close the file, or end the process");
     }
     return r;
 }
@@ -204,36 +210,29 @@ static bool is_file(const struct mapping *m)
     return !m->memory && !m->anonymous && m->name[0] == '/';
 }
 
-struct mapping_look {
-    const struct view *view;
-    const struct inspected *who;
-    struct findings *f;
-    struct look_shared *shared; /* set for a kernel only */
-};
-
 static int other_maps(const struct mapping *m, void *arg)
 {
-    struct mapping_look *l = arg;
+    const struct look *l = arg;
 
-    if (is_late(l->view))
+    if (is_late(l))
         return -ETIMEDOUT;
     if (m->shared && m->writable && is_file(m))
-        in_the_way(l->who, l->f, "mapping", m->name, "unmap the file, or end the process");
+        in_the_way(l, "mapping", m->name, "unmap the file, or end the process");
     return 0;
 }
 
 int look_at_other(const struct view *s, const struct inspected *who, struct findings *f,
                   char **ret_cwd)
 {
-    struct mapping_look l = {.view = s, .who = who, .f = f};
+    struct look l = {.view = s, .who = who, .f = f};
     int r;
 
-    look_at_itself(s, who, f);
-    r = look_at_files(s, who, f);
+    look_at_itself(&l);
+    r = look_at_files(&l);
     if (r == 0)
         r = mapping_each(who->dir, other_maps, &l);
     if (r == 0)
-        *ret_cwd = look_at_directory(s, who, f);
+        *ret_cwd = look_at_directory(&l);
     return r;
 }
 
@@ -241,16 +240,16 @@ int look_at_other(const struct view *s, const struct inspected *who, struct find
 
 static int kernel_maps(const struct mapping *m, void *arg)
 {
-    struct mapping_look *l = arg;
+    const struct look *l = arg;
     struct look_shared *s = l->shared;
 
-    if (is_late(l->view))
+    if (is_late(l))
         return -ETIMEDOUT;
     if (m->memory) {
-        in_the_way(l->who, l->f, "mapping", m->name,
+        in_the_way(l, "mapping", m->name,
                    "unmap it: a process that has it open could write to it in a copy");
     } else if (m->writable && !m->anonymous) {
-        in_the_way(l->who, l->f, "mapping", m->name,
+        in_the_way(l, "mapping", m->name,
                    "flush and close it, or map it private (copy on write) or for reading");
     } else if (m->anonymous && s->n < LOOK_SHARED_MAX) {
         s->all[s->n].start = m->start;
@@ -264,14 +263,12 @@ static int kernel_maps(const struct mapping *m, void *arg)
     return s->bytes > LOOK_SHARED_BYTES_MAX;
 }
 
-static int look_at_memory(const struct view *s, const struct inspected *who, struct findings *f,
-                          struct look_shared *ret)
+static int look_at_memory(struct look *l)
 {
-    struct mapping_look l = {.view = s, .who = who, .f = f, .shared = ret};
-    int r = mapping_each(who->dir, kernel_maps, &l);
+    int r = mapping_each(l->who->dir, kernel_maps, l);
 
     if (r == 1)
-        in_the_way(who, f, "memory", "more than 256 MiB of shared memory, or too many pieces",
+        in_the_way(l, "memory", "more than 256 MiB of shared memory, or too many pieces",
                    "free shared memory (mmap of -1, multiprocessing)");
     return r < 0 ? r : 0;
 }
@@ -333,90 +330,85 @@ static void drop(struct findings *f, const struct opening *o)
     findings_dropped(f, o->fd, text);
 }
 
-static void pack(const struct view *s, const struct inspected *who, struct findings *f,
-                 struct open_files *l, const struct opening *o)
+static void pack(const struct look *l, struct open_files *files, const struct opening *o)
 {
-    bool own = is_stored(o) && is_own(s, &o->at);
+    bool own = is_stored(o) && is_own(l->view, &o->at);
     bool in_proc = strncmp(o->path, "/proc/", 6) == 0;
     struct open_file item = {.fd = o->fd, .same = -1, .flags = o->info.flags};
 
     if (S_ISREG(o->at.mode))
         item.offset = o->info.offset;
     if (own && o->info.locked) {
-        in_the_way(who, f, "lock", o->path, "release the lock, or close the file");
+        in_the_way(l, "lock", o->path, "release the lock, or close the file");
     } else if ((is_stored(o) || is_plain_device(o)) && !in_proc && o->path[0] &&
-               found_again(s, &who->status, o->path, o->info.flags, &o->at)) {
+               found_again(l, o->path, o->info.flags, &o->at)) {
         item.path = xstrdup(o->path);
-        if (open_files_add(l, &item)) {
-            findings_file(f, o->fd, o->path, item.offset);
+        if (open_files_add(files, &item)) {
+            findings_file(l->f, o->fd, o->path, item.offset);
             if (own && is_writable(o))
-                findings_written(f, o->path);
+                findings_written(l->f, o->path);
             return;
         }
         free(item.path);
-        if (!l->full)
-            in_the_way(who, f, "file", o->path, "close files: at most 512 can be copied");
-        l->full = true;
+        if (!files->full)
+            in_the_way(l, "file", o->path, "close files: at most 512 can be copied");
+        files->full = true;
     } else if (own && (is_writable(o) || is_deleted(&o->at, o->path))) {
-        in_the_way(who, f, "file", o->path, "close it: the copy cannot open it again by its name");
+        in_the_way(l, "file", o->path, "close it: the copy cannot open it again by its name");
     } else {
-        drop(f, o);
+        drop(l->f, o);
     }
 }
 
 /* If a cell has replaced one of the kernel's own descriptors 0 to 3, a copy gets the usual one
  * again. */
-static int look_at_first(const struct view *s, const struct inspected *who, struct findings *f,
-                         struct opening *o)
+static int look_at_first(const struct look *l, struct opening *o)
 {
     int r = 0;
 
-    if (!is_stored(o) || !is_own(s, &o->at))
+    if (!is_stored(o) || !is_own(l->view, &o->at))
         return 0;
-    r = open_look(who, o);
+    r = open_look(l->who, o);
     if (r == 0 && is_writable(o))
-        in_the_way(who, f, "file", o->path, "restore standard input and output");
+        in_the_way(l, "file", o->path, "restore standard input and output");
     return r;
 }
 
-static int look_at_further(const struct view *s, const struct inspected *who, struct findings *f,
-                           const struct procfs_process *first, struct opening *o,
-                           struct open_files *l)
+static int look_at_further(const struct look *l, const struct procfs_process *first,
+                           struct opening *o, struct open_files *files)
 {
-    struct open_file same = {.fd = o->fd, .same = same_as_first(who, first, o)};
-    int r = same.same < 0 ? open_look(who, o) : procfs_fd(who->dir, o->fd, &o->info);
+    struct open_file same = {.fd = o->fd, .same = same_as_first(l->who, first, o)};
+    int r = same.same < 0 ? open_look(l->who, o) : procfs_fd(l->who->dir, o->fd, &o->info);
 
     if (r < 0)
         return r;
     same.flags = o->info.flags;
     if (same.same < 0)
-        same.same = same_as_file(who, l, o);
-    if (same.same < 0 || !open_files_add(l, &same))
-        pack(s, who, f, l, o);
+        same.same = same_as_file(l->who, files, o);
+    if (same.same < 0 || !open_files_add(files, &same))
+        pack(l, files, o);
     return 0;
 }
 
-static int look_at_openings(const struct view *s, const struct inspected *who, struct findings *f,
-                            struct open_files *l)
+static int look_at_openings(const struct look *l, struct open_files *files)
 {
     struct procfs_process first[OPEN_FILES_FIRST] = {{0}};
-    AUTO(free_p) int *fds = NULL;
-    size_t n = 0;
-    int r = procfs_fds(who->dir, &fds, &n);
+    AUTO(numbers_done) struct numbers fds = {0};
+    int r = procfs_fds(l->who->dir, &fds);
     struct opening o;
 
-    for (size_t i = 0; i < n && r == 0; i++) {
-        l->free_fd += fds[i] == l->free_fd;
-        o.fd = fds[i];
-        r = is_late(s) ? -ETIMEDOUT : open_find(who, &o);
+    for (size_t i = 0; i < fds.n && r == 0; i++) {
+        o.fd = fds.v[i];
+        files->free_fd += o.fd == files->free_fd;
+        r = is_late(l) ? -ETIMEDOUT : open_find(l->who, &o);
         if (r < 0)
             return r;
         if (o.fd >= OPEN_FILES_FIRST) {
-            r = look_at_further(s, who, f, first, &o, l);
+            r = look_at_further(l, first, &o, files);
             continue;
         }
         first[o.fd] = o.at;
-        r = look_at_first(s, who, f, &o);
+        r = look_at_first(l, &o);
     }
     return r;
 }
@@ -424,18 +416,19 @@ static int look_at_openings(const struct view *s, const struct inspected *who, s
 int look_at_kernel(const struct view *s, const struct inspected *who, struct findings *f,
                    struct open_files *ret, struct look_shared *ret_shared)
 {
+    struct look l = {.view = s, .who = who, .f = f, .shared = ret_shared};
     int r;
 
     findings_kernel_begin(f);
-    look_at_itself(s, who, f);
-    r = look_at_openings(s, who, f, ret);
+    look_at_itself(&l);
+    r = look_at_openings(&l, ret);
     if (r == 0)
-        r = look_at_memory(s, who, f, ret_shared);
+        r = look_at_memory(&l);
     if (r == 0 && syscall(SYS_prlimit64, who->pid, RLIMIT_NOFILE, NULL, &ret->files) < 0)
         r = -errno;
     if (r < 0)
         return r;
-    ret->cwd = look_at_directory(s, who, f);
+    ret->cwd = look_at_directory(&l);
     findings_kernel_end(f, who->inside);
     return 0;
 }

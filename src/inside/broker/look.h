@@ -25,13 +25,6 @@ struct view {
 };
 int view_learn(int root, struct view *ret);
 
-/* A stopped process of the sandbox. */
-struct inspected {
-    pid_t pid, inside;
-    int dir; /* in /proc; -1: none */
-    struct procfs_status status;
-};
-
 /* Memory that a kernel shares with nobody outside, but that a plain copy would share with it. */
 #define LOOK_SHARED_MAX       256
 #define LOOK_SHARED_BYTES_MAX (256ull << 20)

@@ -100,29 +100,39 @@ int procfs_status(int dir, struct procfs_status *ret)
     return ret->inside > 0 ? 0 : -ESRCH;
 }
 
-static int append(int **list, size_t *n, size_t *room, int value)
+void numbers_done(struct numbers *l)
 {
-    if (*n == LIST_MAX)
+    free(l->v);
+    *l = (struct numbers){0};
+}
+
+void numbers_add(struct numbers *l, int number)
+{
+    l->v = xgrow(l->v, l->n, &l->cap, sizeof(*l->v));
+    l->v[l->n++] = number;
+}
+
+bool numbers_have(const struct numbers *l, int number)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i] == number)
+            return true;
+    return false;
+}
+
+/* Adds one that Linux has listed. */
+static int append(struct numbers *l, int number)
+{
+    if (l->n == LIST_MAX)
         return -E2BIG;
-    if (*n == *room) {
-        size_t more = *room ? *room * 2 : 64;
-        int *bigger = xcalloc(more, sizeof(*bigger));
-        if (*n > 0)
-            memcpy(bigger, *list, *n * sizeof(*bigger));
-        free(*list);
-        *list = bigger;
-        *room = more;
-    }
-    (*list)[(*n)++] = value;
+    numbers_add(l, number);
     return 0;
 }
 
 /* Opens the list anew each time: in cgroup v1 an open file keeps what it returned first. */
-int procfs_members(int file, pid_t **ret, size_t *ret_n)
+int procfs_members(int file, struct numbers *ret)
 {
     AUTO(free_p) char *text = NULL;
-    AUTO(free_p) int *list = NULL;
-    size_t n = 0, room = 0;
     char path[40];
     int r;
 
@@ -133,13 +143,9 @@ int procfs_members(int file, pid_t **ret, size_t *ret_n)
         if (end == p)
             r = -EPROTO;
         else if (pid > 0)
-            r = append(&list, &n, &room, (int)pid);
+            r = append(ret, (int)pid);
     }
-    if (r < 0)
-        return r;
-    *ret = steal_ptr(&list);
-    *ret_n = n;
-    return 0;
+    return r;
 }
 
 static void closedir_p(DIR **d)
@@ -149,12 +155,10 @@ static void closedir_p(DIR **d)
 }
 
 /* The names in a directory that are numbers. */
-static int list_numbers(int dir, const char *name, int **ret, size_t *ret_n)
+static int list_numbers(int dir, const char *name, struct numbers *ret)
 {
-    AUTO(free_p) int *list = NULL;
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
     AUTO(closedir_p) DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    size_t n = 0, room = 0;
 
     if (!d) {
         r = -errno;
@@ -163,17 +167,13 @@ static int list_numbers(int dir, const char *name, int **ret, size_t *ret_n)
     }
     for (struct dirent *e = readdir(d); e && r == 0; e = readdir(d))
         if (e->d_name[0] >= '0' && e->d_name[0] <= '9')
-            r = append(&list, &n, &room, (int)strtol(e->d_name, NULL, 10));
-    if (r < 0)
-        return r;
-    *ret = steal_ptr(&list);
-    *ret_n = n;
-    return 0;
+            r = append(ret, (int)strtol(e->d_name, NULL, 10));
+    return r;
 }
 
-int procfs_threads(int dir, pid_t **ret, size_t *ret_n)
+int procfs_threads(int dir, struct numbers *ret)
 {
-    return list_numbers(dir, "task", ret, ret_n);
+    return list_numbers(dir, "task", ret);
 }
 
 size_t procfs_count_threads(int dir)
@@ -239,12 +239,12 @@ static int compare_ints(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int procfs_fds(int dir, int **ret, size_t *ret_n)
+int procfs_fds(int dir, struct numbers *ret)
 {
-    int r = list_numbers(dir, "fd", ret, ret_n);
+    int r = list_numbers(dir, "fd", ret);
 
-    if (r == 0 && *ret_n > 0)
-        qsort(*ret, *ret_n, sizeof(**ret), compare_ints);
+    if (r == 0 && ret->n > 0)
+        qsort(ret->v, ret->n, sizeof(*ret->v), compare_ints);
     return r;
 }
 

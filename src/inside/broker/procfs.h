@@ -23,11 +23,21 @@ struct procfs_status {
 };
 int procfs_status(int dir, struct procfs_status *ret);
 
-/* The processes of a control group, as seen in our pid namespace. file: cgroup.procs of the group;
+/* A list of pids or descriptors. */
+struct numbers {
+    int *v;
+    size_t n, cap;
+};
+void numbers_done(struct numbers *l);
+void numbers_add(struct numbers *l, int number);
+bool numbers_have(const struct numbers *l, int number);
+
+/* These add to an empty list; -E2BIG: there are too many.
+ * The processes of a control group, as seen in our pid namespace. file: cgroup.procs of the group;
  * anybody may have opened it. */
-int procfs_members(int file, pid_t **ret, size_t *ret_n);
+int procfs_members(int file, struct numbers *ret);
 /* The threads of a process. */
-int procfs_threads(int dir, pid_t **ret, size_t *ret_n);
+int procfs_threads(int dir, struct numbers *ret);
 size_t procfs_count_threads(int dir);
 /* The command line, with spaces between the arguments, or the program's name if there is none.
  * Returns the length. */
@@ -49,7 +59,7 @@ bool procfs_same(const struct procfs_process *a,
                  const struct procfs_process *b); /* the same file */
 
 /* The descriptors of a process, in ascending order. */
-int procfs_fds(int dir, int **ret, size_t *ret_n);
+int procfs_fds(int dir, struct numbers *ret);
 struct procfs_fd {
     int flags; /* flags of open(2), with O_CLOEXEC */
     int64_t offset;

@@ -212,9 +212,8 @@ static int inject(const struct zygote *z, int64_t nr, int64_t a, int64_t b, int6
                   struct sg_error *e)
 {
     struct cpu_call call = {.nr = nr, .args = {a, b, c}};
-    int64_t ret;
 
-    return tracee_call(z->source.pid, &z->source.state, z->source.call_at, &call, &ret, e);
+    return tracee_call(z->source.pid, &z->source.state, z->source.call_at, &call, NULL, e);
 }
 
 /* From here on the zygote has descriptors 0 to 2 and the bottom of the chute as 3, and no
@@ -227,18 +226,8 @@ static int settle_fds(struct zygote *z, struct sg_error *e)
 }
 
 /* On fork, Linux does not copy the page tables of a file mapping unless the process has written to
- * one of its pages. Each copy would fault in all of the interpreter's code again. So one word is
- * written over itself. */
-static void own_a_page(pid_t pid, uint64_t at)
-{
-    long word;
-
-    errno = 0;
-    word = ptrace(PTRACE_PEEKDATA, pid, (void *)(uintptr_t)at, NULL);
-    if (errno == 0)
-        ptrace(PTRACE_POKEDATA, pid, (void *)(uintptr_t)at, (void *)word);
-}
-
+ * one of its pages. Each copy would fault in all of the interpreter's code again. So one word of
+ * each is written over itself. */
 static void own_the_code(const struct zygote *z)
 {
     static const char *const wanted[] = {"/usr/bin/python3", "/libc.so"};
@@ -260,7 +249,7 @@ static void own_the_code(const struct zygote *z)
             continue;
         for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
             if (strstr(line, wanted[i]))
-                own_a_page(z->source.pid, start);
+                cpu_own_call(z->source.pid, start);
     }
 }
 

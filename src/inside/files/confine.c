@@ -6,7 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/fault.h"
 #include "inside/files/files.h"
+#include "inside/stage/confine.h"
 #include "inside/stage/seccomp_rules.h"
 
 #define MEMORY_MAX (512ull << 20) /* bytes of addresses; a merge remembers inode numbers */
@@ -34,18 +36,10 @@ static const struct seccomp_rule rules[] = {
 static const struct seccomp_policy policy = {
     .rules = rules, .n_rules = ARRAY_SIZE(rules), .last_nr = SECCOMP_NR_MAX};
 
-static int keep_capabilities(bool trusted)
-{
-    uint32_t keep = 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER | 1u << CAP_FSETID |
-                    (trusted ? 1u << CAP_SYS_ADMIN | 1u << CAP_MKNOD : 0);
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct caps[2] = {{.permitted = keep, .effective = keep}};
-
-    return syscall(SYS_capset, &head, caps) < 0 ? -errno : 0;
-}
-
 int files_confine(int root, bool trusted, unsigned deadline_s, struct sg_error *e)
 {
+    uint64_t caps = 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER | 1u << CAP_FSETID |
+                    (trusted ? 1u << CAP_SYS_ADMIN | 1u << CAP_MKNOD : 0);
     struct rlimit memory = {MEMORY_MAX, MEMORY_MAX}, none = {0};
     struct seccomp_prog filter;
     int r = seccomp_compile_policy(&policy, SECCOMP_PROGRAM, &filter, e);
@@ -58,8 +52,8 @@ int files_confine(int root, bool trusted, unsigned deadline_s, struct sg_error *
     r = fchdir(root) < 0 || chroot(".") < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
                 prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0
             ? -errno
-            : keep_capabilities(trusted);
+            : confine_caps(caps, caps);
     if (r == 0)
         r = seccomp_load(&filter);
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "confine the files worker: %s", strerror(-r)) : 0;
+    return err_internal(e, r, "confine the files worker");
 }

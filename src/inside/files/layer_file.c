@@ -3,10 +3,27 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#define SEND_MAX (1u << 30)
+#define SEND_MAX     (1u << 30)
+#define RENAME_FRESH 1u /* RENAME_NOREPLACE */
+
+int layer_open_file(int dir, const char *name)
+{
+    return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+int layer_make_file(int dir, const char *name)
+{
+    return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+int layer_rename(int from, const char *name, int to, const char *new_name)
+{
+    return syscall(SYS_renameat2, from, name, to, new_name, RENAME_FRESH) < 0 ? -errno : 0;
+}
 
 static bool trusted_marks;
 
@@ -65,15 +82,20 @@ DIR *layer_list(int dir)
     return d;
 }
 
-const char *layer_next(DIR *d)
+int layer_next(DIR *d, const char **ret)
 {
     struct dirent *entry;
 
+    if (!d)
+        return errno > 0 ? -errno : -EIO;
     do {
         errno = 0;
         entry = readdir(d);
     } while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
-    return entry ? entry->d_name : NULL;
+    if (!entry)
+        return -errno;
+    *ret = entry->d_name;
+    return 1;
 }
 
 static bool has_prefix(const char *name, const char *prefix)
@@ -88,20 +110,21 @@ static bool is_mark(const char *name)
            !has_prefix(name, "user.overlay.overlay.");
 }
 
-int layer_copy_xattrs(struct layer_xattrs *x, int from, int to, bool acls)
+int layer_copy_xattrs(int from, int to, bool acls)
 {
-    ssize_t n = flistxattr(from, x->names, sizeof(x->names));
+    static char names[LAYER_XATTR_MAX], value[LAYER_XATTR_MAX];
+    ssize_t n = flistxattr(from, names, sizeof(names));
 
     if (n < 0)
         return errno == ENOTSUP ? 0 : -errno;
-    for (const char *p = x->names; p < x->names + n; p += strlen(p) + 1) {
+    for (const char *p = names; p < names + n; p += strlen(p) + 1) {
         if ((!has_prefix(p, "user.") || is_mark(p)) &&
             !(acls && has_prefix(p, "system.posix_acl_")))
             continue;
-        ssize_t len = fgetxattr(from, p, x->value, sizeof(x->value));
+        ssize_t len = fgetxattr(from, p, value, sizeof(value));
         if (len < 0)
             return -errno;
-        if (fsetxattr(to, p, x->value, (size_t)len, 0) == 0)
+        if (fsetxattr(to, p, value, (size_t)len, 0) == 0)
             continue;
         /* These mean that this file has no room for the attribute, not that the disk is full. */
         return errno == ENOSPC || errno == E2BIG || errno == ERANGE ? -EOVERFLOW : -errno;
@@ -141,7 +164,7 @@ int layer_copy_data(int in, int out, off_t size)
     return ftruncate(out, size) < 0 ? -errno : 0;
 }
 
-int layer_copy_looks(struct layer_xattrs *x, const struct stat *st, int from, int to)
+int layer_copy_looks(const struct stat *st, int from, int to)
 {
     struct timespec times[2] = {st->st_atim, st->st_mtim};
     int r;
@@ -149,7 +172,7 @@ int layer_copy_looks(struct layer_xattrs *x, const struct stat *st, int from, in
     /* Removes access lists that the file inherited from the directory it was made in. */
     fremovexattr(to, "system.posix_acl_access");
     fremovexattr(to, "system.posix_acl_default");
-    r = layer_copy_xattrs(x, from, to, true);
+    r = layer_copy_xattrs(from, to, true);
     if (r < 0)
         return r;
     /* The owner comes first: changing it clears bits of the mode. */

@@ -4,23 +4,20 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include "lib/base/base.h"
 #include "inside/files/layer_file.h"
 #include "inside/files/layer_stack_merge.h"
 
-#define DEPTH_MAX    2048 /* nested directories: as deep as a path can name */
-#define IDS          65536u
-#define NOBODY       65534u
-#define RENAME_FRESH 1u /* RENAME_NOREPLACE */
+#define DEPTH_MAX 2048 /* nested directories: as deep as a path can name */
+#define IDS       65536u
+#define NOBODY    65534u
 
 struct work {
     const struct layer_save *save;
     int links; /* a directory: one link, by inode, to each copied file with several names */
     uint64_t bytes;
-    struct layer_xattrs *xattrs;
     struct sg_error *e;
 };
 
@@ -53,7 +50,7 @@ static int copy_attributes(struct work *w, const struct stat *st, bool from_uppe
 {
     mode_t mode = st->st_mode & (S_ISDIR(st->st_mode) ? 07777 : 01777);
     struct timespec times[2] = {st->st_atim, st->st_mtim};
-    int r = layer_copy_xattrs(w->xattrs, from, to, false);
+    int r = layer_copy_xattrs(from, to, false);
 
     if (r == -EOVERFLOW || r == -E2BIG)
         return err_set(w->e, SG_ERR_GONE, -EBUSY,
@@ -72,7 +69,7 @@ static int copy_attributes(struct work *w, const struct stat *st, bool from_uppe
 
 static int copy_file(struct work *w, int from, const char *name, bool from_upper, int to)
 {
-    AUTO(close_p) int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO(close_p) int in = layer_open_file(from, name);
     AUTO(close_p) int out = -1;
     struct stat st;
     int r;
@@ -82,7 +79,7 @@ static int copy_file(struct work *w, int from, const char *name, bool from_upper
     if (!S_ISREG(st.st_mode))
         return err_set(w->e, SG_ERR_GONE, -EBUSY, "'%.64s' changed while it was copied: try again",
                        name);
-    out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    out = layer_make_file(to, name);
     if (out < 0)
         return fail(w, "make", name);
     r = layer_copy_data(in, out, st.st_size);
@@ -196,38 +193,10 @@ static int too_deep(struct work *w, const char *name)
                    name, DEPTH_MAX);
 }
 
-static int link_below(struct work *w, int from, const char *name, int to, unsigned depth);
+static int merge_dir(struct work *w, int upper, const char *name, int below, int to,
+                     unsigned depth);
 
-static int link_entries(struct work *w, int from, int to, unsigned depth)
-{
-    AUTO(layer_closedir_p) DIR *d = layer_list(from);
-    const char *name;
-
-    if (!d)
-        return fail(w, "list", "a directory");
-    while ((name = layer_next(d)) != NULL) {
-        int r = link_below(w, from, name, to, depth + 1);
-        if (r < 0)
-            return r;
-    }
-    return errno ? fail(w, "list", "a directory") : 0;
-}
-
-/* Links a whole directory of the layer below. */
-static int link_dir(struct work *w, int from, const char *name, int to, unsigned depth)
-{
-    AUTO(close_p) int in = -1, out = -1;
-    struct stat st;
-    int r = depth > DEPTH_MAX ? too_deep(w, name) : open_dir(w, from, name, &st, &in);
-
-    if (r == 0)
-        r = make_dir(w, to, name, layer_is_opaque(in), &out);
-    if (r == 0)
-        r = link_entries(w, in, out, depth);
-    return r < 0 ? r : copy_attributes(w, &st, false, in, out, name);
-}
-
-/* Links an entry of the layer below that upper does not have. */
+/* Takes an entry of the layer below that upper does not have: files as links. */
 static int link_below(struct work *w, int from, const char *name, int to, unsigned depth)
 {
     struct stat st;
@@ -235,7 +204,7 @@ static int link_below(struct work *w, int from, const char *name, int to, unsign
     if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return fail(w, "stat", name);
     if (S_ISDIR(st.st_mode))
-        return link_dir(w, from, name, to, depth);
+        return merge_dir(w, -1, name, from, to, depth);
     if (layer_is_whiteout(&st))
         return make_whiteout(w, name, to);
     if (linkat(from, name, to, name, 0) == 0) {
@@ -246,9 +215,6 @@ static int link_below(struct work *w, int from, const char *name, int to, unsign
         return fail(w, "link", name);
     return copy_other(w, from, name, &st, false, to);
 }
-
-static int merge_dir(struct work *w, int upper, const char *name, int below, int to,
-                     unsigned depth);
 
 static int take_upper(struct work *w, int upper, const char *name, int below, int to,
                       unsigned depth)
@@ -262,77 +228,83 @@ static int take_upper(struct work *w, int upper, const char *name, int below, in
     return copy_other(w, upper, name, &st, true, to);
 }
 
-/* Links all entries of below that upper does not have. */
-static int link_rest(struct work *w, int upper, int below, int to, unsigned depth)
+/* Takes an entry of below, unless upper has it too. */
+static int take_below(struct work *w, int upper, const char *name, int below, int to,
+                      unsigned depth)
 {
-    AUTO(layer_closedir_p) DIR *d = layer_list(below);
-    const char *name;
     struct stat st;
 
-    if (!d)
-        return fail(w, "list", "a directory");
-    while ((name = layer_next(d)) != NULL) {
-        if (fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-            continue;
-        int r = errno == ENOENT ? link_below(w, below, name, to, depth + 1) : fail(w, "stat", name);
-        if (r < 0)
-            return r;
-    }
-    return errno ? fail(w, "list", "a directory") : 0;
+    if (upper >= 0 && fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    return upper < 0 || errno == ENOENT ? link_below(w, below, name, to, depth)
+                                        : fail(w, "stat", name);
 }
 
-/* Merges the entries of two open directories into a third. below may be -1. */
-static int merge_entries(struct work *w, int upper, int below, int to, unsigned depth)
+/* Takes all entries of one of two open directories into a third. */
+static int take_all(struct work *w, int upper, int below, int to, unsigned depth, bool of_upper)
 {
-    AUTO(layer_closedir_p) DIR *d = layer_list(upper);
+    AUTO(layer_closedir_p) DIR *d = layer_list(of_upper ? upper : below);
     const char *name;
+    int r;
 
-    if (!d)
-        return fail(w, "list", "a directory");
-    while ((name = layer_next(d)) != NULL) {
-        int r = take_upper(w, upper, name, below, to, depth + 1);
+    while ((r = layer_next(d, &name)) > 0) {
+        r = of_upper ? take_upper(w, upper, name, below, to, depth + 1)
+                     : take_below(w, upper, name, below, to, depth + 1);
         if (r < 0)
             return r;
     }
-    if (errno)
-        return fail(w, "list", "a directory");
-    return below < 0 ? 0 : link_rest(w, upper, below, to, depth);
+    return r < 0 ? fail_with(w, r, "list", "a directory") : 0;
+}
+
+/* Merges the entries of two open directories into a third. One of the two may be -1. */
+static int merge_entries(struct work *w, int upper, int below, int to, unsigned depth)
+{
+    int r = upper < 0 ? 0 : take_all(w, upper, below, to, depth, true);
+
+    return r < 0 || below < 0 ? r : take_all(w, upper, below, to, depth, false);
 }
 
 /* Looks below a directory of upper: finds a directory to merge with, or a reason to be opaque. */
-static int open_below(struct work *w, int below, const char *name, int *ret, bool *opaque)
+static int open_below(struct work *w, int below, const char *name, int *ret, struct stat *ret_st,
+                      bool *opaque)
 {
-    struct stat st;
     int r;
 
-    if (below < 0 || *opaque || fstatat(below, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (below < 0 || *opaque || fstatat(below, name, ret_st, AT_SYMLINK_NOFOLLOW) < 0)
         return 0;
-    if (!S_ISDIR(st.st_mode)) {
+    if (!S_ISDIR(ret_st->st_mode)) {
         *opaque = true;
         return 0;
     }
-    r = open_dir(w, below, name, &st, ret);
+    r = open_dir(w, below, name, ret_st, ret);
     if (r == 0)
         *opaque = layer_is_opaque(*ret);
     return r;
 }
 
+/* Makes the directory of that name from those of upper and below; one of the two may be -1. */
 static int merge_dir(struct work *w, int upper, const char *name, int below, int to, unsigned depth)
 {
     AUTO(close_p) int up = -1, low = -1, out = -1;
-    bool opaque = false;
-    struct stat st;
-    int r = depth > DEPTH_MAX ? too_deep(w, name) : open_dir(w, upper, name, &st, &up);
+    bool opaque = false, has_upper = upper >= 0;
+    struct stat st = {0}, low_st = {0};
+    int r = 0;
 
-    if (r == 0) {
-        opaque = layer_is_opaque(up);
-        r = open_below(w, below, name, &low, &opaque);
+    if (depth > DEPTH_MAX)
+        return too_deep(w, name);
+    if (has_upper) {
+        r = open_dir(w, upper, name, &st, &up);
+        opaque = r == 0 && layer_is_opaque(up);
     }
+    if (r == 0)
+        r = open_below(w, below, name, &low, &low_st, &opaque);
     if (r == 0)
         r = make_dir(w, to, name, opaque, &out);
     if (r == 0)
         r = merge_entries(w, up, low, out, depth);
-    return r < 0 ? r : copy_attributes(w, &st, true, up, out, name);
+    return r < 0 ? r
+                 : copy_attributes(w, has_upper ? &st : &low_st, has_upper, has_upper ? up : low,
+                                   out, name);
 }
 
 /* ---- the whole layer ------------------------------------------------------------------------- */
@@ -353,7 +325,7 @@ static int write_tree(struct work *w, int aside)
         return fail(w, "make", "links");
     r = make_dir(w, aside, "tree", false, &out);
     if (r == 0)
-        r = has_upper ? merge_entries(w, top, l->below, out, 0) : link_entries(w, top, out, 0);
+        r = merge_entries(w, has_upper ? top : -1, has_upper ? l->below : top, out, 0);
     return r < 0 ? r : copy_attributes(w, &st, has_upper, top, out, "/");
 }
 
@@ -361,7 +333,7 @@ static int put_in_place(const struct layer_save *l, int aside, struct sg_error *
 {
     if (l->durable && syncfs(aside) < 0)
         return err_errno(e, "write the snapshot to disk");
-    if (syscall(SYS_renameat2, aside, "tree", l->parent, l->name, RENAME_FRESH) < 0)
+    if (layer_rename(aside, "tree", l->parent, l->name) < 0)
         return err_errno(e, "put the snapshot into its place");
     if (l->durable) {
         AUTO(close_p) int parent = openat(l->parent, ".", LAYER_DIR_FLAGS);
@@ -376,8 +348,7 @@ static int put_in_place(const struct layer_save *l, int aside, struct sg_error *
 
 int layer_save_write(const struct layer_save *l, uint64_t *ret_bytes, struct sg_error *e)
 {
-    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof(*xattrs));
-    struct work w = {.save = l, .links = -1, .xattrs = xattrs, .e = e};
+    struct work w = {.save = l, .links = -1, .e = e};
     AUTO(close_p) int aside = -1;
     int r;
 

@@ -117,7 +117,6 @@ static char *next_part(char **path)
 
 struct carry {
     const struct carry_stack *from;
-    struct layer_xattrs *xattrs;
     char *parts[CARRY_PARTS_MAX];              /* of the path; the last is the file */
     struct timespec times[CARRY_PARTS_MAX][2]; /* of their parent directories */
     size_t n;
@@ -132,15 +131,13 @@ static void carry_done(struct carry **c)
     for (size_t i = 0; i < (*c)->n_dirs; i++)
         close((*c)->dirs[i]);
     place_done(&(*c)->last);
-    free((*c)->xattrs);
     free(*c);
 }
 
 static int fail(struct carry *c, int r, size_t part, struct sg_error *e)
 {
-    err_set(e, err_kind_of(-r), r, "copy the open file '%.64s', at '%.64s': %s", c->parts[c->n - 1],
-            c->parts[part], strerror(-r));
-    return err_in_the_way(e, r);
+    return err_in_the_way(e, err_code(e, r, "copy the open file '%.64s', at '%.64s'",
+                                      c->parts[c->n - 1], c->parts[part]));
 }
 
 /* ---- the origin ------------------------------------------------------------------------------ */
@@ -168,7 +165,7 @@ static int find_by_name(const struct carry *c, const struct origin *o, int scrat
     const char *layer;
     int r = 0;
 
-    while (r == 0 && d && (layer = layer_next(d)) != NULL) {
+    while (r == 0 && layer_next(d, &layer) > 0) {
         size_t len = (size_t)snprintf(path, sizeof(path), "%s", layer);
         for (size_t i = 0; i < c->n && len < sizeof(path); i++)
             len += (size_t)snprintf(path + len, sizeof(path) - len, "/%s", c->parts[i]);
@@ -185,7 +182,7 @@ static int search(const struct origin *o, int dir, unsigned depth, unsigned *lef
     const char *name;
     int r = 0;
 
-    while (r == 0 && d && *left > 0 && (name = layer_next(d)) != NULL) {
+    while (r == 0 && *left > 0 && layer_next(d, &name) > 0) {
         AUTO(close_p) int in = -1;
         struct stat st;
         (*left)--;
@@ -254,19 +251,18 @@ static int fill_file(struct carry *c, size_t layer, int in, int out)
     r = layer_copy_data(in, out, st.st_size);
     if (r == 0)
         r = give_origin(c, layer, in, &st, out);
-    return r < 0 ? r : layer_copy_looks(c->xattrs, &st, in, out);
+    return r < 0 ? r : layer_copy_looks(&st, in, out);
 }
 
 static int copy_file(struct carry *c, int to)
 {
     const char *name = c->parts[c->n - 1];
-    AUTO(close_p) int in = -1, out = -1;
+    AUTO(close_p) int in = layer_open_file(c->last.fd[c->layer], name), out = -1;
     int r;
 
-    in = openat(c->last.fd[c->layer], name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (in < 0)
         return -errno;
-    out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    out = layer_make_file(to, name);
     if (out < 0)
         return errno == EEXIST ? 0 : -errno;
     r = fill_file(c, c->layer, in, out);
@@ -293,7 +289,7 @@ static int enter_copy(struct carry *c, size_t part, int *to)
         return -errno;
     c->times[part + 1][0] = st.st_atim;
     c->times[part + 1][1] = st.st_mtim;
-    return fresh ? layer_copy_looks(c->xattrs, &st, from, fd) : 0;
+    return fresh ? layer_copy_looks(&st, from, fd) : 0;
 }
 
 /* Sets the directories' times again, from the deepest up. ".." is safe: nobody else sees the new
@@ -334,10 +330,10 @@ static int copy_path(struct carry *c, int *to, struct sg_error *e)
 
 /* ---- the cost -------------------------------------------------------------------------------- */
 
-static bool pay_looks(struct carry *c, int fd, struct carry_budget *left)
+static bool pay_looks(int fd, struct carry_budget *left)
 {
-    char *names = c->xattrs->names;
-    ssize_t n = flistxattr(fd, names, sizeof(c->xattrs->names));
+    static char names[LAYER_XATTR_MAX];
+    ssize_t n = flistxattr(fd, names, sizeof(names));
 
     for (const char *p = names; n > 0 && p < names + n; p += strlen(p) + 1) {
         ssize_t len = fgetxattr(fd, p, NULL, 0);
@@ -350,13 +346,11 @@ static bool pay_looks(struct carry *c, int fd, struct carry_budget *left)
 
 static bool pay_file(struct carry *c, const struct stat *st, struct carry_budget *left)
 {
-    AUTO(close_p)
-    int fd = openat(c->last.fd[c->layer], c->parts[c->n - 1],
-                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO(close_p) int fd = layer_open_file(c->last.fd[c->layer], c->parts[c->n - 1]);
     uint64_t bytes = (uint64_t)st->st_blocks * 512;
 
     if (fd < 0 || bytes > left->bytes || left->files == 0 || !take(&left->steps, FILE_STEPS) ||
-        !pay_looks(c, fd, left) || bytes > left->bytes)
+        !pay_looks(fd, left) || bytes > left->bytes)
         return false;
     left->bytes -= bytes;
     left->files--;
@@ -370,7 +364,7 @@ static bool keep_dir(struct carry *c, struct carry_budget *left)
     if (fd < 0)
         return false;
     c->dirs[c->n_dirs++] = fd;
-    return pay_looks(c, fd, left);
+    return pay_looks(fd, left);
 }
 
 /* Walks to the file. False: the file does not exist, or the budget is too small. */
@@ -414,7 +408,6 @@ int layer_stack_carry(const struct carry_stack *from, int scratch, const char *u
     c->from = from;
     if (left->files == 0 || !take_apart(c, copy) || !take(&left->steps, (uint32_t)from->n))
         return 0;
-    c->xattrs = xcalloc(1, sizeof(*c->xattrs));
     r = place_open_top(from, &c->last, e);
     if (r < 0 || !find_file(c, left))
         return r;

@@ -4,13 +4,117 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "inside/files/layer_file.h"
 #include "inside/files/layer_stack_origin.h"
-#include "inside/files/layer_stack_used.h"
 
-#define RENAME_FRESH 1u /* RENAME_NOREPLACE */
+#define DEPTH_MAX 100 /* of an upper layer: each level takes a descriptor */
+
+/* ---- inode numbers --------------------------------------------------------------------------- */
+
+struct inode_set {
+    ino_t *v;
+    size_t n, room;
+};
+#define INODES_NONE ((struct inode_set){0})
+
+static void inodes_done(struct inode_set *s)
+{
+    free(s->v);
+    *s = INODES_NONE;
+}
+
+static int inodes_add(struct inode_set *s, ino_t number)
+{
+    if (s->n == s->room) {
+        size_t room = s->room ? 2 * s->room : 64;
+        ino_t *v = reallocarray(s->v, room, sizeof(*v));
+        if (!v)
+            return -ENOMEM;
+        s->v = v;
+        s->room = room;
+    }
+    s->v[s->n++] = number;
+    return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    ino_t x = *(const ino_t *)a, y = *(const ino_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Call it after the last was added, and before the first inodes_has. */
+static void inodes_sort(struct inode_set *s)
+{
+    if (s->n > 1)
+        qsort(s->v, s->n, sizeof(*s->v), compare);
+}
+
+static bool inodes_has(const struct inode_set *s, ino_t number)
+{
+    return s->n > 0 && bsearch(&number, s->v, s->n, sizeof(*s->v), compare) != NULL;
+}
+
+/* ---- files that sandboxes have copied up ----------------------------------------------------- */
+
+struct look {
+    unsigned char uuid[ORIGIN_UUID];
+    struct inode_set *set;
+};
+
+static int look_at_file(const struct look *l, int dir, const char *name)
+{
+    AUTO(close_p) int fd = layer_open_file(dir, name);
+    struct origin o;
+
+    if (fd < 0 || origin_get(fd, &o) < 0 || !origin_is_on(&o, l->uuid))
+        return 0;
+    return inodes_add(l->set, origin_inode(&o));
+}
+
+static int look_into(const struct look *l, int dir, unsigned depth)
+{
+    AUTO(layer_closedir_p) DIR *d = layer_list(dir);
+    const char *name;
+    int r = 0;
+
+    while (r == 0 && layer_next(d, &name) > 0) {
+        AUTO(close_p) int in = -1;
+        struct stat st;
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (S_ISREG(st.st_mode))
+            r = look_at_file(l, dir, name);
+        else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX &&
+                 (in = openat(dir, name, LAYER_DIR_FLAGS)) >= 0)
+            r = look_into(l, in, depth + 1);
+    }
+    return r;
+}
+
+/* Adds the origins, on the scratch, of all files in an upper layer that a running sandbox has copied
+ * up: the sandbox shows their inode numbers (layer_stack_origin.h). It changes that layer meanwhile,
+ * and may want to lead this code astray: files that lie very deep are left out. */
+static int add_used(int scratch, int upper, struct inode_set *s, struct sg_error *e)
+{
+    AUTO(close_p) int here = openat(scratch, ".", LAYER_DIR_FLAGS);
+    AUTO(close_p) int top = openat(upper, ".", LAYER_DIR_FLAGS);
+    struct look l = {.set = s};
+    int r;
+
+    if (here < 0 || top < 0)
+        return err_errno(e, "open an upper layer");
+    r = origin_file_system(here, l.uuid);
+    if (r == -ENOTTY)
+        return 0; /* the kernel is too old for origins */
+    if (r == 0)
+        r = look_into(&l, top, 0);
+    return r < 0 ? err_code(e, r, "read an upper layer") : 0;
+}
+
+/* ---- the merge ------------------------------------------------------------------------------- */
 
 /* One directory on the way from the top to the present one. */
 struct level {
@@ -28,14 +132,12 @@ struct work {
     int kept; /* the kept origins; -1: none */
     struct level *level;
     struct inode_set used, linked;
-    struct layer_xattrs *xattrs;
     struct sg_error *e;
 };
 
 static int fail(struct work *w, int r, const char *what, const char *name)
 {
-    return err_set(w->e, err_kind_of(-r), r, "%s '%.64s' of frozen files: %s", what, name,
-                   strerror(-r));
+    return err_code(w->e, r, "%s '%.64s' of frozen files", what, name);
 }
 
 /* ---- directories that wait ------------------------------------------------------------------- */
@@ -71,7 +173,7 @@ static const char *take_up(struct level *l)
 
 static int copy_file(struct work *w, int from, const char *name)
 {
-    AUTO(close_p) int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO(close_p) int in = layer_open_file(from, name);
     AUTO(close_p) int out = -1;
     struct origin o;
     struct stat st;
@@ -79,14 +181,14 @@ static int copy_file(struct work *w, int from, const char *name)
 
     if (in < 0 || fstat(in, &st) < 0)
         return fail(w, -errno, "open", name);
-    out = openat(w->out, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    out = layer_make_file(w->out, name);
     if (out < 0)
         return fail(w, -errno, "make", name);
     r = layer_copy_data(in, out, st.st_size);
     if (r == 0 && origin_get(in, &o) == 0)
         r = origin_set(out, &o);
     if (r == 0)
-        r = layer_copy_looks(w->xattrs, &st, in, out);
+        r = layer_copy_looks(&st, in, out);
     return r < 0 ? fail(w, r, "copy", name) : 0;
 }
 
@@ -125,23 +227,21 @@ static int take_entries_of(struct work *w, size_t i)
     AUTO(layer_closedir_p) DIR *d = layer_list(from);
     const char *name;
     struct stat st;
+    int r;
 
-    if (!d)
-        return fail(w, -errno, "list", "a directory");
-    while ((name = layer_next(d)) != NULL) {
-        int r = 0;
+    while ((r = layer_next(d, &name)) > 0) {
         if (is_hidden(w, i, name))
             continue;
         if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             return fail(w, -errno, "stat", name);
-        if (!S_ISDIR(st.st_mode))
+        if (S_ISDIR(st.st_mode))
+            r = put_off(w->level, name) < 0 ? fail(w, -ENOMEM, "remember", name) : 0;
+        else
             r = take_file(w, from, name, &st);
-        else if (put_off(w->level, name) < 0)
-            r = fail(w, -ENOMEM, "remember", name);
         if (r < 0)
             return r;
     }
-    return errno ? fail(w, -errno, "list", "a directory") : 0;
+    return r < 0 ? fail(w, r, "list", "a directory") : 0;
 }
 
 static int take_entries(struct work *w)
@@ -234,7 +334,7 @@ static int leave_dir(struct work *w)
     int from = w->src[w->level->who[0]], r;
     struct stat st;
 
-    r = fstat(from, &st) < 0 ? -errno : layer_copy_looks(w->xattrs, &st, from, w->out);
+    r = fstat(from, &st) < 0 ? -errno : layer_copy_looks(&st, from, w->out);
     if (r < 0)
         return fail(w, r, "copy owner, mode and time of", "a directory");
     for (size_t i = 0; r == 0 && w->level->up && i < w->level->n; i++)
@@ -270,7 +370,7 @@ static int find_used(struct work *w, struct inode_set *ret)
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < w->m->n_uppers; i++)
-        r = layer_stack_used(w->m->scratch, w->m->uppers[i], ret, w->e);
+        r = add_used(w->m->scratch, w->m->uppers[i], ret, w->e);
     inodes_sort(ret);
     return r;
 }
@@ -308,17 +408,15 @@ static int make_tree(struct work *w)
 int layer_stack_merge(const struct layer_stack_merge *m, struct sg_error *e)
 {
     AUTO(free_p) int *src = xcalloc(m->n, sizeof(*src));
-    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof(*xattrs));
-    struct work w = {.m = m, .src = src, .out = -1, .kept = -1, .xattrs = xattrs, .e = e};
+    struct work w = {.m = m, .src = src, .out = -1, .kept = -1, .e = e};
     int r;
 
     for (size_t i = 0; i < m->n; i++)
         src[i] = -1;
     origin_open_kept(m->scratch, &w.kept);
     r = make_tree(&w);
-    if (r == 0 &&
-        syscall(SYS_renameat2, m->scratch, m->aside, m->scratch, m->name, RENAME_FRESH) < 0)
-        r = fail(&w, -errno, "put in place", m->name);
+    if (r == 0 && (r = layer_rename(m->scratch, m->aside, m->scratch, m->name)) < 0)
+        fail(&w, r, "put in place", m->name);
     if (r < 0)
         layer_stack_remove(m->scratch, m->aside, NULL);
     while (w.level)

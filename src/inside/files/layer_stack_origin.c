@@ -124,9 +124,10 @@ int origin_open_kept(int scratch, int *ret)
 static bool is_full(int kept)
 {
     AUTO(layer_closedir_p) DIR *d = layer_list(kept);
+    const char *name;
     size_t n = 0;
 
-    while (d && n <= KEPT_MAX && layer_next(d))
+    while (n <= KEPT_MAX && layer_next(d, &name) > 0)
         n++;
     return n > KEPT_MAX;
 }

@@ -3,13 +3,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "inside/files/layer_file.h"
 #include "inside/files/layer_stack_merge.h"
 #include "inside/files/layer_stack_origin.h"
-
-#define RENAME_FRESH 1u /* RENAME_NOREPLACE */
 
 struct removal {
     int top;
@@ -47,12 +44,12 @@ static int remove_file(struct removal *w, int dir, const char *name, const struc
 static int move_to_top(struct removal *w, int dir, const char *name)
 {
     char number[24];
-    long r;
+    int r;
 
     do {
         snprintf(number, sizeof(number), "%lu", w->moved++);
-        r = syscall(SYS_renameat2, dir, name, w->top, number, RENAME_FRESH);
-    } while (r < 0 && errno == EEXIST);
+        r = layer_rename(dir, name, w->top, number);
+    } while (r == -EEXIST);
     return r < 0 ? fail(w, "move", name) : 0;
 }
 
@@ -82,16 +79,14 @@ static int empty_dir(struct removal *w, int dir, bool is_top)
     AUTO(layer_closedir_p) DIR *d = layer_list(dir);
     const char *name;
     struct stat st;
-    int r = 0;
+    int r = 0, got = 0;
 
-    if (!d)
-        return fail(w, "list", "a directory");
-    while (r == 0 && (name = layer_next(d)) != NULL) {
+    while (r == 0 && (got = layer_next(d, &name)) > 0) {
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             return fail(w, "stat", name);
         r = S_ISDIR(st.st_mode) ? remove_dir(w, dir, name, is_top) : remove_file(w, dir, name, &st);
     }
-    return r == 0 && errno ? fail(w, "list", "a directory") : r;
+    return r == 0 && got < 0 ? fail(w, "list", "a directory") : r;
 }
 
 int layer_stack_remove(int scratch, const char *dir, struct sg_error *e)

@@ -9,19 +9,17 @@
  * somebody inside removes the file, the sandbox cannot be forked. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/random.h>
 
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
-#include "inside/stage/stage.h"
+#include "inside/stage/boot_id.h"
 
 #define SOURCE "/new/run/.boot_id"
 #define TARGET "/new/proc/sys/kernel/random/boot_id"
 
-/* Version 4, variant 1, as the kernel's is. */
-static int make_uuid(char ret[40])
+int uuid_random(char ret[UUID_LEN + 1])
 {
     uint8_t b[16];
 
@@ -29,24 +27,26 @@ static int make_uuid(char ret[40])
         return -EIO;
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    snprintf(ret, 40, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\n",
-             b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-             b[14], b[15]);
+    snprintf(ret, UUID_LEN + 1,
+             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+             b[15]);
     return 0;
 }
 
 static int make_source(struct sg_error *e)
 {
     AUTO(close_p) int fd = open(SOURCE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
-    char text[40];
-    int r = fd < 0 ? -errno : make_uuid(text);
+    char text[UUID_LEN + 1];
+    int r = fd < 0 ? -errno : uuid_random(text);
 
+    text[UUID_LEN] = '\n';
     if (r == 0)
-        r = fd_write_all(fd, text, strlen(text));
+        r = fd_write_all(fd, text, sizeof(text));
     if (r == -EEXIST)
         return err_set(e, SG_ERR_GONE, -EBUSY,
                        "/run/.boot_id is a directory: a sandbox cannot start with that, end it");
-    return r < 0 ? err_set(e, err_kind_of(-r), r, "write the boot id: %s", strerror(-r)) : 0;
+    return r < 0 ? err_code(e, r, "write the boot id") : 0;
 }
 
 /* Uses mount(2): a detached mount would count as a namespace, and new namespaces are forbidden by

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "lib/base/fault.h"
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
 #include "inside/stage/defences.h"
@@ -47,8 +48,7 @@ static int caps_get(uint64_t *effective, uint64_t *permitted)
     return 0;
 }
 
-/* Also empties the inheritable set, and with it the ambient one. */
-static int caps_set(uint64_t effective, uint64_t permitted)
+int confine_caps(uint64_t effective, uint64_t permitted)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct d[2] = {
@@ -72,7 +72,7 @@ static int bound_caps(uint64_t keep)
     return 0;
 }
 
-static int set_ids(uint32_t uid, uint32_t gid)
+int confine_ids(uint32_t uid, uint32_t gid)
 {
     if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
         syscall(SYS_setresuid, uid, uid, uid) < 0)
@@ -123,6 +123,8 @@ int confine_limits(const struct agent_config *config, struct confine_limit ret[C
     return r;
 }
 
+/* Up to AGENT_LIMITS: those that hold for the agent and, by inheritance, for every program. From
+ * there on: those that must not hold for the agent. */
 static int set_limits(const struct agent_config *config, size_t from, size_t to, struct sg_error *e)
 {
     struct confine_limit l[CONFINE_LIMITS];
@@ -131,19 +133,7 @@ static int set_limits(const struct agent_config *config, size_t from, size_t to,
     for (size_t i = from; i < to && r == 0; i++)
         if (setrlimit(l[i].resource, &l[i].value) < 0)
             r = -errno;
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set resource limits: %s", strerror(-r)) : 0;
-}
-
-/* Sets the limits that hold for the agent and, by inheritance, for every program. */
-static int limit_resources(const struct agent_config *config, struct sg_error *e)
-{
-    return set_limits(config, 0, AGENT_LIMITS, e);
-}
-
-/* Sets the limits that must not hold for the agent. */
-static int limit_files(const struct agent_config *config, struct sg_error *e)
-{
-    return set_limits(config, AGENT_LIMITS, CONFINE_LIMITS, e);
+    return err_internal(e, r, "set resource limits");
 }
 
 /* When memory runs out, a program must die, not the agent. A copy of the agent is undumpable, so
@@ -156,9 +146,7 @@ static int volunteer_for_oom(struct sg_error *e)
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     r = file_write(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    return r < 0
-               ? err_set(e, SG_ERR_INTERNAL, r, "write /proc/self/oom_score_adj: %s", strerror(-r))
-               : 0;
+    return err_internal(e, r, "write /proc/self/oom_score_adj");
 }
 
 /* Drops the capabilities that no program may ever have. The agent keeps those that it holds: it
@@ -171,7 +159,7 @@ static int limit_caps(const struct agent_config *config, struct sg_error *e)
         return 0;
     r = bound_caps(ROOT_CAPS);
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "drop capabilities: %s", strerror(-r));
+        return err_internal(e, r, "drop capabilities");
     if (prctl(PR_SET_SECUREBITS, SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
               0, 0, 0) < 0)
         return err_errno(e, "lock the ambient capabilities");
@@ -181,10 +169,10 @@ static int limit_caps(const struct agent_config *config, struct sg_error *e)
 static int become(const struct agent_user *as, const struct agent_config *config,
                   struct sg_error *e)
 {
-    int r = set_ids(as->uid, as->gid);
+    int r = confine_ids(as->uid, as->gid);
 
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "become user '%s': %s", as->name, strerror(-r));
+        return err_code(e, r, "become user '%s'", as->name);
     /* Until exec this process is a copy of the agent, so no other process of the user may look into
      * it. */
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
@@ -192,8 +180,7 @@ static int become(const struct agent_user *as, const struct agent_config *config
     if (as->uid == 0 && DEFENCE_OMITTED(config->omit, DEFENCE_CAPS))
         return 0;
     uint64_t caps = as->uid == 0 ? ROOT_CAPS : 0;
-    r = caps_set(caps, caps);
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set capabilities: %s", strerror(-r)) : 0;
+    return err_internal(e, confine_caps(caps, caps), "set capabilities");
 }
 
 static int load_filter(const struct seccomp_prog *filter, const struct agent_config *config,
@@ -201,8 +188,7 @@ static int load_filter(const struct seccomp_prog *filter, const struct agent_con
 {
     int r = DEFENCE_OMITTED(config->omit, DEFENCE_SECCOMP) ? 0 : seccomp_load(filter);
 
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "load the system-call filter: %s", strerror(-r))
-                 : 0;
+    return err_internal(e, r, "load the system-call filter");
 }
 
 int confine_process(const struct agent_user *as, const struct agent_config *config,
@@ -211,7 +197,7 @@ int confine_process(const struct agent_user *as, const struct agent_config *conf
     int r = volunteer_for_oom(e);
 
     if (r == 0 && !DEFENCE_OMITTED(config->omit, DEFENCE_RLIMITS))
-        r = limit_files(config, e);
+        r = set_limits(config, AGENT_LIMITS, CONFINE_LIMITS, e);
     if (r == 0)
         r = become(as, config, e);
     if (r < 0)
@@ -223,10 +209,10 @@ int confine_process(const struct agent_user *as, const struct agent_config *conf
 
 static int leave_root(struct sg_error *e)
 {
-    int r = prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ? -errno : set_ids(AGENT_UID, AGENT_UID);
+    int r = prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ? -errno : confine_ids(AGENT_UID, AGENT_UID);
 
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "become the agent's user: %s", strerror(-r));
+        return err_internal(e, r, "become the agent's user");
     prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
     return 0;
 }
@@ -239,9 +225,8 @@ static int keep_agent_caps(const struct agent_config *config, struct sg_error *e
     if (r == 0 && !DEFENCE_OMITTED(config->omit, DEFENCE_CAPS))
         permitted &= AGENT_CAPS;
     if (r == 0)
-        r = caps_set(permitted, permitted);
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "keep the agent's capabilities: %s", strerror(-r))
-                 : 0;
+        r = confine_caps(permitted, permitted);
+    return err_internal(e, r, "keep the agent's capabilities");
 }
 
 int confine_agent(const struct agent_config *config, struct sg_error *e)
@@ -253,9 +238,9 @@ int confine_agent(const struct agent_config *config, struct sg_error *e)
     if (r == 0 && setrlimit(RLIMIT_NOFILE, &files.value) < 0)
         r = -errno;
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "prepare the agent: %s", strerror(-r));
+        return err_internal(e, r, "prepare the agent");
     if (!DEFENCE_OMITTED(config->omit, DEFENCE_RLIMITS))
-        r = limit_resources(config, e);
+        r = set_limits(config, 0, AGENT_LIMITS, e);
     if (r == 0)
         r = limit_caps(config, e);
     if (r == 0 && !as_root)
@@ -288,7 +273,7 @@ int confine_fs_begin(const struct agent_user *as)
     if (syscall(SYS_setfsgid, -1) != as->gid || syscall(SYS_setfsuid, -1) != as->uid)
         r = -EPERM;
     if (r == 0)
-        r = caps_set(caps & own_permitted, own_permitted);
+        r = confine_caps(caps & own_permitted, own_permitted);
     if (r < 0)
         confine_fs_end();
     return r;
@@ -303,6 +288,6 @@ void confine_fs_end(void)
     syscall(SYS_setfsgid, gid);
     syscall(SYS_setfsuid, uid);
     if (syscall(SYS_setfsgid, -1) != gid || syscall(SYS_setfsuid, -1) != uid ||
-        caps_set(own_effective, own_permitted) < 0)
+        confine_caps(own_effective, own_permitted) < 0)
         abort();
 }

@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "lib/base/err.h"
+#include "lib/base/fault.h"
 #include "lib/base/fd.h"
 #include "inside/stage/stage.h"
 
@@ -32,7 +32,5 @@ int netns_renew(int procfd, struct sg_error *e)
      * nobody inside has it. But users expect `root` to bind port 80. (ping_group_range is "1 0",
      * nobody, in every new namespace.) */
     r = file_write(procfd, "sys/net/ipv4/ip_unprivileged_port_start", "0");
-    if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "set up the new network namespace: %s", strerror(-r));
-    return 0;
+    return err_internal(e, r, "set up the new network namespace");
 }

@@ -27,24 +27,18 @@ static int open_place(int root, const char *path, int *ret, struct sg_error *e)
 
 int places_open(int root, struct places *ret, struct sg_error *e)
 {
-    int r = open_place(root, "dev", &ret->dev, e);
+    static const char *const paths[PLACE_MAX_] = {"dev", "proc", "usr", "usr/local", "run/shm"};
+    int r = 0;
 
-    if (r == 0)
-        r = open_place(root, "proc", &ret->proc, e);
-    if (r == 0)
-        r = open_place(root, "usr", &ret->usr, e);
-    if (r == 0)
-        r = open_place(root, "usr/local", &ret->local, e);
-    return r < 0 ? r : open_place(root, "run/shm", &ret->shm, e);
+    for (int i = 0; i < PLACE_MAX_ && r == 0; i++)
+        r = open_place(root, paths[i], &ret->fd[i], e);
+    return r;
 }
 
 void places_done(struct places *p)
 {
-    close_p(&p->dev);
-    close_p(&p->proc);
-    close_p(&p->usr);
-    close_p(&p->local);
-    close_p(&p->shm);
+    for (int i = 0; i < PLACE_MAX_; i++)
+        close_p(&p->fd[i]);
 }
 
 static int put_aside(int dir, const char *name)

@@ -8,12 +8,15 @@
 
 #include "lib/base/err.h"
 
+enum place { PLACE_DEV, PLACE_PROC, PLACE_USR, PLACE_LOCAL, PLACE_SHM, PLACE_MAX_ };
 struct places {
-    int dev, proc, usr, local, shm;
+    int fd[PLACE_MAX_]; /* PLACES_NONE: -1 */
 };
-#define PLACES_NONE        \
-    {                      \
-        -1, -1, -1, -1, -1 \
+#define PLACES_NONE            \
+    {                          \
+        {                      \
+            -1, -1, -1, -1, -1 \
+        }                      \
     }
 
 /* Opens all of them. Each must be a directory that is reached without a link; otherwise e names the

@@ -20,9 +20,10 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "lib/base/err.h"
+#include "lib/base/fault.h"
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
+#include "inside/stage/boot_id.h"
 #include "inside/stage/defences.h"
 #include "inside/stage/places.h"
 #include "inside/stage/stage.h"
@@ -186,8 +187,7 @@ static int set_user_limit(const char *name, const char *value, struct sg_error *
     snprintf(path, sizeof(path), ASIDE "/proc/sys/user/max_%s", name);
     r = file_write(AT_FDCWD, path, value);
     if (r < 0 && r != -ENOENT)
-        return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", path + sizeof(ASIDE) - 1,
-                       strerror(-r));
+        return err_internal(e, r, "write %s", path + sizeof(ASIDE) - 1);
     return 0;
 }
 

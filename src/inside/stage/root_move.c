@@ -43,15 +43,16 @@ static int bind_place(int place, const char *to)
  * order in which mounts are listed. With /usr comes the local of the old root. */
 static int attach_parts(const struct places *p, struct sg_error *e)
 {
-    if (bind_to("/dev", p->dev, 0) < 0 || mount("/dev/pts", "dev/pts", NULL, MS_BIND, NULL) < 0)
+    if (bind_to("/dev", p->fd[PLACE_DEV], 0) < 0 ||
+        mount("/dev/pts", "dev/pts", NULL, MS_BIND, NULL) < 0)
         return err_errno(e, "attach /dev");
-    if (bind_to("/proc", p->proc, MS_REC) < 0)
+    if (bind_to("/proc", p->fd[PLACE_PROC], MS_REC) < 0)
         return err_errno(e, "attach /proc");
-    if (bind_to("/usr", p->usr, MS_REC) < 0 ||
+    if (bind_to("/usr", p->fd[PLACE_USR], MS_REC) < 0 ||
         umount2("usr/local", MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ||
-        bind_place(p->local, "usr/local") < 0)
+        bind_place(p->fd[PLACE_LOCAL], "usr/local") < 0)
         return err_errno(e, "attach /usr and /usr/local");
-    if (bind_place(p->shm, "dev/shm") < 0)
+    if (bind_place(p->fd[PLACE_SHM], "dev/shm") < 0)
         return err_errno(e, "attach /dev/shm");
     return 0;
 }

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "lib/base/base.h"
+#include "lib/base/fault.h"
 #include "inside/stage/seccomp_rules.h"
 
 #if defined(__x86_64__)
@@ -248,7 +248,5 @@ int seccomp_confine(enum seccomp_role role, struct sg_error *e)
     struct seccomp_prog prog;
     int r = seccomp_compile(role, &prog, e);
 
-    if (r == 0 && (r = seccomp_load(&prog)) < 0)
-        err_set(e, SG_ERR_INTERNAL, r, "load the system-call filter: %s", strerror(-r));
-    return r;
+    return r < 0 ? r : err_internal(e, seccomp_load(&prog), "load the system-call filter");
 }

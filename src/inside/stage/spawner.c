@@ -15,32 +15,39 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "lib/base/err.h"
+#include "lib/base/fault.h"
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
 #include "lib/base/sys.h"
+#include "inside/stage/confine.h"
 #include "inside/stage/defences.h"
 #include "inside/stage/seccomp.h"
 #include "inside/stage/stage.h"
+
+static int reply(int to, int code, const struct sg_error *e, const int *fds, size_t n)
+{
+    struct spawn_reply r = {.code = code};
+
+    snprintf(r.message, sizeof(r.message), "%.255s", e->message);
+    return ipc_send(to, &r, sizeof(r), fds, code < 0 ? 0 : n);
+}
 
 /* Runs in a child of the holder, because a process that makes a network namespace stays in it. */
 static _Noreturn void make_first_netns(void)
 {
     AUTO(close_p) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct spawn_reply reply = {0};
     struct sg_error e = {0};
-    int ns = -1;
+    int ns = -1, r;
 
     /* The spawner waits for this, but has more to do meanwhile, and there may be two processors
      * only. */
     setpriority(PRIO_PROCESS, 0, 10);
-    reply.code = netns_renew(proc, &e);
-    if (reply.code == 0)
+    r = netns_renew(proc, &e);
+    if (r == 0)
         ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (reply.code == 0 && ns < 0)
-        reply.code = err_errno(&e, "open the first network namespace");
-    snprintf(reply.message, sizeof(reply.message), "%.255s", e.message);
-    ipc_send(STAGE_NETNS_FD, &reply, sizeof(reply), &ns, reply.code < 0 ? 0 : 1);
+    if (r == 0 && ns < 0)
+        r = err_errno(&e, "open the first network namespace");
+    reply(STAGE_NETNS_FD, r, &e, &ns, 1);
     _exit(0);
 }
 
@@ -82,8 +89,7 @@ int stage_enter_domain(int userns_fd, struct sg_error *e)
     if (setns(userns_fd, CLONE_NEWUSER) < 0)
         return err_errno(e, "enter the domain's user namespace");
     close(userns_fd);
-    if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
-        syscall(SYS_setresuid, 0, 0, 0) < 0)
+    if (confine_ids(0, 0) < 0)
         return err_errno(e, "become root of the domain");
     /* The change of ids made us undumpable. That would give the /proc entries of our children to
      * the host's root, and keep us from writing their id maps. */
@@ -100,9 +106,7 @@ static int write_map(int procfd, pid_t pid, const char *which, uint32_t first_id
     snprintf(path, sizeof(path), "%d/%s", pid, which);
     snprintf(text, sizeof(text), "0 %u 65536", first_id);
     r = file_write(procfd, path, text);
-    if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", which, strerror(-r));
-    return 0;
+    return err_internal(e, r, "write %s", which);
 }
 
 /* The child must not start before its ids are mapped, so it waits for a byte in a pipe. Each child
@@ -177,25 +181,21 @@ static int spawn(int procfd, const struct spawn_request *q, const int *fds, int 
 static bool serve_one(int procfd)
 {
     struct spawn_request q;
-    struct spawn_reply reply = {0};
     struct sg_error e = {0};
     AUTO(ipc_fds_close) struct ipc_fds in = {.max = 1 + STAGE_CGROUPS_MAX};
-    int out[2] = {-1, -1};
+    int out[2] = {-1, -1}, r;
     ssize_t got = ipc_recv(STAGE_CONTROL_FD, &q, sizeof(q), &in);
 
     if (got <= 0)
         return got == -EINTR;
-    if (got == sizeof(q) && q.magic == STAGE_BEAT && in.n == 0) {
-        reply.code = STAGE_BEATS;
-        return ipc_send(STAGE_CONTROL_FD, &reply, sizeof(reply), NULL, 0) == 0;
-    }
+    if (got == sizeof(q) && q.magic == STAGE_BEAT && in.n == 0)
+        return reply(STAGE_CONTROL_FD, STAGE_BEATS, &e, NULL, 0) == 0;
     if (got != sizeof(q) || q.magic != STAGE_MAGIC || in.n != 1 + (size_t)q.n_cgroups)
         return false;
-    reply.code = confine(q.omit, &e);
-    if (reply.code == 0)
-        reply.code = spawn(procfd, &q, in.at, out, &e);
-    snprintf(reply.message, sizeof(reply.message), "%.255s", e.message);
-    ipc_send(STAGE_CONTROL_FD, &reply, sizeof(reply), out, reply.code < 0 ? 0 : 2);
+    r = confine(q.omit, &e);
+    if (r == 0)
+        r = spawn(procfd, &q, in.at, out, &e);
+    reply(STAGE_CONTROL_FD, r, &e, out, 2);
     ipc_fds_close(&in);
     for (size_t i = 0; i < 2; i++)
         close_p(&out[i]);
@@ -223,16 +223,14 @@ static int prepare(int *ret_procfd, struct sg_error *e)
 
 int spawner_main(void)
 {
-    struct spawn_reply reply = {0};
     struct sg_error e = {0};
-    int procfd = -1;
+    int procfd = -1, r;
 
     prctl(PR_SET_NAME, "sg-spawner");
-    reply.code = prepare(&procfd, &e);
-    if (reply.code < 0) {
+    r = prepare(&procfd, &e);
+    if (r < 0) {
         /* The error becomes the answer to the first request, so that the reason is not lost. */
-        snprintf(reply.message, sizeof(reply.message), "%.255s", e.message);
-        ipc_send(STAGE_CONTROL_FD, &reply, sizeof(reply), NULL, 0);
+        reply(STAGE_CONTROL_FD, r, &e, NULL, 0);
         return 1;
     }
     while (serve_one(procfd))

@@ -7,7 +7,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "inside/agent/agent.h"
 #include "lib/base/err.h"
@@ -42,14 +41,6 @@ static int receive_setup(struct stage_setup *ret, struct ipc_fds *fds, struct sg
     return 0;
 }
 
-static int become_root_inside(struct sg_error *e)
-{
-    if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
-        syscall(SYS_setresuid, 0, 0, 0) < 0)
-        return err_errno(e, "become root of the sandbox");
-    return 0;
-}
-
 /* Writing "0" moves the writer into the group. The warden opened the descriptors, so its rights
  * count. */
 static int join_cgroups(const int *fds, size_t n, struct sg_error *e)
@@ -69,10 +60,11 @@ static int join_cgroups(const int *fds, size_t n, struct sg_error *e)
 static int prepare(int channel_fd, const int *cgroup_fds, const struct spawn_request *q,
                    struct sg_error *e)
 {
-    int r = become_root_inside(e);
+    int r = confine_ids(0, 0);
 
-    if (r == 0)
-        r = join_cgroups(cgroup_fds, q->n_cgroups, e);
+    if (r < 0)
+        return err_code(e, r, "become root of the sandbox");
+    r = join_cgroups(cgroup_fds, q->n_cgroups, e);
     if (r < 0)
         return r;
     if (channel_fd != CHANNEL_FD && dup3(channel_fd, CHANNEL_FD, O_CLOEXEC) < 0)

@@ -120,9 +120,6 @@ _Noreturn void stage_main(int channel_fd, const int *cgroup_fds, const struct sp
  * open /proc. */
 int netns_renew(int procfd, struct sg_error *e);
 
-/* boot_id.c: gives the sandbox a boot_id of its own. /new and /new/proc must be in place. */
-int boot_id_renew(struct sg_error *e);
-
 /* root.c, in the order of use. In the spawner, once: makes a mount namespace that has only what the
  * following functions need. */
 int root_prepare(struct sg_error *e);
