@@ -16,6 +16,7 @@
 #include "bench.h"
 #include "lib/channel/wire.h"
 #include "engine/sandbox.h"
+#include "warden/host/cgroup_place.h"
 #include "warden/host/limits.h"
 
 #define ZYGOTE_MS 60000
@@ -85,7 +86,8 @@ static void pool_open(struct pool *pool, long n, const char *imports)
     *pool = (struct pool){.n = n, .sandboxes = calloc((size_t)n, sizeof(pool->sandboxes[0]))};
     if (!pool->sandboxes)
         fail("pool", "out of memory");
-    struct provider_setup setup = {.max_instances = (uint32_t)n + 2};
+    struct provider_setup setup = {
+        .max_instances = (uint32_t)n + 2, .server = CGROUP_LOCAL, .tenant = CGROUP_RUNS};
     must(providers[0]->open(&setup, &pool->provider, &e), "open a provider", &e);
     pool->home = make_sandbox(pool->provider);
     must(OPS(pool->provider)->kernels->open(pool->provider, &e), "start the broker", &e);
