@@ -72,9 +72,9 @@ static int64_t call(const struct adder *a, int64_t nr, int64_t x, int64_t y, int
     struct cpu_call c = {.nr = nr, .args = {x, y, z, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}};
     struct sg_error e;
     int64_t ret = -1;
+    int r = tracee_call(a->pid, &a->state, a->call_at, &c, &ret, &e);
 
-    tracee_call(a->pid, &a->state, a->call_at, &c, &ret, &e);
-    return ret;
+    return r < 0 ? r : ret;
 }
 
 TEST(calls_are_made_in_the_other_process)
