@@ -35,7 +35,7 @@ void broker_answer(const struct twin_request *q, int r, const struct sg_error *e
     reply->op = q->op;
     reply->seq = q->seq;
     reply->code = r;
-    reply->kind = (int32_t)e->kind;
+    reply->kind = e ? (int32_t)e->kind : 0;
     if (r < 0)
         snprintf(reply->message, sizeof(reply->message), "%.255s", e->message);
     ipc_send(CONTROL_FD, reply, sizeof(*reply), fds, n);
@@ -133,7 +133,6 @@ static void drop_broken_zygote(struct broker *b)
 static bool is_proper(const struct twin_request *q, ssize_t len, size_t n_fds)
 {
     bool grouped = q->op == TWIN_ZYGOTE || q->op == TWIN_KERNEL;
-    size_t expected;
 
     if (len != sizeof(*q) || q->magic != TWIN_MAGIC || q->imports[TWIN_IMPORTS_MAX - 1] != '\0' ||
         q->n_kernels > TWIN_KERNELS_MAX)
@@ -142,28 +141,24 @@ static bool is_proper(const struct twin_request *q, ssize_t len, size_t n_fds)
         return false;
     switch (q->op) {
     case TWIN_ZYGOTE:
-        expected = TWIN_ZYGOTE_FDS + q->n_doors;
-        break;
+        return n_fds == TWIN_ZYGOTE_FDS + q->n_doors;
     case TWIN_KERNEL:
-        expected = TWIN_KERNEL_FDS + q->n_doors;
-        break;
+        return n_fds == TWIN_KERNEL_FDS + q->n_doors;
     case TWIN_HOLD:
-        expected = TWIN_HOLD_FDS + (q->flags & TWIN_KEEP ? 1 : 0);
-        break;
+        return n_fds == TWIN_HOLD_FDS + (q->flags & TWIN_KEEP ? 1u : 0u);
+    case TWIN_GO:
+    case TWIN_DROP:
+    case TWIN_BEAT:
+        return n_fds == 0;
     default:
-        expected = 0;
+        return false;
     }
-    return n_fds == expected &&
-           ((q->op >= TWIN_ZYGOTE && q->op <= TWIN_DROP && q->op != TWIN_BEGUN) ||
-            q->op == TWIN_BEAT);
 }
 
 static void obey(struct broker *b, const struct twin_request *q, int *fds, size_t n)
 {
-    struct sg_error none = {0};
-
     if (q->op == TWIN_BEAT)
-        answer(q, 0, &none, 0, NULL, 0);
+        answer(q, 0, NULL, 0, NULL, 0);
     else if (q->op == TWIN_ZYGOTE)
         start_zygote(b, q, fds);
     else if (q->op == TWIN_KERNEL)

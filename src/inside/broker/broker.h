@@ -18,7 +18,7 @@ struct broker {
     int own_pidns;
 };
 
-/* Completes the reply to a request, and sends it. */
+/* Completes the reply to a request, and sends it. e: of a negative r. */
 void broker_answer(const struct twin_request *q, int r, const struct sg_error *e,
                    struct twin_reply *reply, const int *fds, size_t n);
 

@@ -74,9 +74,8 @@ static void tell_still(const struct twin_request *q, int written)
 {
     struct twin_request still = {.op = TWIN_STILL, .seq = q->seq};
     struct twin_reply reply = {.frozen_kernels = q->frozen_kernels};
-    struct sg_error e = {0};
 
-    broker_answer(&still, 0, &e, &reply, &written, 1);
+    broker_answer(&still, 0, NULL, &reply, &written, 1);
 }
 
 static void drop(struct frozen_kernels *m)
@@ -160,9 +159,8 @@ void broker_go(struct broker *b, const struct twin_request *q)
 static void tell_lost(uint64_t number)
 {
     struct twin_reply reply = {.frozen_kernels = number};
-    struct sg_error e = {0};
 
-    broker_answer(&(struct twin_request){.op = TWIN_LOST}, 0, &e, &reply, NULL, 0);
+    broker_answer(&(struct twin_request){.op = TWIN_LOST}, 0, NULL, &reply, NULL, 0);
 }
 
 void broker_drop(struct broker *b, const struct twin_request *q)

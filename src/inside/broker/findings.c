@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/base/fault.h"
 #include "lib/base/fd.h"
 #include "lib/text/json.h"
 #include "inside/broker/twin.h"
@@ -133,7 +134,7 @@ static int seal(const struct strbuf *text, int *ret_memfd, struct sg_error *e)
         return err_errno(e, "make a memfd for a report");
     r = text->truncated ? -EFBIG : fd_write_all(fd, text->buf, text->len);
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "write a report: %s", strerror(-r));
+        return err_internal(e, r, "write a report");
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
         return err_errno(e, "seal a report");
     *ret_memfd = steal_fd(&fd);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "lib/base/fault.h"
 #include "lib/base/fd.h"
 #include "inside/broker/tables.h"
 #include "inside/broker/tracee.h"
@@ -50,9 +51,7 @@ static int join_group(pid_t pid, int door, struct sg_error *e)
 
 static int call(pid_t pid, const struct source *s, const struct cpu_call *one, struct sg_error *e)
 {
-    int64_t ignored;
-
-    return tracee_call(pid, &s->state, s->call_at, one, &ignored, e);
+    return tracee_call(pid, &s->state, s->call_at, one, NULL, e);
 }
 
 static int copy_memory(int from, pid_t to, uint64_t at, uint64_t len, char *buffer)
@@ -84,11 +83,8 @@ static int own_shared(pid_t pid, const struct source *s, const struct look_share
                                         MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1, 0}};
         struct cpu_call protect = {.nr = SYS_mprotect, .args = {(int64_t)at, (int64_t)len, prot}};
         r = call(pid, s, &map, e);
-        if (r == 0) {
-            r = copy_memory(memory, pid, at, len, buffer);
-            if (r < 0)
-                err_set(e, SG_ERR_INTERNAL, r, "copy shared memory: %s", strerror(-r));
-        }
+        if (r == 0)
+            r = err_internal(e, copy_memory(memory, pid, at, len, buffer), "copy shared memory");
         if (r == 0 && prot != (PROT_READ | PROT_WRITE))
             r = call(pid, s, &protect, e);
     }
@@ -175,9 +171,9 @@ int frozen_kernels_copy(struct frozen_kernel *k, bool last, pid_t *ret, struct s
     if (r < 0)
         return r;
     if (!last && k->shared) {
-        r = procfs_open(s->pid, &own);
-        r = r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "open a frozen kernel: %s", strerror(-r))
-                  : own_shared(pid, s, k->shared, own, e);
+        r = err_internal(e, procfs_open(s->pid, &own), "open a frozen kernel");
+        if (r == 0)
+            r = own_shared(pid, s, k->shared, own, e);
     }
     if (r == 0)
         r = source_be_victim(pid, OOM_KERNEL, e);

@@ -8,6 +8,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "lib/base/fault.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "inside/broker/tracee.h"
@@ -233,7 +234,7 @@ static int stop_all(struct hold *h, struct findings *f, struct sg_error *e)
     for (int round = 0; asked > 0; round++) {
         r = ask_all(h, f, &asked);
         if (r < 0)
-            return err_set(e, SG_ERR_INTERNAL, r, "list a sandbox's processes: %s", strerror(-r));
+            return err_internal(e, r, "list a sandbox's processes");
         LIST_EACH(struct held, p, &h->all, link)
             await_stop(p, deadline, f);
         if (round == ROUNDS || clock_ns() > deadline) {
@@ -245,6 +246,11 @@ static int stop_all(struct hold *h, struct findings *f, struct sg_error *e)
     return 0;
 }
 
+static int has_ended(pid_t inside, struct sg_error *e)
+{
+    return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", inside);
+}
+
 /* Stops a kernel in its idle read, or wherever it is after IDLE_NS. */
 static int stop_kernel(struct held *p, struct findings *f, struct sg_error *e)
 {
@@ -254,14 +260,14 @@ static int stop_kernel(struct held *p, struct findings *f, struct sg_error *e)
     int r;
 
     if (ask(p, pid, f) == 0)
-        return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->inspected.inside);
+        return has_ended(p->inspected.inside, e);
     for (;;) {
         await_stop(p, deadline + STOP_NS, f);
         if (p->n_stopped == 0)
             return 0;
         r = cpu_save(pid, &k->state);
         if (r < 0)
-            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->inspected.inside);
+            return has_ended(p->inspected.inside, e);
         k->call_at = cpu_reading_from(pid, &k->state, CONTROL_FD);
         if (k->call_at || clock_ns() > deadline)
             return 0;
@@ -291,13 +297,13 @@ static int stop_kernels(struct hold *h, const struct twin_request *q, const stru
         if (held_find(h, pair->k))
             return err_set(e, SG_ERR_INVALID, -EINVAL, "kernel %d is named twice", q->kernels[i]);
         if (procfs_open(pair->k, &who.dir) < 0)
-            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", q->kernels[i]);
+            return has_ended(q->kernels[i], e);
         p = held_new(h, &who);
         p->kernel = xcalloc(1, sizeof(*p->kernel));
         p->kernel->pair = pair;
         r = stop_kernel(p, f, e);
         if (r == 0 && procfs_status(who.dir, &p->inspected.status) < 0)
-            r = err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", q->kernels[i]);
+            r = has_ended(q->kernels[i], e);
     }
     return r;
 }
@@ -357,7 +363,7 @@ static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
         if (clock_ns() >= h->view.deadline_ns)
             break;
         if (p->threads.n == 0 && p->kernel && f->n_in_the_way == 0)
-            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->inspected.inside);
+            return has_ended(p->inspected.inside, e);
         if (p->threads.n == 0)
             continue;
         if ((p->kernel ? look_at_named(h, p, f) : look_at_unnamed(h, p, f)) < 0)
@@ -418,7 +424,7 @@ static int hold_new(const struct twin_request *q, const int *fds, struct hold **
     h->view.root = root;
     if (r < 0) {
         hold_free(h);
-        return err_set(e, SG_ERR_INTERNAL, r, "examine a sandbox: %s", strerror(-r));
+        return err_internal(e, r, "examine a sandbox");
     }
     *ret = h;
     return 0;

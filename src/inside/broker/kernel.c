@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "lib/base/fault.h"
 #include "lib/ipc/ipc.h"
 #include "inside/broker/tables.h"
 #include "inside/broker/tracee.h"
@@ -48,7 +49,7 @@ static int let_go(const struct source *s, const struct kernel *k, struct sg_erro
     cpu_restart_call(&state);
     r = cpu_load(k->k, &state);
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "load a kernel's registers: %s", strerror(-r));
+        return err_internal(e, r, "load a kernel's registers");
     return tracee_release(k->k, e);
 }
 
@@ -80,11 +81,8 @@ static int make(const struct source *s, const struct chute *c, const struct twin
     size_t n = TWIN_KERNEL_FDS + q->n_doors + 1;
     int r = tables_set_limits(s, k->h, q->pids, q->disk_bytes, e);
 
-    if (r == 0) {
-        r = ipc_send(c->top, "k", 1, fds, n);
-        if (r < 0)
-            err_set(e, SG_ERR_INTERNAL, r, "send a kernel its descriptors: %s", strerror(-r));
-    }
+    if (r == 0)
+        r = err_internal(e, ipc_send(c->top, "k", 1, fds, n), "send a kernel its descriptors");
     if (r == 0)
         r = run_tables(s, k, e);
     if (r == 0)
@@ -92,13 +90,19 @@ static int make(const struct source *s, const struct chute *c, const struct twin
     return r < 0 ? r : let_go(s, k, e);
 }
 
-static void kill_both(const struct kernel *k, const struct chute *c)
+/* Hands the kernel out, or leaves nothing of it. */
+static int finish(int r, const struct kernel *k, const struct chute *c, struct kernel *ret)
 {
+    if (r == 0) {
+        *ret = *k;
+        return 0;
+    }
     if (k->k > 0)
         tracee_kill(k->k);
     if (k->h > 0 && k->h != k->k)
         tracee_kill(k->h);
     chute_clear(c);
+    return r;
 }
 
 int kernel_make(struct zygote *z, const struct chute *c, const struct twin_request *q,
@@ -116,11 +120,7 @@ int kernel_make(struct zygote *z, const struct chute *c, const struct twin_reque
         if (r == 0)
             r = make(&z->source, c, q, fds, &k, e);
     }
-    if (r == 0)
-        *ret = k;
-    else
-        kill_both(&k, c);
-    return r;
+    return finish(r, &k, c, ret);
 }
 
 int kernel_make_from(const struct source *s, pid_t h, const struct chute *c,
@@ -132,9 +132,5 @@ int kernel_make_from(const struct source *s, pid_t h, const struct chute *c,
                                      : err_set(e, SG_ERR_INTERNAL, -EINVAL,
                                                "a kernel has other control groups than its source");
 
-    if (r == 0)
-        *ret = k;
-    else
-        kill_both(&k, c);
-    return r;
+    return finish(r, &k, c, ret);
 }

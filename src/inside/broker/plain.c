@@ -7,12 +7,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/base/fault.h"
 #include "inside/agent/agent.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
 #include "inside/stage/confine.h"
 #include "inside/broker/kernel.h"
+#include "inside/broker/procfs.h"
 
 #define ANSWER_NS 5000000000ull
 
@@ -51,21 +53,12 @@ static int fill(const struct zygote *z, const struct twin_request *q, struct pla
     return 0;
 }
 
-/* The pid inside is the last number in the line NSpid. */
 static pid_t pid_inside(pid_t pid)
 {
-    AUTO(free_p) char *text = NULL;
-    char path[32];
-    int n = 0;
+    AUTO(close_p) int dir = -1;
+    struct procfs_status status;
 
-    snprintf(path, sizeof(path), "/proc/%d/status", pid);
-    if (file_read(AT_FDCWD, path, 16384, &text, NULL) < 0)
-        return 0;
-    const char *line = strstr(text, "\nNSpid:");
-    const char *end = line ? strchr(line + 1, '\n') : NULL;
-    while (end && end > line && end[-1] != '\t')
-        end--;
-    return end && sscanf(end, "%d", &n) == 1 ? n : 0;
+    return procfs_open(pid, &dir) == 0 && procfs_status(dir, &status) == 0 ? status.inside : 0;
 }
 
 static int take_answer(struct zygote *z, pid_t *ret, struct sg_error *e)
@@ -96,7 +89,7 @@ int kernel_make_plain(struct zygote *z, const struct twin_request *q, const int 
     if (r == 0)
         r = ipc_send(z->control, &p, sizeof(p), fds, n);
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "ask the zygote: %s", strerror(-r));
+        return err_internal(e, r, "ask the zygote");
     r = take_answer(z, &ret->k, e);
     if (r < 0)
         return r;

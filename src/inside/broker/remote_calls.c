@@ -6,6 +6,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "lib/base/fault.h"
 #include "inside/broker/tracee.h"
 #include "inside/stage/seccomp.h"
 
@@ -159,7 +160,7 @@ static int work(const struct stay *s, const struct remote_calls *v, uint64_t pag
     if (r == 0)
         r = cpu_aim_table(s->tid, &s->state, page, page + CODE_ROOM, page);
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "write to process %d: %s", s->tid, strerror(-r));
+        return err_internal(e, r, "write to process %d", s->tid);
     r = tracee_run_table(s->tid, e);
     if (r == 0 && tracee_read(s->tid, page + CODE_ROOM, calls, remote_calls_len(v)) < 0)
         r = err_set(e, SG_ERR_INTERNAL, -EFAULT, "read from process %d", s->tid);
@@ -175,24 +176,23 @@ int remote_calls_make(pid_t tid, const struct remote_calls *v, struct sg_error *
                                     -1, 0}};
     struct cpu_call unmap = {.nr = SYS_munmap};
     struct stay s = {.tid = tid};
-    int64_t page = 0, ignored;
+    int64_t page = 0;
     int r = v->overflow ? -E2BIG : arrive(&s), r2;
 
     if (r < 0) {
         if (s.lent)
             leave(&s);
-        return err_set(e, SG_ERR_INTERNAL, r, "make calls in process %d: %s", tid, strerror(-r));
+        return err_internal(e, r, "make calls in process %d", tid);
     }
     r = call(&s, &map, &page, e);
     if (r == 0) {
         r = work(&s, v, (uint64_t)page, len, e);
         unmap.args[0] = page;
         unmap.args[1] = map.args[1];
-        call(&s, &unmap, &ignored, r < 0 ? NULL : e);
+        call(&s, &unmap, NULL, r < 0 ? NULL : e);
     }
     r2 = leave(&s);
     if (r == 0 && r2 < 0)
-        r = err_set(e, SG_ERR_INTERNAL, r2, "give process %d its registers: %s", tid,
-                    strerror(-r2));
+        r = err_internal(e, r2, "give process %d its registers", tid);
     return r;
 }

@@ -9,6 +9,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "lib/base/fault.h"
 #include "lib/base/fd.h"
 #include "inside/broker/tables.h"
 #include "inside/broker/tracee.h"
@@ -81,5 +82,5 @@ int source_be_victim(pid_t pid, int score, struct sg_error *e)
     snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
     snprintf(text, sizeof(text), "%d", score);
     r = file_write(AT_FDCWD, path, text);
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "write '%s': %s", path, strerror(-r)) : 0;
+    return err_internal(e, r, "write '%s'", path);
 }

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "lib/base/fault.h"
 #include "inside/agent/agent.h"
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
@@ -213,7 +214,7 @@ int tables_install(struct source *s, const struct seccomp_prog *filter, struct s
         memcpy((char *)p + data_offset(s->remote_calls), s->remote_calls->data.buf,
                s->remote_calls->data.len);
     r = tracee_write(s->pid, s->page, p, len);
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "write the tables: %s", strerror(-r)) : 0;
+    return err_internal(e, r, "write the tables");
 }
 
 /* stack: distance from the end of the page. */
@@ -222,9 +223,7 @@ static int aim(const struct source *s, pid_t pid, int64_t table, size_t stack, s
     uint64_t end = s->page + tables_bytes(s->remote_calls);
     int r = cpu_aim_table(pid, &s->state, (uint64_t)AT(s, code), (uint64_t)table, end - stack);
 
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set the registers of process %d: %s", pid,
-                           strerror(-r))
-                 : 0;
+    return err_internal(e, r, "set the registers of process %d", pid);
 }
 
 int tables_aim_h(const struct source *s, pid_t h, struct sg_error *e)
@@ -246,7 +245,7 @@ int tables_set_limits(const struct source *s, pid_t h, uint32_t pids, uint64_t d
 
     if (r == 0)
         r = tracee_write(h, (uint64_t)AT(s, limits), limits, sizeof(limits));
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set a kernel's limits: %s", strerror(-r)) : 0;
+    return err_internal(e, r, "set a kernel's limits");
 }
 
 static int check(const char *whose, const struct cpu_call *calls, size_t n, struct sg_error *e)
@@ -276,8 +275,7 @@ int tables_check(const struct source *s, pid_t h, pid_t *ret_pid, struct sg_erro
     int r = tracee_read(h, (uint64_t)AT(s, h), seen, n * sizeof(*seen));
 
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "read the results of making a kernel: %s",
-                       strerror(-r));
+        return err_internal(e, r, "read the results of making a kernel");
     r = check("its twin", seen, SIZE_MAX, e);
     if (r == 0)
         r = check_k(s, seen + H_CALLS, e);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "lib/base/fault.h"
 #include "lib/base/clock.h"
 
 #define STEP_NS   2000000000ull /* the longest that any single step may take */
@@ -210,16 +211,19 @@ int tracee_run_table(pid_t pid, struct sg_error *e)
 int tracee_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct cpu_call *c,
                 int64_t *ret, struct sg_error *e)
 {
+    int64_t said = 0;
     int r = cpu_aim_call(pid, s, at, c);
 
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "make a call in process %d: %s", pid, strerror(-r));
+        return err_internal(e, r, "make a call in process %d", pid);
     r = run_to_trap(pid, PTRACE_SINGLESTEP, e);
     if (r == 0)
-        r = cpu_result(pid, ret);
-    if (r == 0 && *ret < 0)
-        r = err_set(e, SG_ERR_INTERNAL, (int)*ret, "call %d in process %d: %s", (int)c->nr, pid,
-                    strerror((int)-*ret));
+        r = cpu_result(pid, &said);
+    if (r == 0 && ret)
+        *ret = said;
+    if (r == 0 && said < 0)
+        r = err_set(e, SG_ERR_INTERNAL, (int)said, "call %d in process %d: %s", (int)c->nr, pid,
+                    strerror((int)-said));
     return r;
 }
 

@@ -38,7 +38,8 @@ int tracee_await_start(pid_t pid, struct sg_error *e);
 int tracee_await_trap(pid_t pid, struct sg_error *e);
 /* Continues the process until that trap. */
 int tracee_run_table(pid_t pid, struct sg_error *e);
-/* Makes one system call at the instruction `at`. Negative results of the call are errors. */
+/* Makes one system call at the instruction `at`. Negative results of the call are errors. ret may be
+ * NULL. */
 int tracee_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct cpu_call *c,
                 int64_t *ret, struct sg_error *e);
 int tracee_release(pid_t pid, struct sg_error *e);

@@ -212,9 +212,8 @@ static int inject(const struct zygote *z, int64_t nr, int64_t a, int64_t b, int6
                   struct sg_error *e)
 {
     struct cpu_call call = {.nr = nr, .args = {a, b, c}};
-    int64_t ret;
 
-    return tracee_call(z->source.pid, &z->source.state, z->source.call_at, &call, &ret, e);
+    return tracee_call(z->source.pid, &z->source.state, z->source.call_at, &call, NULL, e);
 }
 
 /* From here on the zygote has descriptors 0 to 2 and the bottom of the chute as 3, and no
