@@ -43,21 +43,16 @@ int environ_read_args(struct wire_reader *r, struct strings *ret, struct sg_erro
     return res;
 }
 
-static int check_variables(const struct strings *env, struct sg_error *e)
-{
-    for (size_t i = 0; i < env->n; i++)
-        if (env->v[i][0] == '=' || !strchr(env->v[i], '='))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "the environment variable '%.100s' is not of the form NAME=VALUE",
-                           env->v[i]);
-    return 0;
-}
-
 int environ_read_variables(struct wire_reader *r, struct strings *ret, struct sg_error *e)
 {
     int res = read_strings(r, ret, e);
 
-    return res < 0 ? res : check_variables(ret, e);
+    for (size_t i = 0; res == 0 && i < ret->n; i++)
+        if (ret->v[i][0] == '=' || !strchr(ret->v[i], '='))
+            res = err_set(e, SG_ERR_INVALID, -EINVAL,
+                          "the environment variable '%.100s' is not of the form NAME=VALUE",
+                          ret->v[i]);
+    return res;
 }
 
 static bool has_variable(const struct strings *env, const char *name)

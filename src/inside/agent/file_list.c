@@ -37,13 +37,11 @@ static void list_failed(struct lister *l, int r)
 static int send_entry(struct lister *l, const struct walk_entry *entry)
 {
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(ENTRY_MAX);
-    const char *slash = strcmp(l->path, "/") == 0 ? "" : "/";
     char path[OPS_PATH_MAX];
 
     if (l->sent == ENTRIES_MAX)
         return -E2BIG;
-    int n = snprintf(path, sizeof(path), "%s%s%s", l->path, slash, entry->path);
-    if (n < 0 || (size_t)n >= sizeof(path))
+    if (path_join(path, l->path, entry->path) < 0)
         return -ENAMETOOLONG;
     int r = entry_put(&out, entry->dirfd, entry->name, path);
     if (r == 0) {

@@ -12,6 +12,7 @@
 #include "inside/agent/meta.h"
 #include "inside/agent/serve.h"
 #include "inside/agent/staged.h"
+#include "lib/base/fd.h"
 #include "inside/stage/confine.h"
 
 #define PIECES_A_TURN 16
@@ -103,7 +104,7 @@ static int copy_some(struct mover *m)
         int r = n < 0 ? -errno : 0;
 
         if (n > 0)
-            r = staged_write(&m->staged, agent_scratch, (size_t)n);
+            r = fd_write_all(m->staged.fd, agent_scratch, (size_t)n);
         if (r < 0)
             return r;
         if (n == 0)

@@ -15,13 +15,13 @@
 struct source {
     int fd;
     struct stat st;
-    char *whole; /* the contents of a file that claims to be empty; or NULL */
+    struct strbuf whole; /* the contents of a file that claims to be empty */
 };
 
 static void source_done(struct source *s)
 {
     close_p(&s->fd);
-    free(s->whole);
+    strbuf_done(&s->whole);
 }
 
 struct file_reader {
@@ -35,8 +35,8 @@ struct file_reader {
  * shorter. */
 static ssize_t take(struct file_reader *f, size_t room, const char **ret)
 {
-    if (f->source.whole) {
-        *ret = f->source.whole + f->at;
+    if (f->source.whole.len > 0) {
+        *ret = f->source.whole.buf + f->at;
         return (ssize_t)room;
     }
     *ret = agent_scratch;
@@ -87,23 +87,19 @@ static const struct op_ops read_ops = {
 
 static int read_unsized(struct source *s)
 {
-    size_t len = 0, cap = 4096;
+    struct strbuf *whole = &s->whole;
     ssize_t n = 1;
 
-    while (n > 0 && len < UNSIZED_MAX) {
-        if (len == 0 || len == cap) {
-            cap = len == 0 ? cap : 2 * cap;
-            char *more = realloc(s->whole, cap);
-            if (!more)
-                return -ENOMEM;
-            s->whole = more;
-        }
-        n = read(s->fd, s->whole + len, cap - len);
+    while (n > 0 && whole->len < UNSIZED_MAX) {
+        size_t room = UNSIZED_MAX - whole->len;
+        n = read(s->fd, agent_scratch, room < sizeof(agent_scratch) ? room : sizeof(agent_scratch));
         if (n < 0)
             return -errno;
-        len += (size_t)n;
+        strbuf_add(whole, agent_scratch, (size_t)n);
+        if (whole->truncated)
+            return -ENOMEM;
     }
-    s->st.st_size = (off_t)len;
+    s->st.st_size = (off_t)whole->len;
     return 0;
 }
 
@@ -131,7 +127,7 @@ static int look(struct source *s, const struct agent_user *as, const char *path,
 int file_read_start(struct request *q)
 {
     uint64_t offset = wire_get_u64(q->r), max = wire_get_u64(q->r);
-    struct source source = {.fd = -1};
+    struct source source = {.fd = -1, .whole = strbuf_upto(UNSIZED_MAX)};
     int res = request_done(q);
 
     if (res < 0)

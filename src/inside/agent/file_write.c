@@ -5,6 +5,7 @@
 #include "inside/agent/meta.h"
 #include "inside/agent/serve.h"
 #include "inside/agent/staged.h"
+#include "lib/base/fd.h"
 #include "inside/stage/confine.h"
 
 struct file_writer {
@@ -16,7 +17,7 @@ struct file_writer {
 static void write_data(struct op *op, uint8_t sub UNUSED, const void *data, size_t len)
 {
     struct file_writer *f = CONTAINER_OF(op, struct file_writer, op);
-    int r = staged_write(&f->staged, data, len);
+    int r = fd_write_all(f->staged.fd, data, len);
 
     if (r < 0)
         op_fail_path(op, r, "write", f->path);

@@ -1,27 +1,9 @@
 /* The table of contexts. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "inside/agent/kernels.h"
-
-/* A random UUID, version 4. */
-static void make_id(char ret[KERNEL_ID_LEN + 1])
-{
-    uint8_t b[16];
-
-    /* so few bytes come at once, unless the kernel has no generator */
-    if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
-        abort();
-    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
-    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    for (size_t i = 0, at = 0; i < sizeof(b); i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            ret[at++] = '-';
-        snprintf(ret + at, 3, "%02x", b[i]);
-        at += 2;
-    }
-}
+#include "inside/stage/boot_id.h"
 
 static void free_context(struct loop_trash *trash)
 {
@@ -45,7 +27,8 @@ struct context *context_new(struct agent *a, const struct kernel_language *langu
     struct context *c = xcalloc(1, sizeof(*c));
     c->agent = a;
     c->serial = ++t->serial;
-    make_id(c->id);
+    if (uuid_random(c->id) < 0)
+        abort(); /* the kernel has no generator */
     c->language = *language;
     snprintf(c->cwd, sizeof(c->cwd), "%s", cwd);
     c->is_default = is_default;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/fault.h"
 #include "inside/agent/dirents.h"
 #include "inside/agent/kernels.h"
 #include "inside/agent/path.h"
@@ -160,7 +161,7 @@ int kernel_language_find(const char *name, struct kernel_language *ret, struct s
     int r = confine_fs_begin(as);
 
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "become user '%s': %s", as->name, strerror(-r));
+        return err_internal(e, r, "become user '%s'", as->name);
     kernel_language_name(name, l.name);
     bool found = strlen(name) <= KERNEL_LANGUAGE_MAX && find(as, &l);
     if (!found)

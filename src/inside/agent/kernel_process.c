@@ -97,20 +97,16 @@ uint32_t kernel_exit_code(const struct kernel *k)
 
 /* ---- cold ------------------------------------------------------------------------------------ */
 
+/* The ends of a kernel's pipes and socket, and its directory. */
+enum { INSIDE_OUT, INSIDE_ERR, INSIDE_CONTROL, CWD, OUR_OUT, OUR_ERR, OUR_CONTROL, ENDS };
 struct ends {
-    int inside_out, inside_err, inside_control, cwd;
-    int out, err, control; /* the agent's ends */
+    int fd[ENDS];
 };
 
 static void ends_done(struct ends *f)
 {
-    close_p(&f->inside_out);
-    close_p(&f->inside_err);
-    close_p(&f->inside_control);
-    close_p(&f->cwd);
-    close_p(&f->out);
-    close_p(&f->err);
-    close_p(&f->control);
+    for (int i = 0; i < ENDS; i++)
+        close_p(&f->fd[i]);
 }
 
 /* Opens the directory, and makes it if it is missing. If that is not possible, opens the home. */
@@ -129,19 +125,19 @@ static int make_ends(const struct agent_user *as, const char *cwd, struct ends *
 
     if (r < 0)
         return r;
-    r = open_cwd(as, cwd, &f->cwd);
+    r = open_cwd(as, cwd, &f->fd[CWD]);
     if (r == 0)
-        r = launch_pipe(&f->out, &f->inside_out, false);
+        r = launch_pipe(&f->fd[OUR_OUT], &f->fd[INSIDE_OUT], false);
     if (r == 0)
-        r = launch_pipe(&f->err, &f->inside_err, false);
+        r = launch_pipe(&f->fd[OUR_ERR], &f->fd[INSIDE_ERR], false);
     confine_fs_end();
     if (r < 0)
         return r;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
-    f->control = pair[0];
-    f->inside_control = pair[1];
-    return fd_set_nonblock(f->control, true);
+    f->fd[OUR_CONTROL] = pair[0];
+    f->fd[INSIDE_CONTROL] = pair[1];
+    return fd_set_nonblock(pair[0], true);
 }
 
 /* Includes the defaults, as for any program that the host starts. */
@@ -184,9 +180,9 @@ static struct kernel *take_launched(struct context *c, pid_t pid, int report_fd,
     struct kernel *k = kernel_new(c->agent, pid);
 
     k->report_fd = report_fd;
-    k->control = steal_fd(&f->control);
-    k->out[0].fd = steal_fd(&f->out);
-    k->out[1].fd = steal_fd(&f->err);
+    k->control = steal_fd(&f->fd[OUR_CONTROL]);
+    k->out[0].fd = steal_fd(&f->fd[OUR_OUT]);
+    k->out[1].fd = steal_fd(&f->fd[OUR_ERR]);
     reaper_add(&c->agent->reaper, &k->child);
     kernel_io_watch(k);
     return k;
@@ -196,7 +192,7 @@ struct kernel *kernel_launch(struct context *c, struct sg_error *e)
 {
     const struct agent_user *as = agent_user_find("user");
     AUTO(strings_done) struct strings env = {0};
-    AUTO(ends_done) struct ends f = {-1, -1, -1, -1, -1, -1, -1};
+    AUTO(ends_done) struct ends f = {{-1, -1, -1, -1, -1, -1, -1}};
     struct command command;
     pid_t pid;
     int report, r = read_env(c, &env, e);
@@ -205,7 +201,7 @@ struct kernel *kernel_launch(struct context *c, struct sg_error *e)
         return NULL;
     r = make_ends(as, c->cwd, &f);
     if (r < 0) {
-        err_set(e, err_kind_of(-r), r, "connect the kernel: %s", strerror(-r));
+        err_code(e, r, "connect the kernel");
         return NULL;
     }
     make_command(c, &command);
@@ -213,11 +209,11 @@ struct kernel *kernel_launch(struct context *c, struct sg_error *e)
                        .program = command.argv[0],
                        .argv = command.argv,
                        .envp = env.v,
-                       .cwd_fd = f.cwd,
+                       .cwd_fd = f.fd[CWD],
                        .cwd = c->cwd,
                        .cwd_optional = true,
-                       .stdio = {0, f.inside_out, f.inside_err},
-                       .control = f.inside_control};
+                       .stdio = {0, f.fd[INSIDE_OUT], f.fd[INSIDE_ERR]},
+                       .control = f.fd[INSIDE_CONTROL]};
     r = launch_start(&l, c->agent->config, &pid, &report, e);
     return r < 0 ? NULL : take_launched(c, pid, report, &f);
 }
@@ -243,11 +239,6 @@ struct kernel *kernel_from_twin(struct agent *a, pid_t pid, pid_t was, const int
     kernel_io_watch(k);
     loop_watch(&a->loop, &k->pidfd_src, k->pidfd, EPOLLIN);
     return k;
-}
-
-void kernel_become(struct kernel *k, const char *language)
-{
-    kernel_queue(k, 'B', language);
 }
 
 static void send_env(struct kernel *k, const struct strings *env, bool defaults_too)

@@ -115,10 +115,8 @@ static void on_no_answer(struct countdown *timer)
         serve_cold(a);
 }
 
-static void on_no_kernel(struct line *l)
+void no_kernel_came(struct agent *a)
 {
-    struct agent *a = CONTAINER_OF(l, struct agent, line);
-
     answered(a);
     serve_cold(a);
     ask(a);
@@ -130,15 +128,14 @@ static void keep_spare(struct agent *a, struct kernel *k)
     struct kernel_language python;
 
     a->kernels.spare = k;
-    kernel_become(k, "python");
+    kernel_queue(k, 'B', "python");
     kernel_settle(k, NULL);
     if (kernel_language_find("python", &python, NULL) == 0)
         context_default(a, &python, NULL);
 }
 
-static void on_kernel(struct line *l, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX])
+void kernel_came(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX])
 {
-    struct agent *a = CONTAINER_OF(l, struct agent, line);
     struct kernels *t = &a->kernels;
     struct kernel *k = kernel_from_twin(a, pid, was, fds);
     struct context *c = next_that_wants(a);
@@ -151,7 +148,7 @@ static void on_kernel(struct line *l, pid_t pid, pid_t was, const int fds[LINE_F
     answered(a);
     if (k && c) {
         c->wants_twin = false;
-        kernel_become(k, c->language.name);
+        kernel_queue(k, 'B', c->language.name);
         take_twin(c, k);
     } else if (k && !t->spare) {
         keep_spare(a, k);
@@ -328,14 +325,8 @@ void context_lose_kernel(struct context *c, enum kernel_end how, uint32_t code, 
 
 void kernels_init(struct agent *a)
 {
-    struct kernels *t = &a->kernels;
-
-    *t = (struct kernels){0};
-    countdown_init(&t->answer, &a->loop, on_no_answer);
-    if (a->config->twins) {
-        a->line.on_kernel = on_kernel;
-        a->line.on_no_kernel = on_no_kernel;
-    }
+    a->kernels = (struct kernels){0};
+    countdown_init(&a->kernels.answer, &a->loop, on_no_answer);
 }
 
 /* Does not signal the kernels and their sessions one by one: the caller is about to kill every

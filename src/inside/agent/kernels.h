@@ -183,10 +183,9 @@ void kernel_language_name(const char *name, char ret[KERNEL_LANGUAGE_MAX + 1]);
 struct kernel *kernel_launch(struct context *c, struct sg_error *e); /* NULL on error */
 /* Takes over the descriptors. NULL: they are unusable, and closed. */
 struct kernel *kernel_from_twin(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX]);
-/* What a twin is told. kernel_become: which language's kernel it becomes. kernel_settle: everything
+/* A twin is told by B which language's kernel it becomes. kernel_settle tells it everything
  * that does not depend on its context, done early for a spare, so that its first cell need not
  * wait. kernel_furnish: the context it belongs to. */
-void kernel_become(struct kernel *k, const char *language);
 int kernel_settle(struct kernel *k, struct sg_error *e);
 int kernel_furnish(struct kernel *k, const struct context *c, struct sg_error *e);
 void kernel_interrupt(struct kernel *k);

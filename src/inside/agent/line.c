@@ -1,4 +1,4 @@
-#include "inside/agent/line.h"
+#include "inside/agent/serve.h"
 
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
@@ -6,16 +6,19 @@
 /* False: a warden sends no such message here. Otherwise the descriptors are taken over. */
 static bool take(struct line *l, const struct line_message *m, const int *fds, size_t n)
 {
+    struct agent *a = l->agent;
+    bool kernels = a->config->twins;
+
     if (m->what == LINE_CHANNEL && n == 1) {
         close_p(&l->channel);
         l->channel = fds[0];
     } else if (m->what == LINE_KERNEL && n == LINE_FDS_MAX && m->pid > 1 && m->was >= 0 &&
-               l->on_kernel) {
-        l->on_kernel(l, m->pid, m->was, fds);
-    } else if (m->what == LINE_NO_KERNEL && n == 0 && l->on_no_kernel) {
-        l->on_no_kernel(l);
-    } else if (m->what == LINE_ROOT && n == 1 && (m->code & ~LINE_ROOT_CLEAR) == 0 && l->on_root) {
-        l->on_root(l, fds[0], m->code == LINE_ROOT_CLEAR);
+               kernels) {
+        kernel_came(a, m->pid, m->was, fds);
+    } else if (m->what == LINE_NO_KERNEL && n == 0 && kernels) {
+        no_kernel_came(a);
+    } else if (m->what == LINE_ROOT && n == 1 && (m->code & ~LINE_ROOT_CLEAR) == 0) {
+        root_came(a, fds[0], m->code == LINE_ROOT_CLEAR);
     } else {
         return false;
     }
@@ -47,9 +50,9 @@ static void on_line(struct loop_source *src, uint32_t events UNUSED)
         ;
 }
 
-void line_init(struct line *l, struct loop *loop)
+void line_init(struct line *l, struct agent *a)
 {
-    *l = (struct line){.loop = loop, .src = {.fd = -1, .fn = on_line}, .fd = -1, .channel = -1};
+    *l = (struct line){.agent = a, .src = {.fd = -1, .fn = on_line}, .fd = -1, .channel = -1};
 }
 
 int line_open(struct line *l, int fd)
@@ -58,13 +61,13 @@ int line_open(struct line *l, int fd)
 
     l->fd = fd;
     if (r == 0)
-        loop_watch(l->loop, &l->src, fd, EPOLLIN);
+        loop_watch(&l->agent->loop, &l->src, fd, EPOLLIN);
     return r;
 }
 
 void line_done(struct line *l)
 {
-    loop_unwatch(l->loop, &l->src);
+    loop_unwatch(&l->agent->loop, &l->src);
     close_p(&l->fd);
     close_p(&l->channel);
 }

@@ -31,8 +31,7 @@ static void connection_failed(struct connection *c, int r)
     if (r == -ECONNREFUSED)
         err_set(&e, SG_ERR_NOT_FOUND, r, "nothing listens on port %u in the sandbox", c->port);
     else
-        err_set(&e, err_kind_of(-r), r, "connection to port %u in the sandbox: %s", c->port,
-                strerror(-r));
+        err_code(&e, r, "connection to port %u in the sandbox", c->port);
     op_fail(&c->op, &e);
 }
 

@@ -31,6 +31,15 @@ void path_trim(char *path)
         path[--len] = '\0';
 }
 
+int path_join(char *ret, const char *dir, const char *name)
+{
+    size_t len = strlen(dir);
+    bool slash = len > 0 && dir[len - 1] != '/' && name[0] != '\0';
+    int n = snprintf(ret, OPS_PATH_MAX, "%s%s%s", dir, slash ? "/" : "", name);
+
+    return n >= 0 && n < OPS_PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
 static bool in_proc(int fd)
 {
     struct statfs fs;

@@ -18,6 +18,8 @@ int path_absolute(const struct agent_user *as, const char *path, char *ret);
 
 /* Removes trailing slashes, but leaves "/" as it is. */
 void path_trim(char *path);
+/* "dir/name" in OPS_PATH_MAX bytes; one of them alone if the other is "". 0 or -ENAMETOOLONG. */
+int path_join(char *ret, const char *dir, const char *name);
 
 /* openat2 without magic links, always with O_CLOEXEC | O_NOCTTY | O_NONBLOCK. Returns the
  * descriptor or -errno. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/fault.h"
 #include "inside/agent/environ.h"
 #include "inside/agent/launch.h"
 #include "inside/agent/path.h"
@@ -88,8 +89,7 @@ static int prepare_as_user(const struct request *q, struct start *s)
     int res = confine_fs_begin(q->as);
 
     if (res < 0)
-        return err_set(q->e, SG_ERR_INTERNAL, res, "become user '%s': %s", q->as->name,
-                       strerror(-res));
+        return err_internal(q->e, res, "become user '%s'", q->as->name);
     s->cwd = path_open(AT_FDCWD, q->path, O_PATH | O_DIRECTORY, 0);
     if (s->cwd >= 0 && !s->proc.tty)
         res = make_pipes(s);
@@ -98,9 +98,7 @@ static int prepare_as_user(const struct request *q, struct start *s)
         return path_error(q->e, s->cwd, "use as working directory", q->path);
     if (res == 0 && s->proc.tty)
         res = make_tty(q->as, s);
-    return res < 0 ? err_set(q->e, err_kind_of(-res), res,
-                             "connect the program's input and output: %s", strerror(-res))
-                   : 0;
+    return res < 0 ? err_code(q->e, res, "connect the program's input and output") : 0;
 }
 
 static void join_command(const struct strings *args, char ret[COMMAND_MAX])

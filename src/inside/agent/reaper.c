@@ -75,9 +75,18 @@ static void default_signals(void)
         syscall(SYS_rt_sigaction, s, &action, NULL, sizeof(action.mask));
 }
 
+int reaper_signals(void)
+{
+    sigset_t child;
+
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 int reaper_init(struct reaper *r, struct loop *loop)
 {
-    sigset_t all, child;
+    sigset_t all;
 
     *r = (struct reaper){.loop = loop, .src = {.fd = -1, .fn = on_signal}, .task.fn = reap};
     sigfillset(&all);
@@ -85,9 +94,7 @@ int reaper_init(struct reaper *r, struct loop *loop)
         return -errno;
     default_signals();
 
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    int fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    int fd = reaper_signals();
     if (fd < 0)
         return -errno;
     loop_watch(loop, &r->src, fd, EPOLLIN);

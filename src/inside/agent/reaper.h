@@ -19,6 +19,8 @@ struct reaper {
     struct list children;
 };
 
+/* A signalfd for SIGCHLD, or -1. */
+int reaper_signals(void);
 /* Blocks every signal for good and sets all actions to the default, which children then inherit. */
 int reaper_init(struct reaper *r, struct loop *loop);
 void reaper_done(struct reaper *r);

@@ -35,15 +35,8 @@ static int move_root(struct agent *a, int root, bool clear)
     return r;
 }
 
-static void on_root(struct line *l, int root, bool clear)
+void root_came(struct agent *a, int root, bool clear)
 {
-    struct agent *a = CONTAINER_OF(l, struct agent, line);
-
-    line_rooted(l, move_root(a, root, clear));
+    line_rooted(&a->line, move_root(a, root, clear));
     close(root);
-}
-
-void agent_root_init(struct agent *a)
-{
-    a->line.on_root = on_root;
 }

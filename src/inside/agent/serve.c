@@ -307,8 +307,7 @@ static int agent_init(struct agent *a, int fd)
     door_init(&a->door, a);
     if (r == 0)
         door_open(&a->door);
-    line_init(&a->line, &a->loop);
-    agent_root_init(a);
+    line_init(&a->line, a);
     kernels_init(a);
     if (r == 0 && a->config->line)
         r = line_open(&a->line, fd);

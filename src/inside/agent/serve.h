@@ -72,14 +72,19 @@ struct agent {
 void procs_init(struct procs *t, struct loop *loop);
 void procs_done(struct procs *t);
 
-/* kernel_start.c; call it after line_init */
+/* kernel_start.c */
 void kernels_init(struct agent *a);
 void kernels_done(struct agent *a);
 /* Call it before every process is killed: contexts lose their kernels, and cells end. */
 void kernels_clear(struct agent *a);
 
-/* root.c; call it after line_init. Takes new root directories that come over the line. */
-void agent_root_init(struct agent *a);
+/* What comes over the line. The callee takes the descriptors over. */
+/* kernel_start.c: a kernel, asked for or not. `was`: the pid of the kernel that it is a copy of, or
+ * 0. Or none, although one was asked for. */
+void kernel_came(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX]);
+void no_kernel_came(struct agent *a);
+/* root.c: a new root; clear: nothing that runs may stay. Answers with line_rooted. */
+void root_came(struct agent *a, int root, bool clear);
 
 /* watch.c: call it when the root has been replaced, by one with the same files or not. Clients that
  * watch files notice nothing of that. */

@@ -7,7 +7,6 @@
 
 #include "inside/agent/path.h"
 #include "inside/stage/confine.h"
-#include "lib/base/fd.h"
 #include "lib/base/ids.h"
 
 #define NEW_SUFFIX      ".part"
@@ -39,11 +38,6 @@ int staged_open(struct staged *s, const char *path, mode_t mode, bool make_paren
     if (r < 0)
         staged_abort(s);
     return r;
-}
-
-int staged_write(struct staged *s, const void *data, size_t len)
-{
-    return fd_write_all(s->fd, data, len);
 }
 
 static void forget(struct staged *s)

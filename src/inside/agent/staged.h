@@ -1,5 +1,5 @@
 /* A file that appears whole or not at all: it is written beside its place under a random name, then
- * renamed. Call these between confine_fs_begin and confine_fs_end, except staged_write.
+ * renamed. Call these between confine_fs_begin and confine_fs_end.
  *
  * A client that watches the directory should see one file created, or one file written to, and
  * nothing of the detour. So the random names can be told from others, and there are two kinds: the
@@ -22,7 +22,6 @@ struct staged {
 /* If the file exists, the user must be able to write to it. The new file keeps its mode, but not
  * its owner. */
 int staged_open(struct staged *s, const char *path, mode_t mode, bool make_parents);
-int staged_write(struct staged *s, const void *data, size_t len);
 /* Renames the file into its place. *ret_fd is the file. */
 int staged_commit(struct staged *s, int *ret_fd);
 /* Removes the unfinished file. Does nothing after a commit, or if staged_open failed. */

@@ -225,15 +225,6 @@ static _Noreturn void attend(struct command *c)
     }
 }
 
-static int watch_children(void)
-{
-    sigset_t child;
-
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 void sudo_session(int listen_fd, int ready_fd, const struct agent_config *config)
 {
     struct sudo_request q = {0};
@@ -245,7 +236,7 @@ void sudo_session(int listen_fd, int ready_fd, const struct agent_config *config
     struct command c = {.conn = accept4(LISTEN_FD, NULL, NULL, SOCK_CLOEXEC)};
     close(LISTEN_FD);
     close(READY_FD);
-    c.signals = watch_children();
+    c.signals = reaper_signals();
     char *buf = malloc(SUDO_MESSAGE_MAX);
     if (c.conn < 0 || c.signals < 0 || !buf)
         _exit(1);

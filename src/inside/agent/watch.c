@@ -47,13 +47,10 @@ static void put_change_entry(const struct watcher *w, uint32_t what, const char 
                              struct strbuf *out)
 {
     bool wanted = what == WATCH_CREATE || what == WATCH_WRITE || what == WATCH_CHMOD;
-    const char *slash = strcmp(w->path, "/") == 0 ? "" : "/";
     char full[OPS_PATH_MAX];
     AUTO(strbuf_done) struct strbuf entry = strbuf_upto(ENTRY_MAX);
-    int n = snprintf(full, sizeof(full), "%s%s%s", w->path, slash, path);
-    bool known = wanted && n > 0 && (size_t)n < sizeof(full);
+    bool known = wanted && path_join(full, w->path, path) == 0 && entry_put_path(&entry, full) == 0;
 
-    known = known && entry_put_path(&entry, full) == 0;
     wire_put_u32(out, known);
     if (known)
         strbuf_add(out, entry.buf, entry.len);
@@ -72,28 +69,13 @@ static void send_change(struct watcher *w, uint32_t what, const char *path)
         chan_event(w->op.agent->chan, w->op.stream, EVENT_CHANGE, out.buf, out.len);
 }
 
-static int join(char *ret, const char *dir, const char *name)
-{
-    int n = snprintf(ret, OPS_PATH_MAX, "%s%s%s", dir, dir[0] && name[0] ? "/" : "", name);
-
-    return n >= 0 && n < OPS_PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-static int remember(struct watcher *w, int wd, const char *path)
+static void remember(struct watcher *w, int wd, const char *path)
 {
     for (size_t i = 0; i < w->n; i++)
         if (w->watched[i].wd == wd)
-            return 0; /* found twice, by an event and by the walk */
-    if (w->n == w->cap) {
-        size_t cap = w->cap ? 2 * w->cap : 8;
-        struct watched *v = realloc(w->watched, cap * sizeof(*v));
-        if (!v)
-            return -ENOMEM;
-        w->watched = v;
-        w->cap = cap;
-    }
+            return; /* found twice, by an event and by the walk */
+    w->watched = xgrow(w->watched, w->n, &w->cap, sizeof(*w->watched));
     w->watched[w->n++] = (struct watched){.wd = wd, .path = xstrdup(path)};
-    return 0;
 }
 
 static void forget(struct watcher *w, size_t i)
@@ -128,7 +110,10 @@ static int watch_dir(struct watcher *w, const char *path)
     if (fchdir(dir) < 0)
         return -errno;
     int wd = inotify_add_watch(w->fd, ".", EVENTS | IN_ONLYDIR);
-    return wd < 0 ? -errno : remember(w, wd, path);
+    if (wd < 0)
+        return -errno;
+    remember(w, wd, path);
+    return 0;
 }
 
 /* Begins to watch `path` and, if asked for, what is below it. */
@@ -164,7 +149,7 @@ static int walk_some(struct watcher *w)
             return r;
         if (r == WALK_BUSY || staged_kind_of(entry.name) != STAGED_NOT)
             continue;
-        r = join(path, w->base, entry.path);
+        r = path_join(path, w->base, entry.path);
         /* the contents of a new directory were made before anybody could see it happen */
         if (r == 0 && w->ready)
             send_change(w, WATCH_CREATE, path);
@@ -311,7 +296,7 @@ static void take_event(struct watcher *w, const struct inotify_event *ev, struct
     }
     for (i = 0; i < w->n && w->watched[i].wd != ev->wd; i++)
         ;
-    if (i == w->n || join(path, w->watched[i].path, name) < 0)
+    if (i == w->n || path_join(path, w->watched[i].path, name) < 0)
         return;
     if (ev->mask & IN_IGNORED) {
         forget(w, i);

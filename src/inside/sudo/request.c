@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
-#include <limits.h>
 #include <string.h>
 
 #include "inside/agent/launch.h"
@@ -131,11 +130,10 @@ static void quote(struct strbuf *line, const char *arg)
 static void put_shell(const struct sudo_options *o, struct strbuf *out)
 {
     const char *shell = o->shell ? getenv("SHELL") : NULL;
-    struct strbuf line;
+    AUTO(strbuf_done) struct strbuf line = strbuf_upto(SUDO_MESSAGE_MAX);
 
     if (!shell || shell[0] != '/')
         shell = o->target->shell;
-    strbuf_init(&line, SUDO_MESSAGE_MAX);
     for (char **arg = o->command; *arg; arg++) {
         strbuf_addstr(&line, arg == o->command ? "" : " ");
         quote(&line, *arg);
@@ -151,7 +149,6 @@ static void put_shell(const struct sudo_options *o, struct strbuf *out)
         wire_put_str(out, "-c");
         wire_put_str(out, line.buf);
     }
-    strbuf_done(&line);
 }
 
 static void put_command(const struct sudo_options *o, struct strbuf *out)
@@ -186,9 +183,8 @@ static void put_directory(const struct sudo_options *o, struct strbuf *out)
 
 void request_build(const struct sudo_options *o, struct strbuf *out)
 {
-    struct strbuf command;
+    AUTO(strbuf_done) struct strbuf command = strbuf_upto(OPS_PATH_MAX);
 
-    strbuf_init(&command, OPS_PATH_MAX);
     for (char **arg = o->command; *arg; arg++)
         strbuf_addf(&command, "%s%s", arg == o->command ? "" : " ", *arg);
     if (!o->command[0])
@@ -201,7 +197,6 @@ void request_build(const struct sudo_options *o, struct strbuf *out)
     else
         put_command(o, out);
     put_environment(o, &command, out);
-    strbuf_done(&command);
     if (out->truncated)
         sudo_die("arguments and environment are longer than %u bytes: pass them in a file",
                  SUDO_MESSAGE_MAX);

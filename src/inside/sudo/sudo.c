@@ -34,9 +34,8 @@ static void send_request(int conn, const struct sudo_options *o, const struct te
 {
     bool tty = t->slave >= 0;
     int fds[SUDO_FDS] = {tty ? t->slave : 0, tty ? t->slave : 1, tty ? t->slave : 2};
-    struct strbuf out;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(SUDO_MESSAGE_MAX);
 
-    strbuf_init(&out, SUDO_MESSAGE_MAX);
     wire_put_u32(&out, SUDO_MAGIC);
     wire_put_u32(&out, tty ? SUDO_TTY : 0);
     request_build(o, &out);
@@ -45,7 +44,6 @@ static void send_request(int conn, const struct sudo_options *o, const struct te
         sudo_die("standard input, output and error must be open");
     if (r < 0)
         sudo_die("cannot ask the sandbox's agent: %s", strerror(-r));
-    strbuf_done(&out);
 }
 
 static int block_signals(void)
@@ -65,7 +63,7 @@ static int block_signals(void)
 static void forward_signal(int signals, int conn, const struct terminal *t)
 {
     struct signalfd_siginfo info;
-    struct strbuf out;
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(4);
 
     if (read(signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return;
@@ -73,10 +71,8 @@ static void forward_signal(int signals, int conn, const struct terminal *t)
         terminal_resize(t); /* the kernel sends the command SIGWINCH */
         return;
     }
-    strbuf_init(&out, 4);
     wire_put_u32(&out, info.ssi_signo);
     send(conn, out.buf, out.len, MSG_NOSIGNAL);
-    strbuf_done(&out);
 }
 
 struct result {
@@ -87,10 +83,9 @@ struct result {
 static bool receive_result(int conn, struct result *ret)
 {
     char buf[sizeof(ret->message)];
-    struct wire_reader r;
     ssize_t n = recv(conn, buf, sizeof(buf), 0);
+    struct wire_reader r = wire_reader_of(buf, n > 0 ? (size_t)n : 0);
 
-    wire_reader_init(&r, buf, n > 0 ? (size_t)n : 0);
     ret->what = wire_get_u32(&r);
     ret->code = wire_get_u32(&r);
     snprintf(ret->message, sizeof(ret->message), "%s", wire_get_str(&r, sizeof(buf)));
