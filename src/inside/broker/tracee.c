@@ -219,11 +219,11 @@ int tracee_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct 
     r = run_to_trap(pid, PTRACE_SINGLESTEP, e);
     if (r == 0)
         r = cpu_result(pid, &said);
+    if (r == 0 && ret)
+        *ret = said;
     if (r == 0 && said < 0)
         r = err_set(e, SG_ERR_INTERNAL, (int)said, "call %d in process %d: %s", (int)c->nr, pid,
                     strerror((int)-said));
-    if (r == 0 && ret)
-        *ret = said;
     return r;
 }
 
