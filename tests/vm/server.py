@@ -214,7 +214,7 @@ def foreign_ids(tree):
 
 
 def files_only(client):
-    work = f"{client.server.state}/work"
+    work = f"{client.server.state}/layers"
     sandbox, seen = changed_sandbox(client)
     sleeper(client, sandbox, "515202")
     boot_id = says(client, sandbox, BOOT_ID)
@@ -233,8 +233,8 @@ def files_only(client):
     equal("... with the removed files away",
           says(client, sandbox, "ls /etc/pam.d; ls /etc/shells || :"), "only")
     client.api("DELETE", route(sandbox))
-    check("nothing of it stays on disk", until(lambda: not os.listdir(work)),
-          os.listdir(work))
+    check("nothing of it stays on disk", until(lambda: not glob.glob(f"{work}/*/work-*")),
+          glob.glob(f"{work}/*/work-*"))
 
 
 # ---- copies --------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ def warden_dies(client, snapshot):
     check("no process of the old one is left, not even a frozen one", not host_pids("515303"))
     equal("nor a group", [g for g in glob.glob("/sys/fs/cgroup/sandglass/*/*/")
                           if not g.endswith("/nobody/")], [])  # that one is the new server's
-    equal("nor files", os.listdir(f"{server.state}/work"), [])
+    equal("nor files", glob.glob(f"{server.state}/layers/*/work-*"), [])
     sandbox = client.create(templateID=snapshot)
     equal("the snapshot is still there", says(client, sandbox, "cat d/f"), "text\n2")
 
