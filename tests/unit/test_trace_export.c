@@ -182,7 +182,7 @@ TEST(retry_after_is_honoured)
     rig_configure(ON);
     make_spans(EXPORT_BATCH_SPANS);
     rig_turn();
-    rig_answer(0, 503, 3000);
+    rig_answer(0, 503, 30000);
     wait_posts(2, 1500); /* without it, it would have been 0.75 s at the most */
     EXPECT(rig.n == 1);
     rig_configure(ON); /* new settings: no reason to wait any more */
