@@ -58,6 +58,7 @@ enum fake_fault {
 static struct {
     uint32_t fails;                                      /* bits of faults; each fails once */
     bool no_word, no_root, no_news, no_end, never_still; /* what waits */
+    bool no_spawner;                                     /* each has ended by the finish */
     bool open_files;                                     /* kernels have some */
     unsigned providers, instances, stacks;               /* that are there */
 } fake;
@@ -199,6 +200,8 @@ static int fake_finish(struct instance *i, const struct instance_spec *spec, str
 {
     int r = fake_error(FAKE_BROKEN, -EPIPE, e);
 
+    if (fake.no_spawner)
+        r = err_set(e, SG_ERR_INTERNAL, -EPIPE, "the spawner has ended");
     (void)spec;
     fake_signal(i->provider->spawner, false);
     if (r == 0)

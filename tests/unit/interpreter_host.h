@@ -119,6 +119,7 @@ static inline void begin(void)
 
     host_open(&host, &limits, on_request, &front);
     front.loop = &host.loop;
+    front.http = host.server;
     sandbox_spec_init(&spec);
     spec.envs = json_pack("{s:s}", "GLOBAL", "1");
     snprintf(spec.template_id, sizeof(spec.template_id), "base");

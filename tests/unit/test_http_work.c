@@ -385,7 +385,7 @@ TEST(a_server_may_be_freed_while_it_is_made)
     open_gated(&h, c, 3);
     for (unsigned i = 0; i < 3; i++)
         post_many(&c[i], 'a', 100000);
-    WAIT_UNTIL(&h, h.server->n_makers == 2 && !list_empty(&h.server->jobs));
+    WAIT_UNTIL(&h, h.server->n_jobs == 2 && !list_empty(&h.server->jobs));
     http_server_free(h.server);
     EXPECT(closed == 3);
     sem_post(&gate);

@@ -334,6 +334,23 @@ TEST(a_start_that_linux_refuses_is_the_servers_fault)
     rig_close(&r);
 }
 
+TEST(a_spawner_that_ends_is_replaced_once_for_who_waits)
+{
+    struct rig r;
+
+    rig_open(&r, 0);
+    fake.fails = 1u << FAKE_BROKEN;
+    order(&r, ORDER_CREATE, 0);
+    EXPECT(r.last.code == 0 && get(&r)->phase == RUNNING);
+    rig_close(&r);
+    rig_open(&r, 0);
+    fake.no_spawner = true;
+    order(&r, ORDER_CREATE, 0);
+    EXPECT(r.last.code == -EPIPE && r.last.error_kind == SG_ERR_LIMIT && !get(&r));
+    fake.no_spawner = false;
+    rig_close(&r);
+}
+
 TEST(a_sandbox_that_nobody_knows_ends_with_the_front)
 {
     struct rig r;
@@ -348,6 +365,36 @@ TEST(a_sandbox_that_nobody_knows_ends_with_the_front)
     rig_run(&r);
     EXPECT(!get(&r) && r.n_ended == 0);
     rig_close(&r);
+}
+
+TEST(a_sandbox_that_has_ended_is_the_reason_why_its_job_failed)
+{
+    static const struct {
+        enum phase phase;
+        bool noticed; /* its end, before the failure */
+        enum sg_error_kind kind;
+    } cases[] = {
+        {BRANCHING, true, SG_ERR_LIMIT},
+        {BRANCHING, false, SG_ERR_LIMIT},
+        {KEEPING, true, SG_ERR_GONE},
+        {KEEPING, false, SG_ERR_GONE},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct rig r;
+
+        rig_open(&r, 0);
+        bring(&r, cases[i].phase, false);
+        fake_signal(get(&r)->instance->process, true);
+        if (cases[i].noticed)
+            rig_run(&r);
+        else
+            happen(&r, ON_FAILED);
+        rig_run(&r);
+        EXPECT(r.last.code == -ECANCELED && r.last.error_kind == (int32_t)cases[i].kind);
+        go_on();
+        rig_close(&r);
+    }
 }
 
 TEST(an_order_that_waits_for_a_sandbox_that_does_not_start_is_answered)

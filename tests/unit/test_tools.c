@@ -744,6 +744,51 @@ TEST(a_queue_that_is_full_refuses_both_cells)
     end_tools();
 }
 
+/* A JSON array of as many ones as one output may have. */
+static void print_long_json(void)
+{
+    static char text[960 * 1024];
+
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = i % 2 ? '1' : ',';
+    text[0] = '[';
+    text[sizeof(text) - 2] = text[sizeof(text) - 3];
+    text[sizeof(text) - 1] = ']';
+    run_analysis("\"analysisType\":\"tax_calculation\",\"parameters\":{\"income\":1}");
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
+    agent_executing(1, "");
+    agent_data(CHAN_STDOUT, text, sizeof(text));
+    agent_end(KERNEL_DONE, 0, false);
+    for (uint64_t deadline = clock_ns() + WAIT_NS;
+         host.loop.active_reqs.count == 0 && clock_ns() < deadline;)
+        host_turn(&host);
+    EXPECT(host.loop.active_reqs.count == 1); /* a thread has it */
+}
+
+TEST(a_long_result_is_made_on_a_thread)
+{
+    begin_tools();
+    print_long_json();
+    json_t *v = answer(200);
+    EXPECT(json_array_size(json_object_get(v, "parsedOutput")) == 960 * 512 - 1);
+    EXPECT(json_string_length(json_object_get(v, "stdout")) == 960 * 1024);
+    expect_field(v, "success", "true");
+    json_decref(v);
+    end_tools();
+}
+
+TEST(a_client_that_leaves_while_its_result_is_made)
+{
+    begin_tools();
+    print_long_json();
+    close(steal_fd(&client.fd));
+    for (uint64_t deadline = clock_ns() + WAIT_NS;
+         (host.loop.active_reqs.count > 0 || manager.holds > 0) && clock_ns() < deadline;)
+        host_turn(&host);
+    EXPECT(host.loop.active_reqs.count == 0 && manager.holds == 0);
+    end_tools();
+}
+
 TEST(a_program_with_a_name_is_one_cell)
 {
     begin_tools();

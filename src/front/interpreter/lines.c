@@ -5,38 +5,42 @@
 
 #include "lib/base/clock.h"
 
-#define FRAME_ROOM 256 /* bytes of a line of output besides its text */
+/* The shared buffer. It is empty between calls: the front's loop is one thread, and no part of a
+ * line is kept for an execution. */
+static struct lines_buffer shared;
 
-/* The shared buffer. It is empty between calls: the front has one thread, and no part of a line is
- * kept for an execution. */
-static struct {
-    char bytes[ESCAPE_ROOM(LINE_TEXT_MAX) + FRAME_ROOM];
-    size_t len;
-} gathered;
+static struct lines_buffer *buffer_of(const struct lines *l)
+{
+    return l->buffer ? l->buffer : &shared;
+}
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 void lines_flush(struct lines *l)
 {
-    size_t len = gathered.len;
+    struct lines_buffer *b = buffer_of(l);
+    size_t len = b->len;
 
-    gathered.len = 0;
+    b->len = 0;
     if (len > 0)
-        l->write(l->owner, gathered.bytes, len);
+        l->write(l->owner, b->bytes, len);
 }
 
+/* Where the next n bytes go. */
 static char *room_for(struct lines *l, size_t n)
 {
-    if (sizeof(gathered.bytes) - gathered.len < n)
+    struct lines_buffer *b = buffer_of(l);
+
+    if (sizeof(b->bytes) - b->len < n)
         lines_flush(l);
-    return gathered.bytes + gathered.len;
+    return b->bytes + b->len;
 }
 
 /* For a few bytes at a time: names, brackets, numbers. */
 void lines_put(struct lines *l, const char *text, size_t len)
 {
     memcpy(room_for(l, len), text, len);
-    gathered.len += len;
+    buffer_of(l)->len += len;
 }
 
 void lines_put_str(struct lines *l, const char *text)
@@ -50,13 +54,16 @@ void lines_put_text(struct lines *l, struct escape *e, const void *text, size_t 
 
     for (size_t n; len > 0; p += n, len -= n) {
         n = len < LINE_TEXT_MAX ? len : LINE_TEXT_MAX;
-        gathered.len += escape_text(e, room_for(l, ESCAPE_ROOM(n)), p, n);
+        size_t put = escape_text(e, room_for(l, ESCAPE_ROOM(n)), p, n);
+        buffer_of(l)->len += put;
     }
 }
 
 void lines_put_text_end(struct lines *l, struct escape *e)
 {
-    gathered.len += escape_end(e, room_for(l, ESCAPE_END));
+    size_t put = escape_end(e, room_for(l, ESCAPE_END));
+
+    buffer_of(l)->len += put;
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -78,13 +85,13 @@ static void output_line(struct lines *l, enum lines_stream stream, const void *p
     struct escape *e = &l->unfinished[stream];
 
     lines_put_str(l, heads[stream]);
-    size_t before = gathered.len;
+    size_t before = buffer_of(l)->len;
     if (p)
         lines_put_text(l, e, p, len);
     else
         lines_put_text_end(l, e);
-    if (gathered.len == before) {
-        gathered.len = 0;
+    if (buffer_of(l)->len == before) {
+        buffer_of(l)->len = 0;
         return;
     }
     lines_put_str(l, "\",\"timestamp\":\"");

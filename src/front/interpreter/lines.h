@@ -2,7 +2,8 @@
  *
  * Every function here writes whole lines, except for lines_put* and lines_flush: with these
  * results.c writes a line part by part, as the parts come. Bytes are gathered in one buffer that
- * all executions share, and passed on before a function returns: no part of a line is kept. */
+ * all executions share, and passed on before a function returns: no part of a line is kept. Code
+ * that runs on a thread brings a buffer of its own. */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -10,11 +11,19 @@
 
 #define LINE_TEXT_MAX (64u * 1024) /* bytes of output in one line */
 
+#define LINE_ROOM 256 /* bytes of a line of output besides its text */
+
 enum lines_stream { LINES_STDOUT, LINES_STDERR, LINES_STREAMS_ };
+
+struct lines_buffer {
+    char bytes[ESCAPE_ROOM(LINE_TEXT_MAX) + LINE_ROOM];
+    size_t len;
+};
 
 struct lines {
     void (*write)(void *owner, const char *p, size_t len);
     void *owner;
+    struct lines_buffer *buffer;              /* NULL: the shared one */
     struct escape unfinished[LINES_STREAMS_]; /* their last bytes come with later output */
 };
 

@@ -44,13 +44,27 @@ static bool on_line(void *arg, const char *line, size_t len)
     return true;
 }
 
+static void *make(unsigned version, enum tool t, const struct tool_result *r)
+{
+    struct result *result = xcalloc(1, sizeof(*result));
+
+    shown_run(result, (enum mcp_version)version, t, r);
+    return result;
+}
+
+static void drop(void *made)
+{
+    result_done(made);
+    free(made);
+}
+
 static void on_done(void *arg, const struct tool_result *r)
 {
     struct mcp_call *c = arg;
-    struct result result;
+    struct result *result = r->made ? r->made : make(c->x->version, c->tool->runs, r);
 
-    shown_run(&result, c->x->version, c->tool->runs, r);
-    mcp_call_done(c, &result);
+    mcp_call_done(c, result); /* frees what is in it */
+    free(result);
 }
 
 static void on_abandon(struct mcp_call *c)
@@ -60,8 +74,12 @@ static void on_abandon(struct mcp_call *c)
 
 static void begin(struct mcp_call *c)
 {
-    struct tool_listener listener = {
-        .arg = c, .on_line = c->token ? on_line : NULL, .on_done = on_done};
+    struct tool_listener listener = {.arg = c,
+                                     .on_line = c->token ? on_line : NULL,
+                                     .make = make,
+                                     .drop = drop,
+                                     .form = c->x->version,
+                                     .on_done = on_done};
 
     struct tool_place place = {
         .conversation = c->conversation, .path = c->path, .message = c->message};

@@ -68,7 +68,8 @@ static void on_write(void *owner, const char *p, size_t len)
  * are, however long. To say where an error is, another parser reads the text again. */
 static int json_to_json(const char *text, size_t len, struct strbuf *ret, struct sg_error *e)
 {
-    struct lines lines = {.write = on_write, .owner = ret};
+    AUTO(free_p) struct lines_buffer *buffer = xcalloc(1, sizeof(*buffer));
+    struct lines lines = {.write = on_write, .owner = ret, .buffer = buffer};
     struct json_text j;
     json_error_t wrong;
 

@@ -117,27 +117,47 @@ static void answer_json(struct tool_http *h, const struct tool_result *r, const 
     outlet_finish(&h->outlet);
 }
 
+static struct strbuf *answer_new(enum tool t, const struct tool_result *r, const char *request)
+{
+    struct strbuf *body = xcalloc(1, sizeof(*body));
+    struct json j = {.out = body};
+
+    strbuf_init(body, TOOL_ANSWER_MAX);
+    tool_result_json(&j, t, r, request);
+    return body;
+}
+
+static void *make(unsigned form UNUSED, enum tool t, const struct tool_result *r)
+{
+    return answer_new(t, r, NULL);
+}
+
+static void drop(void *made)
+{
+    strbuf_done(made);
+    free(made);
+}
+
 static void on_done(void *arg, const struct tool_result *r)
 {
-    AUTO(strbuf_done) struct strbuf body = strbuf_upto(TOOL_ANSWER_MAX);
     struct tool_http *h = arg;
-    struct json j = {.out = &body};
+    struct strbuf *body = r->made ? r->made : answer_new(h->tool, r, h->req->id);
 
     h->run = NULL;
     alarm_drop(&h->timer);
-    tool_result_json(&j, h->tool, r, h->req->id);
     if (r->status != 200)
         http_failed(h->req, r->status, r->refusal.message);
-    if (body.truncated && !h->started) {
+    if (body->truncated && !h->started) {
         reply_error(h->req, 500, "the answer is too large");
-    } else if (body.truncated) {
+    } else if (body->truncated) {
         http_abort(h->req);
     } else if (h->stream && (h->started || r->status == 200)) {
-        write_event(h, "done", strlen("done"), body.buf, body.len);
+        write_event(h, "done", strlen("done"), body->buf, body->len);
         outlet_finish(&h->outlet);
     } else {
-        answer_json(h, r, &body);
+        answer_json(h, r, body);
     }
+    drop(body);
 }
 
 /* ---- the request ----------------------------------------------------------------------------- */
@@ -176,7 +196,8 @@ struct sanitise_level take_own_fields(struct e2b_req *q, bool *stream)
 
 static void begin(struct http_req *req, enum tool tool)
 {
-    struct tool_listener listener = {.forced = true, .on_done = on_done};
+    struct tool_listener listener = {
+        .forced = true, .make = make, .drop = drop, .on_done = on_done};
     struct e2b_req *q = e2b_of(req);
     bool stream;
 

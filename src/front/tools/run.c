@@ -12,6 +12,8 @@
  * The checkpoint before a message waits for the cells that run, as this one will, and for no longer
  * than this one may take. If there can be no checkpoint, the code runs all the same.
  *
+ * A long result is parsed and made into an answer on a thread.
+ *
  * If the sandbox turns out to be gone before anything has begun, the run asks for it once more, and
  * the context manager makes another. Later, it is an error of the code, since part of it has
  * run. */
@@ -67,7 +69,9 @@ struct tool_run {
     struct tool_result result;
     struct strbuf results, parsed, value, sanitised;
     struct sg_error parse_error;
-    uv_timer_t *timer; /* runs `next` in the loop's next turn; NULL until it is needed */
+    struct http_job making; /* parses the result, and makes the answer */
+    bool is_making;         /* on a thread */
+    uv_timer_t *timer;      /* runs `next` in the loop's next turn; NULL until it is needed */
     void (*next)(struct tool_run *r);
 };
 
@@ -97,6 +101,8 @@ static void let_go(struct tool_run *r)
 
 static void run_free(struct tool_run *r)
 {
+    if (r->result.made)
+        r->listener.drop(r->result.made);
     operation_drop(&r->operation);
     let_go(r);
     alarm_drop(&r->timer);
@@ -115,6 +121,7 @@ static void tell(struct tool_run *r)
 {
     let_go(r);
     r->listener.on_done(r->listener.arg, &r->result);
+    r->result.made = NULL;
     run_free(r);
 }
 
@@ -154,7 +161,6 @@ static void end_operation(struct tool_run *r)
 
 static void finish(struct tool_run *r)
 {
-    r->result.ms = (clock_ns() - r->began_ns) / NS_PER_MS;
     end_operation(r);
     if (r->beginning)
         do_later(r, tell);
@@ -224,6 +230,37 @@ static void wrap_results(struct tool_run *r)
     r->result.results = r->results.truncated ? "[]" : r->results.buf;
 }
 
+static void make(struct http_job *job)
+{
+    struct tool_run *r = CONTAINER_OF(job, struct tool_run, making);
+
+    if (r->tool == TOOL_RUN_ANALYSIS)
+        parse(r);
+    wrap_results(r);
+    strbuf_done(&r->gather.results); /* r->results has it all */
+    if (r->listener.make)
+        r->result.made = r->listener.make(r->listener.form, r->tool, &r->result);
+}
+
+static void on_made(struct http_job *job)
+{
+    struct tool_run *r = CONTAINER_OF(job, struct tool_run, making);
+
+    r->waiting = false;
+    if (r->cancelled)
+        run_free(r);
+    else
+        finish(r);
+}
+
+static size_t bytes_to_make(const struct tool_run *r)
+{
+    const struct gather *g = &r->gather;
+
+    return g->results.len + g->out.len + g->err.len +
+           (r->result.error ? strlen(r->result.error) : 0);
+}
+
 /* All cells are over: makes the result and ends the run. */
 static void complete(struct tool_run *r)
 {
@@ -231,6 +268,7 @@ static void complete(struct tool_run *r)
     bool no_parameters = r->before.error != NULL;
 
     r->result.status = 200;
+    r->result.ms = (clock_ns() - r->began_ns) / NS_PER_MS;
     r->result.exit_code = exit_code(r);
     if (no_parameters)
         r->result.exit_code = EXIT_FAILED;
@@ -250,12 +288,16 @@ static void complete(struct tool_run *r)
     r->result.err = &g->err;
     r->result.out_cut = g->out_cut;
     r->result.err_cut = g->err_cut;
-    if (r->tool == TOOL_RUN_ANALYSIS)
-        parse(r);
-    wrap_results(r);
     r->result.sanitised = result_sanitised(
         no_parameters ? r->prelude.output_filter : r->cell.output_filter, &r->sanitised);
-    finish(r);
+    r->making = (struct http_job){.run = make, .done = on_made};
+    if (bytes_to_make(r) <= WORK_PIECE) {
+        make(&r->making);
+        finish(r);
+    } else {
+        r->waiting = r->is_making = true;
+        http_job_begin(r->front->http, &r->making, work_party_of(r->tenant.id));
+    }
 }
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -576,13 +618,14 @@ struct tool_run *tool_begin_in(struct sandbox *b, const struct store_tenant *ten
 
 void tool_run_resume(struct tool_run *r)
 {
-    cell_resume(&r->cell);
+    if (!r->is_making)
+        cell_resume(&r->cell);
 }
 
 void tool_run_cancel(struct tool_run *r)
 {
     r->cancelled = true;
-    if (!r->waiting)
+    if (!r->waiting || (r->is_making && http_job_drop(&r->making)))
         run_free(r);
     else
         let_go(r);

@@ -54,6 +54,7 @@ struct tool_result {
     /* run_analysis only. JSON, or NULL: the value of the cell, and its output by the format. */
     const char *result, *parsed;
     const char *parse_error; /* NULL if it could be parsed */
+    void *made;              /* by tool_listener.make, and on_done's from then on; NULL: nothing */
 };
 
 struct output_filter;
@@ -67,6 +68,12 @@ struct tool_listener {
      * tool_run_resume, but lines that have come already still follow. NULL: lines are not wanted.
      * Must not cancel. */
     bool (*on_line)(void *arg, const char *line, size_t len);
+    /* Makes what on_done needs, such as the answer, of the result of code that ran; on a thread if
+     * the result is long, so it sees the result and `form` only. `drop` frees what was made if the
+     * run is cancelled. Both NULL: nothing is made. */
+    void *(*make)(unsigned form, enum tool t, const struct tool_result *r);
+    void (*drop)(void *made);
+    unsigned form;
     /* The last callback, exactly once, unless tool_run_cancel came first. Never before tool_begin
      * returned. */
     void (*on_done)(void *arg, const struct tool_result *r);

@@ -213,6 +213,24 @@ bool http_write(struct http_req *req, const void *data, size_t len);
 void http_finish(struct http_req *req);
 /* Drops the connection as it is, for an answer that was started and cannot be completed. */
 void http_abort(struct http_req *req);
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* Work that takes too long for the loop, such as writing a long answer; a member of the struct that
+ * it is for. `run` is called on a thread when its party has its turn, beside the bodies of
+ * http_body_make; it uses nothing that the loop may use meanwhile. `done` follows in the loop. */
+struct http_job {
+    void (*run)(struct http_job *j);
+    void (*done)(struct http_job *j);
+    struct http_server *server; /* this and the rest belong to job.c */
+    uint64_t party;
+    bool running;
+    struct list link;
+    uv_work_t work;
+};
+void http_job_begin(struct http_server *s, struct http_job *j, uint64_t party);
+/* True: the job had not begun, and never will. False: it runs, and `done` is still to come. */
+bool http_job_drop(struct http_job *j);
 bool http_started(const struct http_req *req);
 /* Tells the server that the owner itself keeps so many bytes for the client. They count with those
  * that wait in connections: when there are too many in all, the server cuts off the client that has

@@ -152,9 +152,9 @@ struct http_server {
     uv_timer_t tick;
     uv_idle_t idle; /* runs while a connection is dirty */
     struct works *works;
-    struct list jobs; /* jobs of make.c that have not begun */
-    unsigned n_makers;
-    uint64_t made_for; /* the party of the last job */
+    struct list jobs;   /* of job.c, those that do not run yet */
+    unsigned n_jobs;    /* that run */
+    uint64_t job_party; /* of the last that was started */
     struct list roomed, roomless;
     size_t room_taken;
     struct list listeners, conns, dirty;

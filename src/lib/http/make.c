@@ -3,9 +3,6 @@
  *   room --> body whole --> waits --> a thread: make --> the loop: done, or drop if the client
  *                                                        has gone
  *
- * At most MAKERS threads work at once, so that the loop keeps a processor. The next job is of
- * another party than the one before, if there is any.
- *
  * Bodies come faster than threads can work on them. So each body needs room before it may come, and
  * keeps it until its job is done. All bodies share ROOM bytes, which only the last one let in may
  * exceed; the others wait in their sockets, in the order they came. Two rules keep the bodies of
@@ -14,7 +11,6 @@
  * bounds what such bodies take). So a body that has room is soon done. */
 #include "lib/http/impl.h"
 
-#define MAKERS     2
 #define ROOM       (24u << 20)
 #define ROOM_PACE  (256u << 10) /* bytes in ROOM_TICKS */
 #define ROOM_TICKS (1000 / HTTP_TICK_MS)
@@ -88,12 +84,9 @@ void make_room_tick(struct req *r)
 /* ---- making ---------------------------------------------------------------------------------- */
 
 struct make_job {
-    uv_work_t work;
-    struct list link;
-    struct http_server *server;
+    struct http_job job;
     struct req *req; /* NULL: the client has gone */
-    uint64_t party;
-    bool running, secret;
+    bool secret;
     const struct http_make *how;
     const void *schema;
     struct strbuf body;
@@ -109,23 +102,18 @@ static void job_free(struct make_job *j)
     free(j);
 }
 
-static void work(uv_work_t *w)
+static void run(struct http_job *job)
 {
-    struct make_job *j = CONTAINER_OF(w, struct make_job, work);
+    struct make_job *j = CONTAINER_OF(job, struct make_job, job);
 
     j->made = j->how->make(j->schema, j->body.buf, j->body.len);
 }
 
-static void start_next(struct http_server *s);
-
-static void after_work(uv_work_t *w, int status)
+static void done(struct http_job *job)
 {
-    struct make_job *j = CONTAINER_OF(w, struct make_job, work);
-    struct http_server *s = j->server;
+    struct make_job *j = CONTAINER_OF(job, struct make_job, job);
     struct req *r = j->req;
 
-    (void)status; /* never cancelled */
-    s->n_makers--;
     if (r) {
         r->job = NULL;
         http_keep(&r->pub, 0);
@@ -136,43 +124,17 @@ static void after_work(uv_work_t *w, int status)
     else
         j->how->drop(j->made);
     job_free(j);
-    if (!s->freed)
-        start_next(s);
-    server_unref(s);
-}
-
-static struct make_job *choose(struct http_server *s)
-{
-    struct make_job *j = LIST_FIND(struct make_job, at, &s->jobs, link, at->party != s->made_for);
-
-    return j ? j : LIST_FIRST(struct make_job, &s->jobs, link);
-}
-
-static void start_next(struct http_server *s)
-{
-    struct make_job *j;
-
-    while (s->n_makers < MAKERS && (j = choose(s))) {
-        list_remove(&j->link);
-        j->running = true;
-        s->made_for = j->party;
-        s->n_makers++;
-        s->n_handles++;
-        if (uv_queue_work(s->loop, &j->work, work, after_work) < 0)
-            abort(); /* fails only without a function to call */
-    }
 }
 
 void make_begin(struct req *r, struct strbuf *body)
 {
     struct make_job *j =
-        NEW(struct make_job, .server = r->pub.server, .req = r, .party = r->pub.party,
+        NEW(struct make_job, .job = {.run = run, .done = done}, .req = r,
             .secret = r->pub.body_secret, .how = r->make, .schema = r->make_schema, .body = *body);
 
     *body = (struct strbuf){0};
     r->job = j;
-    list_append(&j->server->jobs, &j->link);
-    start_next(j->server);
+    http_job_begin(r->pub.server, &j->job, r->pub.party);
 }
 
 void make_forget(struct make_job *j)
@@ -180,8 +142,6 @@ void make_forget(struct make_job *j)
     if (!j)
         return;
     j->req = NULL;
-    if (j->running)
-        return;
-    list_remove(&j->link);
-    job_free(j);
+    if (http_job_drop(&j->job))
+        job_free(j);
 }

@@ -364,8 +364,11 @@ void action_unwanted(struct sandbox *g, const struct happening *h)
 
 void action_failed(struct sandbox *g, const struct happening *h)
 {
-    log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", h->e->message);
-    front_answer_error(g->server, &g->job.ticket, h->r, h->e);
+    struct sg_error e;
+    int r = sandbox_judge(g, h, &e);
+
+    log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", e.message);
+    front_answer_error(g->server, &g->job.ticket, r, &e);
     g->job.answered = true;
     if (g->ending == 0)
         g->ending = END_FAILED;

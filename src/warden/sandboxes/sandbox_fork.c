@@ -42,11 +42,13 @@ static void forget_fork(struct sandbox *g)
 /* Answers with the broker's report, if there is one: it says what is in the way. */
 void action_not_kept(struct sandbox *g, const struct happening *h)
 {
-    struct order_answer a = {.code = h->r, .error_kind = (int32_t)h->e->kind};
+    struct sg_error e;
+    int r = sandbox_judge(g, h, &e);
+    struct order_answer a = {.code = r, .error_kind = (int32_t)e.kind};
 
-    log_sandbox(h->r == -EBUSY ? LEVEL_DEBUG : LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id,
-                "cannot make a checkpoint: %s", h->e->message);
-    snprintf(a.message, sizeof(a.message), "%.255s", h->e->message);
+    log_sandbox(r == -EBUSY ? LEVEL_DEBUG : LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id,
+                "cannot make a checkpoint: %s", e.message);
+    snprintf(a.message, sizeof(a.message), "%.255s", e.message);
     front_answer(g->server, &g->job.ticket, &a, g->fork.report);
     forget_fork(g);
 }

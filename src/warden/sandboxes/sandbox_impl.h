@@ -152,3 +152,6 @@ void sandbox_take_next_order(struct sandbox *g);
 /* sandbox_job.c */
 /* The sandbox is about to end: gives up the job under way, and tells everybody who waits. */
 void sandbox_abandon_job(struct sandbox *g, enum phase was);
+/* Why a job failed, for whoever ordered it. If the sandbox has ended, which may not have been
+ * noticed yet, that is the reason, whatever failed first. Returns the code. */
+int sandbox_judge(const struct sandbox *g, const struct happening *h, struct sg_error *ret);

@@ -1,4 +1,5 @@
 /* Jobs of a sandbox: pausing, going on, saving its files. See sandbox_life.h for the states. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,13 +85,37 @@ void action_thaw(struct sandbox *g, const struct happening *h)
     sandbox_happens(g, ON_THAWED, NULL);
 }
 
+/* Nobody has been told of a branch yet: its end is no news of its source, and another can be made.
+ */
+static int say_ended(enum phase was, struct sg_error *e)
+{
+    return was == BRANCHING ? err_set(e, SG_ERR_LIMIT, -ECANCELED,
+                                      "a new sandbox has ended while it was made: try again")
+                            : err_set(e, SG_ERR_GONE, -ECANCELED, "the sandbox has ended");
+}
+
+static bool has_ended(const struct sandbox *g, const struct sg_error *e)
+{
+    struct pollfd end = {.fd = g->instance ? OPS(g->instance)->process(g->instance) : -1,
+                         .events = POLLIN};
+    bool hung_up = e->kind == SG_ERR_GONE && (e->code == -EPIPE || e->code == -ECONNRESET);
+
+    return hung_up || poll(&end, 1, 0) == 1;
+}
+
+int sandbox_judge(const struct sandbox *g, const struct happening *h, struct sg_error *ret)
+{
+    *ret = *h->e;
+    return has_ended(g, h->e) ? say_ended(h->was, ret) : h->r;
+}
+
 void sandbox_abandon_job(struct sandbox *g, enum phase was)
 {
     struct sg_error e = {0};
-    bool ours = g->ending && end_kind(g->ending)->fault == FAULT_INFRASTRUCTURE;
+    bool ours = was != BRANCHING && g->ending && end_kind(g->ending)->fault == FAULT_INFRASTRUCTURE;
     int r = ours ? err_set(&e, SG_ERR_INTERNAL, -ESHUTDOWN, "the sandbox has ended: %s",
                            end_text(g->ending, g->ending_text))
-                 : err_set(&e, SG_ERR_GONE, -ECANCELED, "the sandbox has ended");
+                 : say_ended(was, &e);
 
     if (g->save)
         snapshot_save_cancel(steal_ptr(&g->save));

@@ -319,7 +319,7 @@ static void move_requests(struct tenant_pool *w)
         struct sg_error e = {0};
 
         if (q->moved || !q->on_moved)
-            err_set(&e, SG_ERR_INTERNAL, -EPIPE, "the tenant's domain has failed: try again");
+            err_set(&e, SG_ERR_LIMIT, -EPIPE, "the tenant's domain has failed: try again");
         else
             tenant_pool_get(w->server, w->tenant, &to, &e);
         if (!to) {

@@ -70,6 +70,8 @@ int broker_send(struct provider *p, const struct twin_request *q, const struct e
 {
     int r = ipc_send(p->domain.broker_sock, q, sizeof(*q), s->fds, s->n);
 
+    if (r == -EPIPE || r == -ECONNRESET) /* it has not been noticed yet */
+        return err_set(e, SG_ERR_LIMIT, r, "the broker of the tenant has ended: try again");
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "ask the broker: %s", strerror(-r)) : 0;
 }
 
