@@ -12,7 +12,7 @@
 #include "warden/layers/layer_stack.h"
 #include "warden/layers/template.h"
 
-/* What a slot keeps from one sandbox to the next: making these again costs more than all the rest
+/* A slot keeps these from one sandbox to the next: making them again costs more than all the rest
  * of a start. */
 struct slot {
     struct cgroup *cgroup;
