@@ -12,6 +12,13 @@ _sandglass_words()
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
 }
 
+# The languages that the help of this verb names.
+_sandglass_languages()
+{
+    _sandglass_words "$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help 2>/dev/null |
+        sed -n 's/(default)//; s/^.*--language [A-Z]* //p' | tr -d ,.)" "$1"
+}
+
 # The value of an option of run; fails if the word before is no option that takes one.
 _sandglass_run_value()
 {
@@ -32,7 +39,7 @@ _sandglass_run_value()
         _sandglass_words "sandbox.* context.* agent.* sandbox.created sandbox.ended context.ended egress.blocked" "$cur"
         ;;
     --language | -l)
-        _sandglass_words "python javascript typescript bash" "$cur"
+        _sandglass_languages "$cur"
         ;;
     --network) # or a list of names and addresses
         _sandglass_words "block allow" "$cur"
@@ -447,7 +454,7 @@ _sandglass_client_value()
         _sandglass_words "2 4 8 16" "$cur"
         ;;
     --language | -l)
-        _sandglass_words "python javascript typescript bash r java" "$cur"
+        _sandglass_languages "$cur"
         ;;
     --url | --metadata | -m | --name | --cwd | -w | --conversation | -c | --path | -p | --template | \
         --from | --to | --host | --at | --checkpoint | --context | --lines | --request | --into | --after) ;;

@@ -284,8 +284,10 @@ static int try_host(struct server *s, struct sg_error *e)
 {
     struct provider_setup setup = {.max_instances = 1, .server = s->state.name, .tenant = "start"};
     struct provider *p = NULL;
-    int r = cgroup_place_open(s->state.name, NULL, &s->place, e);
+    int r = s->provider->probe(e);
 
+    if (r == 0)
+        r = cgroup_place_open(s->state.name, NULL, &s->place, e);
     if (r == 0)
         r = s->provider->open(&setup, &p, e);
     if (r == 0)

@@ -10,11 +10,3 @@ const char *process_name(enum process p)
 
     return names[p];
 }
-
-const char *process_fault_name(enum process_fault f)
-{
-    static const char *const names[] = {"exited", "killed", "stopped", "silent"};
-    _Static_assert(ARRAY_SIZE(names) == PROCESS_FAULT_MAX_, "every fault has a name");
-
-    return names[f];
-}

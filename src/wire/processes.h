@@ -22,4 +22,3 @@ enum process_fault {
 };
 
 const char *process_name(enum process p);
-const char *process_fault_name(enum process_fault f);

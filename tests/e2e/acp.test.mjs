@@ -143,11 +143,11 @@ each('noise between messages is passed on, and nothing is lost by it', async () 
 // ---- ends ---------------------------------------------------------------------------------------
 
 each('an agent that ends: its status, and whose fault it was', async () => {
-  const ends = async ([deed, status, words]) => {
+  const ends = async ([verb, status, words]) => {
     const log = path.join(scratch, `log-${unique()}`)
     const { person, host: one } = await talk({}, { options: ['--log', log] })
-    await last(person, deed)
-    same(await one.ended, status, `${deed}: ${one.err}`)
+    await last(person, verb)
+    same(await one.ended, status, `${verb}: ${one.err}`)
     const blamed = logged(log).filter((l) => l.level === 'error')
     assert.deepEqual(blamed.map((l) => l.layer), words ? ['agent'] : [], fs.readFileSync(log, 'utf8'))
     if (words) assert.ok(one.err.includes(words), one.err)

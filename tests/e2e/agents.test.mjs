@@ -207,10 +207,10 @@ each('too old to be told: 410; not a number: 400; the first message with a subpr
 // ---- agents that behave badly -------------------------------------------------------------------
 
 each('an agent that ends: its status, its signal, and whose fault it was', async () => {
-  const ends = async ([deed, expected]) => {
+  const ends = async ([verb, expected]) => {
     const { id, person, line } = await talk()
     line.over = true
-    person.prompt(deed).catch(() => {})
+    person.prompt(verb).catch(() => {})
     const { code, reason } = await line.line.closed
     const one = await told(id)
     assert.deepEqual([code, one.state, one.exitCode ?? null, one.signal ?? null, one.fault ?? null], expected, JSON.stringify(one))

@@ -114,7 +114,7 @@ def serve(program, state, *options):
     return server
 
 
-def servants(server):
+def server_processes(server):
     """Pids of the server's own processes by name."""
     found = {"warden": server.process.pid}
     for path in glob.glob("/proc/[0-9]*/stat"):
@@ -256,7 +256,7 @@ def killed(server, a, b):
     kill(client, sandbox)
 
     # Together they want twice of what there is, none of them more than its own.
-    before = servants(server)
+    before = server_processes(server)
     sandboxes = [client.create() for _ in range(5)]
     for sandbox in sandboxes:
         eat(client, sandbox, 200)
@@ -267,7 +267,7 @@ def killed(server, a, b):
           found and found[0][0] == "infrastructure", [log_of(client, sandbox)[-3:] for sandbox in sandboxes])
     check("... and not that their own memory was full",
           not any(layers(client, sandbox, "it ran out of memory") for sandbox in sandboxes))
-    check("front, guard and warden live on", servants(server) == before, (before, servants(server)))
+    check("front, guard and warden live on", server_processes(server) == before, (before, server_processes(server)))
     check("a neighbour's sandbox does too", alive(neighbour, bystander))
     check("it is counted as the infrastructure's",
           metrics(server).get('failures_total{layer="infrastructure",cause="machine_memory"}', 0) >= 1)
@@ -386,10 +386,10 @@ def in_a_group(program, state):
             if status == 201:
                 sandboxes.append(sandbox)
                 eat(client, sandbox, 200)
-        pids = servants(server)
+        pids = server_processes(server)
         check("sandboxes that fill it cost the server nothing",
               until(lambda: metrics(server).get('failures_total{layer="infrastructure",cause="machine_memory"}', 0) > 0,
-                    PATIENCE_S, 0.5) and servants(server) == pids, (pids, servants(server)))
+                    PATIENCE_S, 0.5) and server_processes(server) == pids, (pids, server_processes(server)))
     finally:
         server.stop()
         until(lambda: not open(f"{group}/cgroup.procs", encoding="utf-8").read(), PATIENCE_S)

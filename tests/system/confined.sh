@@ -57,10 +57,11 @@ done
 check 'every process has a filter' test "$(unfiltered)" = ''
 check 'the root process gains nothing by exec' test "$(field $SERVER NoNewPrivs)" = 1
 
-# Of the capabilities, by number: 16 modules, 17 raw I/O, 22 boot, 25 time; 21 is CAP_SYS_ADMIN, which mounts need.
+# Of the capabilities, by number: 16 modules, 17 raw I/O, 22 boot, 25 time, 31 file capabilities; 21 is CAP_SYS_ADMIN, which mounts
+# need.
 caps=$((16#$(field $SERVER CapEff)))
 bound=$((16#$(field $SERVER CapBnd)))
-for cap in 16 17 22 25; do
+for cap in 16 17 22 25 31; do
     check "the root process has not capability $cap, and cannot get it" test $(((caps | bound) >> cap & 1)) = 0
 done
 check 'it has what mounts need' test $((caps >> 21 & 1)) = 1

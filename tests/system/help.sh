@@ -134,7 +134,10 @@ done
 for option in $("$SG" acp --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'); do
     check "it completes acp $option" [ "$(complete_words sandglass acp "$option" | tr ' ' '\n' | grep -cx -- "$option")" = 1 ]
 done
-check "it completes languages" [ "$(complete_words sandglass run --language '')" = "bash javascript python typescript " ]
+for verb in run repl; do
+    check "it completes languages of $verb" \
+        [ "$(complete_words "$SG" $verb --language '')" = "bash javascript python typescript " ]
+done
 check "it completes users" [ "$(complete_words sandglass run --user '')" = "root user " ]
 check "it completes --network" [ "$(complete_words sandglass run --network b)" = "block " ]
 touch "$T/a-file.py"

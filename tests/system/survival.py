@@ -73,7 +73,7 @@ def front_dies(server):
     paused = client.create()
     client.run(paused, "echo kept > /tmp/f; sleep 1000 & disown")
     client.api("POST", f"/sandboxes/{paused['sandboxID']}/pause", {})
-    born = time.monotonic()
+    made_at = time.monotonic()
 
     load = [Load(server) for _ in range(3)]
     for thread in load:
@@ -114,7 +114,7 @@ def front_dies(server):
     check("a command that ended meanwhile still tells its status",
           error is None and end.get("exitCode") == 7, f"{messages} {error}")
     gone = until(lambda: client.api("GET", f"/sandboxes/{short['sandboxID']}")[0] == 404, 10)
-    check("a deadline held", gone and time.monotonic() - born >= 3)
+    check("a deadline held", gone and time.monotonic() - made_at >= 3)
 
     status, _ = client.api("GET", f"/sandboxes/{paused['sandboxID']}")
     status2, _ = client.api("POST", f"/v2/sandboxes/{paused['sandboxID']}/connect", {"timeout": 60})

@@ -90,6 +90,12 @@ static void fake_signal(int fd, bool on)
 
 extern const struct provider_ops fake_provider;
 
+static int fake_probe(struct sg_error *e)
+{
+    (void)e;
+    return 0;
+}
+
 static int fake_open(const struct provider_setup *setup, struct provider **ret, struct sg_error *e)
 {
     struct provider *p;
@@ -551,6 +557,7 @@ static const struct provider_fork fake_fork = {.hold = fake_hold, .go = fake_go,
 
 const struct provider_ops fake_provider = {
     .name = "fake",
+    .probe = fake_probe,
     .open = fake_open,
     .close = fake_close,
     .limit_memory = fake_limit_memory,

@@ -91,7 +91,7 @@ int client_parse(const struct client_verb *verb, int argc, char **argv, void *op
 /* Runs a verb: parses, shows the help, opens the client and calls the verb's function. */
 int client_main(const struct client_verb *verb, int argc, char **argv);
 
-/* What verbs with actions share. */
+/* Shared by the verbs with actions. */
 #define CLIENT_ACTIONS_SYNTAX client_actions_positional, offsetof(struct client_actions, given)
 int client_actions_positional(void *self, const char *arg, struct sg_error *e);
 int client_actions_check(const struct client_actions *o, struct sg_error *e);

@@ -25,7 +25,7 @@ int ctx_rm(struct client *c, void *options, struct sg_error *e);
 int ctx_log(struct client *c, void *options, struct sg_error *e);
 int ctx_rewind(struct client *c, void *options, struct sg_error *e);
 
-/* What a new path inherits from the other one, as the options say it; NULL if they do not. */
+/* The option that says what a new path inherits from the other one; NULL: none does. */
 const char *ctx_inherit(const struct ctx_options *o);
 
 /* Lists contexts, page by page. status NULL: the active ones. conversation and path NULL: any. */

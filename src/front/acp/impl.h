@@ -129,8 +129,8 @@ size_t viewers_count(const struct hosted *h);
 void hosted_drop(struct hosted *h);
 void agents_started(struct hosted *h);
 void agents_ended(struct hosted *h);
-/* What the tenant's running agents hold: bytes of unfinished lines, the longest of these, and bytes
- * of waiting input. */
+/* Adds up the memory of the tenant's running agents: bytes of unfinished lines, the longest of
+ * these, and bytes of waiting input. */
 void agents_hold(const struct hosted *of, size_t *ret_lines, size_t *ret_longest,
                  size_t *ret_input);
 void agents_remember(struct hosted *h, bool runs); /* writes it to the sandbox's note */

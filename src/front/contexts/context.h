@@ -92,8 +92,8 @@ struct context_answer {
     bool replaced;           /* it replaces a lost one: files and variables are gone */
     bool kept_lost;          /* and so are metadata, variables, network: no key (kept.h) */
     const char *elsewhere;   /* URL of the server that has it, or NULL */
-    /* What came along from a checkpoint or, with -EBUSY, what is in the way; NULL: nothing to
-     * say. */
+    /* Names what came along from a checkpoint or, with -EBUSY, what is in the way; NULL: nothing
+     * to say. */
     const json_t *report;
     struct checkpoint *checkpoint; /* the one that it was rewound to */
 };

@@ -240,7 +240,7 @@ static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error
 {
     struct context *c = arg;
 
-    /* What is in the way of this copy does not concern the other waiters. */
+    /* Only this waiter asked for this copy, so the others do not get its error. */
     if (r < 0) {
         not_made(c, r, e, report, false);
         return;

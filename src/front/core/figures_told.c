@@ -73,11 +73,13 @@ static void set_budget(const struct order_figures *f)
 
 static void set_faults(const struct order_figures *f)
 {
+    static const char *const whys[] = {"exited", "killed", "stopped", "silent"};
+    _Static_assert(ARRAY_SIZE(whys) == PROCESS_FAULT_MAX_, "every fault has a name");
     char label[64];
 
     for (enum process p = 0; p < PROCESS_MAX_; p++)
         for (enum process_fault why = 0; why < PROCESS_FAULT_MAX_; why++) {
-            snprintf(label, sizeof(label), "%s:%s", process_name(p), process_fault_name(why));
+            snprintf(label, sizeof(label), "%s:%s", process_name(p), whys[why]);
             figure_total(FIG_FAULTS, label, (double)f->faults[p][why]);
         }
 }

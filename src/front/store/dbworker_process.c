@@ -100,7 +100,7 @@ static void drop(struct process *p, struct conn *c, const char *why)
 
 /* ---- the outcome of a statement -------------------------------------------------------------- */
 
-/* What to do after a failure: the first entry whose `state` begins its SQLSTATE. */
+/* Decides how to go on after a failure: the first entry whose `state` begins its SQLSTATE. */
 static const struct outcome {
     const char *state;
     const char *why;

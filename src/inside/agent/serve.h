@@ -78,7 +78,7 @@ void kernels_done(struct agent *a);
 /* Call it before every process is killed: contexts lose their kernels, and cells end. */
 void kernels_clear(struct agent *a);
 
-/* What comes over the line. The callee takes the descriptors over. */
+/* Messages of the line. The callee takes the descriptors over. */
 /* kernel_start.c: a kernel, asked for or not. `was`: the pid of the kernel that it is a copy of, or
  * 0. Or none, although one was asked for. */
 void kernel_came(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX]);

@@ -1,4 +1,4 @@
-/* What /proc tells about a process inside. `dir` is the process's directory there, opened once, so
+/* Reads /proc about a process inside. `dir` is the process's directory there, opened once, so
  * it never becomes another process's. Only the kernel's own words are trusted: names of programs
  * and files are treated as bytes of bounded length. */
 #pragma once

@@ -11,7 +11,7 @@
 #include "inside/broker/cpu.h"
 #include "inside/broker/remote_calls.h"
 
-/* What the C library has registered with the kernel for the thread. Each copy must register it
+/* The C library registers these with the kernel for each thread. Each copy must register it
  * anew. */
 struct source_thread {
     uint64_t rseq, robust, tid; /* addresses; 0: none */

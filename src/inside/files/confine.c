@@ -1,4 +1,4 @@
-/* What a files worker may do: work on files that it has descriptors of, and answer. */
+/* Confines a files worker: it may work on files that it has descriptors of, and answer. */
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/prctl.h>

@@ -11,7 +11,7 @@
  * Filters are inherited, and every call must pass all of them. So a process that programs descend
  * from is allowed what programs are, with any arguments, and some calls of its own:
  *
- *   warden        all that its descendants need, BPF, file handles
+ *   warden        all that its descendants need, BPF, names of file handles
  *     spawner     mounts, namespaces
  *       agent     mounts, to move into another root; then come programs
  *     broker      ptrace, other processes' memory, namespaces

@@ -306,7 +306,7 @@ static const struct seccomp_rule rules[] = {
     DENY(vmsplice),
 
     /* Opening files by handle bypasses directories; cachestat tells what a neighbour has read. */
-    ALSO(name_to_handle_at, W), ALSO(open_by_handle_at, W), DENY(cachestat),
+    ALSO(name_to_handle_at, W), DENY(open_by_handle_at), DENY(cachestat),
 
     /* Placement of memory on nodes is the operator's. */
     DENY(mbind), DENY(set_mempolicy), DENY(set_mempolicy_home_node), DENY(migrate_pages),

@@ -10,7 +10,7 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* What the existing lines tell, read from the last one back to the last head. */
+/* The state of a chain, as its lines tell it from the last one back to the last head. */
 struct found {
     struct audit_place *place;
     bool last_is_bad; /* we did not write the newest line */

@@ -17,7 +17,7 @@
 
 enum kernel_program { PROGRAM_NONE, PROGRAM_PYTHON, PROGRAM_BRIDGE, PROGRAM_NODE };
 
-/* What can be told of the syntax without knowing the language: see cli/client/repl_whole.h. */
+/* As much syntax as the prompt needs to tell a whole cell: see cli/client/repl_whole.h. */
 struct language_syntax {
     const char *quotes;    /* characters that begin and end a string */
     const char *long_ones; /* the quotes whose strings may span lines */

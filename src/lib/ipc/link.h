@@ -49,7 +49,7 @@ struct ipc_kind {
     void (*gone)(struct ipc_link *l, int r);
 };
 
-/* What a link with calls does about them. */
+/* The operations of a link that makes calls. */
 struct ipc_calling {
     struct ipc_call *(*find)(const struct ipc_link *l, uint64_t seq);
     int (*settle)(struct ipc_call *c, struct ipc_in *in);

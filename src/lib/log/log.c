@@ -1,9 +1,7 @@
 #include "lib/log/log.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -35,15 +33,6 @@ void log_to_file(int fd)
 {
     state.file = fd;
     state.torn = false;
-}
-
-void log_to_inherited_file(void)
-{
-    struct stat st;
-
-    if (fstat(LOG_FILE_FD, &st) == 0 && S_ISREG(st.st_mode) &&
-        fcntl(LOG_FILE_FD, F_SETFD, FD_CLOEXEC) == 0)
-        log_to_file(LOG_FILE_FD);
 }
 
 /* One write for each line, so that lines of several processes do not mix. */

@@ -42,8 +42,8 @@ struct cgroup_doors {
 };
 void cgroup_doors_close(struct cgroup_doors *d);
 
-/* What v1 and v2 name, or do, differently. A group has a directory in each hierarchy. v2 has one
- * hierarchy, which is number 0, as memory's is in v1. */
+/* Names and operations that differ between v1 and v2. A group has a directory in each hierarchy.
+ * v2 has one hierarchy, which is number 0, as memory's is in v1. */
 struct cgroup_ops {
     const char *name; /* "v1", "v2" */
     bool reusable;    /* a group can serve one sandbox after the other */

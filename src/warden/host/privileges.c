@@ -18,13 +18,12 @@ static const struct {
     {CAP_SETUID, "id maps; programs that run as other users"},
     {CAP_SETGID, "the same for groups"},
     {CAP_SETPCAP, "to take capabilities away from children"},
-    {CAP_SETFCAP, "file capabilities in snapshots"},
     {CAP_MKNOD, "whiteouts of layers"},
     {CAP_CHOWN, "files of sandboxes"},
     {CAP_FOWNER, "files of sandboxes"},
     {CAP_FSETID, "files of sandboxes"},
     {CAP_DAC_OVERRIDE, "files of sandboxes"},
-    {CAP_DAC_READ_SEARCH, "handles of files in layers"},
+    {CAP_DAC_READ_SEARCH, "overlays, which look for hard links by handles"},
 };
 
 static int keep_capabilities(void)

@@ -1,4 +1,4 @@
-/* What uses slots and control groups on this machine, for `sandglass doctor`. */
+/* Counts who uses slots and control groups on this machine, for `sandglass doctor`. */
 #pragma once
 
 #include "lib/base/err.h"

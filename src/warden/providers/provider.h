@@ -86,6 +86,9 @@ enum line_news { LINE_WANTS_KERNEL, LINE_ROOT_DONE };
 struct provider_ops {
     const char *name;
 
+    /* Says what is in the way of every sandbox on this host, and changes nothing there. 0: it knows
+     * of nothing; only `open` can tell that it works. */
+    int (*probe)(struct sg_error *e);
     int (*open)(const struct provider_setup *setup, struct provider **ret, struct sg_error *e);
     /* Destroys the instances that are left, all at once. The error tells of the first that would
      * not end. NULL is allowed. */

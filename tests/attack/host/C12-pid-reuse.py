@@ -40,8 +40,8 @@ def bystanders(stop, hits, count):
 
 def inside():
     stop, hits, count, runs, wrong = threading.Event(), [], [0], 0, []
-    born = os.fork()  # a process of its own: a run must not inherit the bystanders
-    if born == 0:
+    other = os.fork()  # a process of its own: a run must not inherit the bystanders
+    if other == 0:
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
         bystanders(stop, hits, count)
         print("\n".join(hits), flush=True)
@@ -59,8 +59,8 @@ def inside():
         p.terminate()
         p.communicate(timeout=20)
         runs += 3
-    os.kill(born, signal.SIGTERM)
-    hit = os.waitstatus_to_exitcode(os.waitpid(born, 0)[1])
+    os.kill(other, signal.SIGTERM)
+    hit = os.waitstatus_to_exitcode(os.waitpid(other, 0)[1])
     check(
         "C12 bystanders with reused pids are never signalled",
         [f"{hit} were hit"] if hit else [],

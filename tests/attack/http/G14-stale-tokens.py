@@ -40,18 +40,18 @@ def traffic_tokens(site):
     sandbox = sandboxes[0]
     sandbox.spawn(SERVER)
 
-    def visit(token):
+    def get_port(token):
         headers = {"E2b-Sandbox-Id": sandbox.id, "E2b-Sandbox-Port": "8000"}
         return site.ask("GET", "/", headers | ({"E2b-Traffic-Access-Token": token} if token else {}))
 
-    poll(lambda: visit(tokens[0]).status == 200)
-    wrong = answered("control", visit(tokens[0]), 200)
+    poll(lambda: get_port(tokens[0]).status == 200)
+    wrong = answered("control", get_port(tokens[0]), 200)
     for what, token in (("none", None), ("empty", ""), ("of another", tokens[1]), ("cut",
                         tokens[0][:-1]), ("access token", sandbox.token), ("API key", site.key)):
-        wrong += answered(what, visit(token), 403)
+        wrong += answered(what, get_port(token), 403)
     wrong += answered("a traffic token as access token", envs(site, sandbox, tokens[0]), 401)
     sandbox.kill()
-    return wrong + answered("after the end", visit(tokens[0]), 502)
+    return wrong + answered("after the end", get_port(tokens[0]), 502)
 
 
 def revoked_keys(site):

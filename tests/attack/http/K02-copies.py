@@ -137,7 +137,7 @@ def tree(pid):
     return [pid, *below]
 
 
-def about_graves(site):
+def about_dead_kernels(site):
     sandbox = warm_kernel(site)
     for _ in range(20):
         sandbox.cell("import os\nos._exit(0)")
@@ -155,7 +155,7 @@ def attack():
         about_memory(site)
         about_bombs(site)
         about_host(site)
-        about_graves(site)
+        about_dead_kernels(site)
         check("K02 the server goes on", site.trouble())
 
 

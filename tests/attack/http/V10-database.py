@@ -233,14 +233,14 @@ def read(path):
         return b""
 
 
-def clerk_of(site):
+def dbworker_of(site):
     return next((p for p in children(site.process.pid) if "clerk" in status(p).get("Name", "")), None)
 
 
 def secrets(db, site):
     """The password is in the operator's variable, and in the memory of the three that need it."""
     wrong, front = [], site.front()
-    needs = {site.process.pid, front, clerk_of(site)}
+    needs = {site.process.pid, front, dbworker_of(site)}
     for pid in tree(site.process.pid):
         name = status(pid).get("Name")
         for file in ("cmdline", "environ"):
@@ -260,18 +260,18 @@ def secrets(db, site):
 
 def confined(site):
     """No rights, no files, and a filter."""
-    clerk = clerk_of(site)
-    s, wrong = status(clerk), []
+    dbworker = dbworker_of(site)
+    s, wrong = status(dbworker), []
     for name, value in (("Seccomp", "2"), ("NoNewPrivs", "1"), ("CapEff", "0" * 16), ("CapPrm", "0" * 16),
                         ("CapBnd", "0" * 16), ("CapAmb", "0" * 16), ("Groups", "")):
         if s[name].strip() != value:
             wrong.append(f"{name} is {s[name]}")
     if "0" in s["Uid"].split() or s["Uid"] != status(site.front())["Uid"]:
         wrong.append(f"it is {s['Uid']}")
-    opened = [os.readlink(f"/proc/{clerk}/fd/{fd}") for fd in os.listdir(f"/proc/{clerk}/fd")]
+    opened = [os.readlink(f"/proc/{dbworker}/fd/{fd}") for fd in os.listdir(f"/proc/{dbworker}/fd")]
     wrong += [f"it has {path} open" for path in opened
               if path.startswith("/") and path not in ("/dev/null", site.log)]
-    with open(f"/proc/{clerk}/limits") as f:
+    with open(f"/proc/{dbworker}/limits") as f:
         if not re.search(r"Max core file size +0 ", f.read()):
             wrong.append("it may leave a core")
     return wrong
@@ -281,9 +281,9 @@ def killed(site, owner):
     """It is started again, and the front and all sandboxes live on."""
     id_, sandbox = owner.obtain("survivor", "p")
     owner.code("survivor", "p", "x = 'kept'")
-    front, clerk = site.front(), clerk_of(site)
-    os.kill(clerk, 9)
-    wrong = [] if poll(lambda: clerk_of(site) not in (None, clerk), 10) else ["there is no other"]
+    front, dbworker = site.front(), dbworker_of(site)
+    os.kill(dbworker, 9)
+    wrong = [] if poll(lambda: dbworker_of(site) not in (None, dbworker), 10) else ["there is no other"]
 
     def back():
         try:

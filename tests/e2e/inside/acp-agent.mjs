@@ -1,4 +1,4 @@
-// An ACP agent, written with the SDK, that does on a prompt what the prompt says: the first word is the deed, the rest is
+// An ACP agent, written with the SDK, that does on a prompt what the prompt says: the first word is the verb, the rest is
 // about it. Runs inside a sandbox; `modules` of acp.mjs puts it there together with the SDK.
 import crypto from 'node:crypto'
 import fs from 'node:fs'
@@ -21,7 +21,7 @@ async function raw(bytes) {
   if (!process.stdout.write(bytes)) await once(process.stdout, 'drain')
 }
 
-const deeds = {
+const verbs = {
   echo: ({ say }, text) => say(text),
 
   env: ({ say }, name) => say(process.env[name] ?? 'not set'),
@@ -124,12 +124,12 @@ const deeds = {
 
 function prompt({ params: { sessionId, prompt: blocks }, client, signal }) {
   const text = blocks.map((b) => b.text ?? '').join('')
-  const [, deed, about] = text.match(/^(\S+) ?(.*)$/s)
+  const [, verb, about] = text.match(/^(\S+) ?(.*)$/s)
   const say = (words) =>
     client.notify(theirs.session.update, { sessionId, update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: words } } })
   const act = { say, client, sessionId, signal, ask: (method, params) => client.request(method, params) }
-  if (!deeds[deed]) throw acp.RequestError.invalidParams({ deed })
-  return Promise.resolve(deeds[deed](act, about)).then((answer) => answer ?? { stopReason: 'end_turn' })
+  if (!verbs[verb]) throw acp.RequestError.invalidParams({ verb })
+  return Promise.resolve(verbs[verb](act, about)).then((answer) => answer ?? { stopReason: 'end_turn' })
 }
 
 acp

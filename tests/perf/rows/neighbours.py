@@ -11,7 +11,7 @@ import threading
 import zlib
 
 from . import programs, server
-from .report import by_case
+from .report import Times, by_case
 
 sys.path.insert(0, str(programs.ROOT / "tests/attack/lib"))
 os.environ.setdefault("SANDGLASS", str(programs.SANDGLASS))
@@ -20,9 +20,11 @@ import server as attacked  # noqa: E402
 SECONDS = 15
 FLOOR_MS = 5  # below this nobody minds
 RATIO = 2
+WHOLE_RATIO = 1.5  # create and kill together, beside the heaviest forks
 BUSY = 100
 UPLOADS, UPLOAD_MB = 24, 1500
 OPEN_FILES, DEEP_FILES, DEPTH = 500, 200, 900
+LARGE_MB = 62  # of OPEN_FILES together, DEPTH directories deep
 
 OPTIONS = ("--tenant-sandboxes", str(BUSY + 20), "--tenant-rate", "0", "--warm-kernels", "standard")
 
@@ -32,6 +34,8 @@ OPEN_MANY = ("import os\nos.makedirs('many', exist_ok=True)\n"
 OPEN_DEEP = ("import os\nhome = os.getcwd()\n"
              f"for _ in range({DEPTH}):\n    os.makedirs('d', exist_ok=True)\n    os.chdir('d')\n"
              f"held = [open(str(i), 'w+') for i in range({DEEP_FILES})]\nos.chdir(home)\nlen(held)")
+OPEN_LARGE = (OPEN_DEEP.replace(f"range({DEEP_FILES})", f"range({OPEN_FILES})") +
+              f"\nfor file in held: file.write('x' * ({LARGE_MB} * 2**20 // {OPEN_FILES})), file.flush()\nlen(held)")
 DENIED = """
 import socket, threading
 def knock():
@@ -62,8 +66,10 @@ def neighbours(report):
         for what, attack in ATTACKS.items():
             with attack(site):
                 samples = victim.samples(SECONDS)
-            report.save(f"neighbours-{what.split()[0]}", samples)
+            report.save("neighbours-" + what.replace(",", "").replace(" ", "-"), samples)
             judge(report, what, by_case(samples), by_case(control), by_case(alone))
+            if what == LARGE:
+                judge_whole(report, what, whole(samples), whole(control))
 
 
 class Victim:
@@ -83,6 +89,18 @@ def judge(report, what, during, control, alone):
         p99, beside, none = (t.quantile(0.99) for t in (times, control[case], alone[case]))
         report.row(f"beside {what}: a neighbour's {case}, p99", p99, max(FLOOR_MS, RATIO * beside), "ms",
                    f"{times}; p99 beside one that spins {beside:.2f}, alone {none:.2f}")
+
+
+def whole(samples):
+    """A sandbox's create and its kill in one figure: the client does one after the other."""
+    times = {case: [s["us"] for s in samples if s.get("case") == case] for case in ("create", "kill")}
+    return Times([sum(both) for both in zip(times["create"], times["kill"])])
+
+
+def judge_whole(report, what, during, control):
+    beside = control.quantile(0.99)
+    report.row(f"beside {what}: a neighbour's create + kill, p99", during.quantile(0.99), WHOLE_RATIO * beside, "ms",
+               f"{during}; p99 beside one that spins {beside:.2f}")
 
 
 # ---- attacks: each goes on for as long as its context is entered
@@ -167,10 +185,12 @@ def refused(site):
     sandbox.kill()
 
 
+LARGE = f"forks with {OPEN_FILES} files, {LARGE_MB} MiB in all, {DEPTH} directories deep"
 ATTACKS = {
     f"{UPLOADS} uploads of {UPLOAD_MB} MB of packed zeros": uploads,
     f"forks with {OPEN_FILES} open files": forks_of(OPEN_MANY, OPEN_FILES),
     f"forks with {DEEP_FILES} files {DEPTH} directories deep": forks_of(OPEN_DEEP, DEEP_FILES),
+    LARGE: forks_of(OPEN_LARGE, OPEN_FILES),
     f"{BUSY} busy sandboxes of one tenant": lambda site: spinning(site, BUSY),
     "connections that are refused": refused,
 }

@@ -1,11 +1,6 @@
 #include "warden/providers/process/process_impl.h"
 
-#include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/syscall.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -13,49 +8,7 @@
 #include "warden/layers/mounts.h"
 #include "inside/stage/stage.h"
 
-#define MOUNTINFO_MAX (4u << 20)
-#define STRAY_LOOKS   20 /* each a millisecond later than the one before */
-
-/* Whether / is no mount point, as it mostly is in a chroot: no line of the mount table has it. */
-static bool root_is_no_mount(void)
-{
-    AUTO(free_p) char *table = NULL;
-
-    if (file_read(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &table, NULL) < 0)
-        return false;
-    for (const char *line = table; line;
-         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-        char point[3];
-        if (sscanf(line, "%*d %*d %*s %*s %2s", point) == 1 && strcmp(point, "/") == 0)
-            return false;
-    }
-    return true;
-}
-
-/* Explains why something was refused: being root is not always enough. Called only then. */
-static int explain_rights(int r, struct sg_error *e)
-{
-    AUTO(free_p) char *map = NULL;
-    unsigned long long count = 0;
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct caps[2] = {0};
-
-    if (file_read(AT_FDCWD, "/proc/self/uid_map", 4096, &map, NULL) == 0 &&
-        sscanf(map, "%*u %*u %llu", &count) == 1 && count != UINT32_MAX)
-        return err_set(
-            e, SG_ERR_DENIED, r,
-            "making sandboxes needs the host's root, not the root of a user namespace: see "
-            "'sandglass doctor'");
-    if (syscall(SYS_capget, &head, caps) == 0 && !(caps[0].effective & 1u << CAP_SYS_ADMIN))
-        return err_set(e, SG_ERR_DENIED, r,
-                       "making sandboxes needs root with CAP_SYS_ADMIN, which is missing here: see "
-                       "'sandglass doctor'");
-    if (root_is_no_mount())
-        return err_set(e, SG_ERR_UNSUPPORTED, r,
-                       "this is a chroot, in which the kernel makes no user namespaces: enter the "
-                       "directory by pivot_root, as containers do, or use a virtual machine");
-    return r;
-}
+#define STRAY_LOOKS 20 /* each a millisecond later than the one before */
 
 static int provider_open(const struct provider_setup *setup, struct provider **ret,
                          struct sg_error *e)
@@ -65,8 +18,7 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
     int r;
 
     if (geteuid() != 0)
-        return err_set(e, SG_ERR_DENIED, -EPERM,
-                       "making sandboxes needs root: run it with sudo, or as a root service");
+        return provider_probe(e);
     p = xcalloc(1, sizeof(*p) + n * sizeof(p->slots[0]));
     *p = (struct provider){.head.ops = &process_provider,
                            .n_slots = n,
@@ -89,7 +41,9 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
     }
     if (r < 0) {
         free(p);
-        return r == -EPERM ? explain_rights(r, e) : r;
+        if (r == -EPERM)
+            provider_probe(e); /* it knows why, mostly */
+        return r;
     }
     *ret = p;
     return 0;
@@ -217,6 +171,7 @@ static uint64_t end_deadline(const struct instance *i)
 
 const struct provider_ops process_provider = {
     .name = "process",
+    .probe = provider_probe,
     .open = provider_open,
     .close = provider_close,
     .limit_memory = limit_memory,

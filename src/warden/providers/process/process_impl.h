@@ -12,7 +12,7 @@
 #include "warden/layers/layer_stack.h"
 #include "warden/layers/template.h"
 
-/* What a slot keeps from one sandbox to the next: making these again costs more than all the rest
+/* A slot keeps these from one sandbox to the next: making them again costs more than all the rest
  * of a start. */
 struct slot {
     struct cgroup *cgroup;
@@ -124,7 +124,9 @@ extern const struct provider_network process_network;
 extern const struct provider_kernels process_kernels;
 extern const struct provider_files process_files;
 extern const struct provider_fork process_fork;
-/* Operations of the core that are not in process.c: in start.c, */
+/* Operations of the core that are not in process.c: in probe.c, */
+int provider_probe(struct sg_error *e);
+/* in start.c, */
 int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e);
 int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e);
 int instance_started(struct instance *i, struct sg_error *e);
