@@ -60,10 +60,7 @@ function fileOf(frame) {
 
 /* The frames of the user: those above the call into the cell that are not the kernel's. */
 function ofUser(frames) {
-    let end = frames.findIndex((frame) => {
-        const file = fileOf(frame);
-        return file === 'node:inspector' || file === GUARD;
-    });
+    let end = frames.findIndex((frame) => fileOf(frame) === GUARD);
     if (end < 0) end = frames.length;
     const kept = frames.slice(0, end).filter((frame) => {
         const file = fileOf(frame);

@@ -5,16 +5,32 @@
  * A cell may be read in several ways: `{a: 1}` as an object or as a block, TypeScript as it is or
  * stripped of types, a declaration with this or that keyword (rewrite.cjs). V8 compiles before it
  * runs anything, and says at once that it cannot, so the ways are tried one after the other.
+ *
+ * The inspector itself must not be interrupted: much of it takes for granted that V8 does what it is
+ * told, and ends the process if V8 has been told to end what runs. So a cell is in two steps. First
+ * the inspector is given its text, which stops before the cell's own code (`$mport.begin`), and the
+ * session is closed: then it does nothing more about the cell. The second step, which may be
+ * interrupted, lets it go on. What the cell comes to is known from its promise.
  */
 const { Session } = require('node:inspector');
 const { promiseHooks } = require('node:v8');
 const vm = require('node:vm');
 const { describeError, describeRefusal, locate, remember } = require('./errors.cjs');
-const { dropImports, ImportFailure, loadImports, takeHeld } = require('./modules.cjs');
+const {
+    dropImports,
+    ImportFailure,
+    loadImports,
+    makeBeginning,
+    takeHeld,
+} = require('./modules.cjs');
 const { Cell } = require('./rewrite.cjs');
 
 const TAKEN = /^Identifier '(.+)' has already been declared$/;
-const GROUP = 'cell';
+/* Where REPL mode puts the value of a cell. */
+const RESULT = '.repl_result';
+
+/* A cell may change its own. */
+const { then } = Promise.prototype;
 
 /* An error that keeps a cell from running at all; line and column from 1. */
 class Refusal {
@@ -25,61 +41,29 @@ class Refusal {
     }
 }
 
-/* Gets the values themselves out of the inspector, which gives handles. */
-class Hand {
-    constructor(session) {
-        this.session = session;
-        this.holder = { value: undefined };
-        this.id = null;
-    }
-
-    take(remote) {
-        if (remote.objectId === undefined && remote.unserializableValue === undefined)
-            return remote.type === 'undefined' ? undefined : remote.value;
-        if (this.id === null) this.introduce();
-        this.session.post('Runtime.callFunctionOn', {
-            objectId: this.id,
-            functionDeclaration: 'function (value) { this.value = value; }',
-            arguments: [this.argument(remote)],
-            silent: true,
-        });
-        const { value } = this.holder;
-        this.holder.value = undefined;
-        return value;
-    }
-
-    argument({ objectId, unserializableValue }) {
-        return objectId === undefined ? { unserializableValue } : { objectId };
-    }
-
-    introduce() {
-        const name = '$holder';
-        Object.defineProperty(globalThis, name, { value: this.holder, configurable: true });
-        this.session.post('Runtime.evaluate', { expression: name }, (error, { result }) => {
-            this.id = result.objectId;
-        });
-        delete globalThis[name];
-    }
-}
-
 class Evaluator {
     /* `typescript` is null, or the module of that name. */
     constructor(typescript) {
         this.typescript = typescript;
-        this.session = new Session();
-        this.session.connect();
-        this.hand = new Hand(this.session);
         this.constants = new Set();
         this.count = 0;
-        /* id of a cell that runs -> its promise */
-        this.running = new Map();
     }
 
-    /* Calls done({ value }), done({ thrown }) or done({ error }), at once or later; error is
-     * described already. `name` is what positions are said in. */
-    run(code, name, done) {
+    /* Takes a cell, up to where its own code begins: that waits for `go`. Calls done({ value }),
+     * done({ thrown }) or done({ error }), at once or later; error is described already. `name` is
+     * what positions are said in. */
+    take(code, name, done) {
         const job = { code, name, done, id: this.count++, ways: this.ways(code), refusal: null };
+        job.begin = null;
+        job.going = false;
         this.next(job);
+        return job;
+    }
+
+    /* The cell's own code may run: in a microtask, or later, when what it imports is there. */
+    go(job) {
+        job.going = true;
+        job.begin?.();
     }
 
     /* The ways to read a cell, as { text, map } or as the Refusal that keeps it from being one. */
@@ -163,10 +147,14 @@ class Evaluator {
     }
 
     start(job) {
-        let refusal = this.post(job);
-        while (refusal !== null && this.otherwise(job, refusal)) refusal = this.post(job);
+        const session = new Session();
+        session.connect();
+        let refusal = this.post(session, job);
+        while (refusal !== null && this.otherwise(job, refusal)) refusal = this.post(session, job);
+        session.disconnect();
         if (refusal === null) {
             job.cell.settle(this.constants);
+            if (job.going) job.begin();
             return;
         }
         job.refusal = refusal;
@@ -183,61 +171,66 @@ class Evaluator {
         return again;
     }
 
-    /* -> a Refusal, or null: it runs, or has run. */
-    post(job) {
+    /* -> a Refusal, or null: it has been taken. */
+    post(session, job) {
         const text = job.cell.emit(job.id);
         const expression = `${text}\n//# sourceURL=${job.name}`;
         this.rememberText(job, text);
+        job.begin = makeBeginning();
         let refusal = null;
+        let failed = null;
         let posting = true;
         const answer = (failure, response) => {
-            const details = response?.exceptionDetails;
-            if (posting && details !== undefined) refusal = this.refusalOf(job, details);
-            else this.answer(job, failure, response);
+            /* That the session is closed. */
+            if (!posting) return;
+            if (failure) failed = failure;
+            else refusal = refusalOf(session, job, response.exceptionDetails);
         };
-        const parameters = { expression, replMode: true, objectGroup: GROUP, silent: true };
-        const stop = this.keepPromise(job.id);
-        this.session.post('Runtime.evaluate', parameters, answer);
+        const parameters = { expression, replMode: true, silent: true };
+        /* The cell's promise is the first one that is made when it begins. */
+        let promise = null;
+        const stop = promiseHooks.onInit((made) => {
+            stop();
+            promise = made;
+        });
+        session.post('Runtime.evaluate', parameters, answer);
         stop();
         posting = false;
+        if (failed !== null) this.fail(job, failed);
+        else if (refusal === null) this.follow(job, promise);
         return refusal;
     }
 
-    /* A cell may wait for what nobody will ever do. When the promise of such a cell is collected, the
-     * inspector of Node 22 says so in the middle of the collection, which ends the process. So it is
-     * kept: it is the first one that is made when a cell begins. -> ends the search for it. */
-    keepPromise(id) {
-        const stop = promiseHooks.onInit((promise) => {
-            stop();
-            this.running.set(id, promise);
-        });
-        return stop;
+    fail(job, { message }) {
+        /* It was interrupted, and who did that ends it. */
+        if (!message.includes('Execution was terminated'))
+            job.done({ error: describeError(new Error(message)) });
     }
 
-    refusalOf({ name }, { exception, lineNumber, columnNumber }) {
-        const error = this.hand.take(exception);
-        const place = lineNumber === 0 && columnNumber === 0 ? [1, 1] : null;
-        return new Refusal(error, ...(place ?? locate(name, lineNumber + 1, columnNumber + 1)));
+    follow(job, promise) {
+        const over = (key) => (value) => {
+            dropImports(job.id);
+            const held = takeHeld(job.id);
+            if (key === 'thrown') job.done({ thrown: value });
+            else job.done({ value: held === null ? value[RESULT] : held.value });
+        };
+        then.call(promise, over('value'), over('thrown'));
     }
+}
 
-    answer(job, failure, response) {
-        this.running.delete(job.id);
-        dropImports(job.id);
-        /* The process ends, and with it the cell; or it was interrupted, and who did that ends it. */
-        if (/context was destroyed|Execution was terminated/.test(failure?.message)) return;
-        if (failure) {
-            job.done({ error: describeError(new Error(failure.message)) });
-            return;
-        }
-        const { result, exceptionDetails } = response;
-        const held = takeHeld(job.id);
-        const value =
-            exceptionDetails === undefined && held !== null
-                ? held.value
-                : this.hand.take(exceptionDetails?.exception ?? result);
-        this.session.post('Runtime.releaseObjectGroup', { objectGroup: GROUP });
-        job.done(exceptionDetails === undefined ? { value } : { thrown: value });
-    }
+/* The inspector has the error, and describes it by its stack. */
+function refusalOf(session, { name }, { exception, lineNumber, columnNumber }) {
+    let error = null;
+    const functionDeclaration = 'function () { return { name: this.name, message: this.message }; }';
+    session.post(
+        'Runtime.callFunctionOn',
+        { objectId: exception.objectId, functionDeclaration, returnByValue: true, silent: true },
+        (failure, { result }) => {
+            error = result.value;
+        },
+    );
+    const place = lineNumber === 0 && columnNumber === 0 ? [1, 1] : null;
+    return new Refusal(error, ...(place ?? locate(name, lineNumber + 1, columnNumber + 1)));
 }
 
 /* A place in what a parenthesis was put before. */

@@ -15,7 +15,7 @@
  *
  * Node's thread is started once and for all here: vm would put SIGINT back to its default, which
  * ends the process, each time a script is over. A signal that finds no guard leaves a mark. The
- * watcher looks for it, and this thread takes it.
+ * watcher looks for it, the guard when it begins, and this thread takes it.
  *
  * The signal's handler only wakes Node's thread, and what the signal did besides (it ended the
  * program that the cell waited for) may end the cell before that thread has run. So before a cell
@@ -150,18 +150,22 @@ function takeMark() {
     return marked;
 }
 
-/* Runs `call`, and what it has put off to the end of this turn. -> false if it was interrupted. */
+/* Runs `call`, and what it has put off to the end of this turn. -> false if it was interrupted, or if
+ * SIGINT has come since the last takeMark. */
 function guarded(call) {
+    let marked = false;
     relax();
     body = () => {
         body = null;
+        marked = binding.watchdogHasPendingSigint();
+        if (marked) return;
         call();
         process._tickCallback();
         settle();
     };
     try {
         runGuard();
-        return true;
+        return !marked;
     } catch (error) {
         if (error?.code !== 'ERR_SCRIPT_EXECUTION_INTERRUPTED') throw error;
         return false;

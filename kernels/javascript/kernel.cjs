@@ -3,8 +3,8 @@
  * The kernel: takes packets from the control socket and runs cells (kernels/README.md).
  *
  * The socket is read by one of Node's threads, so that timers and promises of earlier cells go on
- * between cells. A cell begins under the guard (interrupt.cjs); if it is not over then, it waits,
- * and the event loop goes on. Packets that come meanwhile are kept.
+ * between cells. A cell's own code begins under the guard (interrupt.cjs); if it is not over then, it
+ * waits, and the event loop goes on. Packets that come meanwhile are kept.
  */
 const { read } = require('node:fs');
 const {
@@ -101,7 +101,8 @@ class Kernel {
         const settle = (outcome) => conclude(outcome, done);
         try {
             const name = `cell-${number}`;
-            if (!guarded(() => this.evaluator.run(code, name, settle))) this.interrupt(cell);
+            const job = this.evaluator.take(code, name, settle);
+            if (!guarded(() => this.evaluator.go(job))) this.interrupt(cell);
         } catch (error) {
             this.end(cell, failure(error));
         }
@@ -114,7 +115,7 @@ class Kernel {
     }
 
     /* The cell may have ended before it was told to: a program that it waited for dies of the same
-     * signal, and V8 may fail with "Internal error". The interrupt counts. */
+     * signal. The interrupt counts. */
     interrupt(cell) {
         cell.over = false;
         cancelTimers();

@@ -15,6 +15,8 @@ let requireHere = null;
 const loaded = new Map();
 /* id of a cell -> the value of its last expression */
 const held = new Map();
+/* What the own code of the cell that is being taken waits for. */
+let beginning = null;
 let compileModule = null;
 
 /* What depends on the directory is made anew when a cell has changed it. */
@@ -91,8 +93,16 @@ function dropImports(id) {
     loaded.delete(id);
 }
 
-/* -> { value } of a cell's last expression, or null if that was none. It is fetched here, because
- * the inspector would send it as text, however large it is. */
+/* -> what lets the own code of the next cell run, which comes after `await $mport.begin`. */
+function makeBeginning() {
+    let begin;
+    beginning = new Promise((resolve) => {
+        begin = resolve;
+    });
+    return begin;
+}
+
+/* -> { value } of a cell's last expression, or null if that was none. */
 function takeHeld(id) {
     const found = held.get(id) ?? null;
     held.delete(id);
@@ -120,6 +130,7 @@ function makeRequire() {
 function offerModules(compile) {
     compileModule = compile;
     const mport = (specifier, options) => importModule(specifier, options);
+    Object.defineProperty(mport, 'begin', { get: () => beginning });
     mport.hold = (id, value) => {
         held.set(id, { value });
     };
@@ -154,4 +165,11 @@ function offerModules(compile) {
     }
 }
 
-module.exports = { loadImports, ImportFailure, dropImports, takeHeld, offerModules };
+module.exports = {
+    loadImports,
+    ImportFailure,
+    dropImports,
+    makeBeginning,
+    takeHeld,
+    offerModules,
+};

@@ -49,7 +49,8 @@ function runOnce(typescript, file, results) {
         process.exitCode = UNSETTLED;
         over = true;
     });
-    new Evaluator(typescript).run(code, 'cell-1', (outcome) => conclude(outcome, finish));
+    const evaluator = new Evaluator(typescript);
+    evaluator.go(evaluator.take(code, 'cell-1', (outcome) => conclude(outcome, finish)));
 }
 
 module.exports = { runOnce };

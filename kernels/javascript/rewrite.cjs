@@ -3,7 +3,7 @@
  * A cell, as V8's REPL mode takes it.
  *
  * REPL mode gives a cell what a notebook needs: top-level await, names that persist, the value of
- * the last expression. Four things it does not do are done here, on the cell's tokens, so that
+ * the last expression. Five things it does not do are done here, on the cell's tokens, so that
  * lines stay where they are:
  *
  *  - A static import is loaded before the cell runs, as in a module, and becomes a declaration of
@@ -14,6 +14,7 @@
  *    throws what it always throws. A later cell that assigns to the name gets the same error.
  *  - Where `var` or `function` meets `let` or `class` of another cell, V8 refuses before anything
  *    has run, and names the name; the cell is then emitted once more with that declaration changed.
+ *  - The cell's own code waits for a sign (evaluate.cjs): `await $mport.begin`.
  */
 const { runInThisContext } = require('node:vm');
 const { lex } = require('./lexer.cjs');
@@ -22,6 +23,7 @@ const ASSIGNS = new Set('= += -= *= /= %= **= <<= >>= >>>= &= |= ^= &&= ||= ??='
 /* Punctuators that an expression does not go on with. */
 const STARTS = new Set('{ ! ~ ++ -- @ # ;'.split(' '));
 const CLOSERS = new Set([')', ']', '}']);
+const SIGN = 'await $mport.begin;';
 const REFUSAL = 'throw new TypeError("Assignment to constant variable.");';
 /* What a statement begins with that is not an expression. */
 const STATEMENTS = new Set(
@@ -327,6 +329,17 @@ class Rewriter {
         this.holds.push({ start: to, end: to, text: '))' });
     }
 
+    /* Where its code begins: after directives (`"use strict"`), which only count if they come first. */
+    beginning() {
+        let i = 0;
+        while (this.isString(i) && this.tokens[i + 1] !== undefined) {
+            const ends = this.is(i + 1, ';');
+            if (!ends && !this.startsStatement(i + 1)) break;
+            i += ends ? 2 : 1;
+        }
+        return (this.tokens[i] ?? this.tokens[0])?.start ?? this.code.length;
+    }
+
     /* Whether the cell assigns to one of these names anywhere. */
     assigns(names) {
         if (this.assigned === null) {
@@ -408,9 +421,10 @@ class Cell {
 
     /* The text for V8; `id` is what its imports are kept under. */
     emit(id) {
-        if (this.rewriter === null) return this.code;
+        const sign = (start) => ({ start, end: start, text: SIGN });
+        if (this.rewriter === null) return this.apply([sign(hashbang(this.code))], id);
         const { declarations, refusals } = this.rewriter;
-        const edits = [];
+        const edits = [sign(this.rewriter.beginning())];
         const declared = new Set(declarations.flatMap(({ names }) => [...names]));
         for (const { name, start } of refusals)
             if (!declared.has(name)) edits.push({ start, end: start, text: REFUSAL });
@@ -420,6 +434,10 @@ class Cell {
             edits.push(...this.rewriter.declare(declaration, this.keyword(declaration)));
         /* What is put in before something comes before what replaces it; else the order stays. */
         edits.sort((a, b) => a.start - b.start || (a.end > a.start) - (b.end > b.start));
+        return this.apply(edits, id);
+    }
+
+    apply(edits, id) {
         const pieces = [];
         this.emitted = [];
         let at = 0;
@@ -457,6 +475,11 @@ class Cell {
             else for (const name of names) constants.delete(name);
         }
     }
+}
+
+/* The length of a first line that is none of the code. */
+function hashbang(code) {
+    return code.startsWith('#!') ? code.indexOf('\n') + 1 || code.length : 0;
 }
 
 function offsetOf(text, line, column) {

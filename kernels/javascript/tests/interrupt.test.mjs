@@ -38,6 +38,14 @@ const TABLE = [
         'a description that does not end',
         '({ [Symbol.for("nodejs.util.inspect.custom")]() { console.log("on"); while (true); } })',
     ],
+    [
+        'an error whose stack does not end',
+        'throw Object.defineProperty(new Error("x"), "stack", { get() { console.log("on"); while (true); } })',
+    ],
+    [
+        'an error whose stack does not end, after waiting',
+        'await new Promise((r) => setTimeout(r, 20)); throw Object.defineProperty(new Error("x"), "stack", { get() { console.log("on"); while (true); } })',
+    ],
     ['a promise that is never kept', 'console.log("on"); await new Promise(() => {})'],
     ['the last value, never kept', 'console.log("on"); new Promise(() => {})'],
     [
@@ -101,6 +109,18 @@ test('interrupt: a program, and the thread that hears of it is late', async () =
     kernel.hold(false);
     const { error } = await kernel.end();
     assert.equal(error.name, 'KeyboardInterrupt');
+    assert.equal((await kernel.run('1 + 1')).text, '2');
+});
+
+// The cell fails with the program in the same moment as V8 is told to end it. The inspector, which ran the cell, must not meet that: it ends the process.
+test('interrupt: a program, many times', async () => {
+    for (let i = 0; i < 200; i++) {
+        kernel.begin('require("child_process").execSync("echo on; exec sleep 60", { stdio: "inherit" })');
+        await kernel.until(() => kernel.stdout === 'on\n');
+        kernel.interrupt();
+        const { error } = await kernel.end();
+        assert.equal(error.name, 'KeyboardInterrupt');
+    }
     assert.equal((await kernel.run('1 + 1')).text, '2');
 });
 

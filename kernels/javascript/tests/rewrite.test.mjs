@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Cell } from '../rewrite.cjs';
 
+/* The cell's own code comes after it. */
+const SIGN = 'await $mport.begin;';
+
 const TABLE = [
     ['a constant can be declared again', 'const x = 1', 'let   x = 1'],
     [
@@ -33,12 +36,12 @@ const TABLE = [
 ];
 
 for (const [what, code, expected] of TABLE) {
-    test(`rewrite: ${what}`, () => assert.equal(new Cell(code, new Set()).emit(7), expected));
+    test(`rewrite: ${what}`, () => assert.equal(new Cell(code, new Set()).emit(7), SIGN + expected));
 }
 
 test('rewrite: imports become declarations, lines stay', () => {
     const cell = new Cell('import a, {\n  b as c\n} from "x";\nimport "y"\nlet z', new Set());
-    assert.equal(cell.emit(7), 'let {"default": a, "b": c} = $mport.module(7, 0);\n\n\n;\nlet z');
+    assert.equal(cell.emit(7), SIGN + 'let {"default": a, "b": c} = $mport.module(7, 0);\n\n\n;\nlet z');
     assert.deepEqual(
         cell.imports.map(({ source, names }) => [source, names]),
         [
@@ -56,8 +59,22 @@ test('rewrite: attributes of imports', () => {
 test('rewrite: a name that is taken is declared in another way', () => {
     const cell = new Cell('class A extends B {}\n(1);', new Set());
     assert.equal(cell.refused('A'), true);
-    assert.equal(cell.emit(1), 'var A = class A extends B {};\n$mport.hold(1,((1)));');
+    assert.equal(cell.emit(1), SIGN + 'var A = class A extends B {};\n$mport.hold(1,((1)));');
     assert.equal(cell.refused('unknown'), false);
+});
+
+test('rewrite: directives stay the first thing', () => {
+    const emit = (code) => new Cell(code, new Set()).emit(7);
+    assert.equal(emit('// c\n"use strict"\nlet a'), `// c\n"use strict"\n${SIGN}let a`);
+    assert.equal(emit('"a"; \'b\'; let a'), `"a"; 'b'; ${SIGN}let a`);
+    assert.equal(emit('"a".b; let a'), `${SIGN}"a".b; let a`);
+    assert.equal(emit('"a"'), `${SIGN}$mport.hold(7,("a"))`);
+});
+
+test('rewrite: what cannot be read waits too', () => {
+    const cell = new Cell('#!x\n)', new Set());
+    assert.equal(cell.emit(7), `#!x\n${SIGN})`);
+    assert.deepEqual(cell.locate(cell.emit(7), 1, SIGN.length), [1, 0]);
 });
 
 test('rewrite: places are found again', () => {
