@@ -6,12 +6,11 @@ import stat
 import subprocess
 import tarfile
 
-WANTED = ["base-files", "base-passwd", "bash", "coreutils", "dpkg", "apt", "grep", "sed", "tar", "gzip", "findutils", "debianutils",
-          "hostname", "login", "passwd", "ncurses-base", "perl-base", "libc-bin", "mawk", "python3", "procps", "util-linux", "dash"]
+WANTED = ["apt", "passwd", "python3", "procps"]  # and the essential ones
 DIRS = {"tmp": 0o1777, "var/tmp": 0o1777, "proc": 0o555, "sys": 0o555, "dev": 0o755, "root": 0o700, "home": 0o755, "run": 0o755,
         "var/lib/dpkg/info": 0o755, "var/lib/dpkg/updates": 0o755, "var/lib/dpkg/triggers": 0o755, "var/lib/apt/lists/partial": 0o755,
         "var/cache/apt/archives/partial": 0o755, "var/log/apt": 0o755, "etc/apt/sources.list.d": 0o755,
-        "etc/apt/apt.conf.d": 0o755, "etc/apt/preferences.d": 0o755, "etc/apt/trusted.gpg.d": 0o755, "repo": 0o755}
+        "etc/apt/apt.conf.d": 0o755, "etc/apt/preferences.d": 0o755, "etc/apt/trusted.gpg.d": 0o755, "repo": 0o755, "usr/local": 0o755}
 LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 TEXTS = {"etc/passwd": "root:x:0:0:root:/root:/bin/bash\n_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n"
                        "user:x:1000:1000::/home/user:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
@@ -33,17 +32,17 @@ def packages():
                 paragraphs[fields["Package"]] = (text, fields)
                 for name in re.findall(r"([\w.+-]+)(?: \(.*?\))?", fields.get("Provides", "")):
                     provides.setdefault(name, fields["Package"])
-    found, todo = {}, list(WANTED)
+    essential = [name for name, (_, fields) in paragraphs.items() if fields.get("Essential") == "yes"]
+    found, todo = {}, [[name] for name in WANTED + essential]
     while todo:
-        name = todo.pop()
-        name = name if name in paragraphs else provides.get(name)
+        here = [name if name in paragraphs else provides.get(name) for name in todo.pop()]
+        name = next((name for name in here if name), None)
         if name is None or name in found:
             continue
         text, fields = paragraphs[name]
         found[name] = text
         for kind in ("Pre-Depends", "Depends"):
-            for choice in fields.get(kind, "").split(","):
-                todo += [m[1] for m in [re.match(r"\s*([\w.+-]+)", choice.split("|")[0])] if m]
+            todo += [re.findall(r"(?:^|\|)\s*([\w.+-]+)", choices) for choices in fields.get(kind, "").split(",")]
     return found
 
 

@@ -148,17 +148,18 @@ int mounts_open_lowers(const struct template *t, int world, int userns, struct l
     return r;
 }
 
-/* Opens the world's own /usr, to lie over that of the root. */
+static int open_dir(int at, const char *name)
+{
+    return openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Opens the world's own /usr, to lie over that of the root. A world without /usr/local has no place
+ * for the root's, and gets no cover. */
 static int open_cover(const struct mounts_spec *spec, int *ret, struct sg_error *e)
 {
-    AUTO(close_p)
-    int usr = openat(spec->world, "usr", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(close_p) int usr = open_dir(spec->world, "usr"), local = open_dir(usr, "local");
 
-    if (usr < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
-                   ? 0
-                   : err_errno(e, "open /usr of a world");
-    return mounts_map_dir(usr, "/usr of a world", spec->userns, ret, e);
+    return local < 0 ? 0 : mounts_map_dir(usr, "/usr of a world", spec->userns, ret, e);
 }
 
 /* An overlay acts with the file-system ids and capabilities of the process that mounts it. Host

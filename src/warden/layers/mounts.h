@@ -52,8 +52,8 @@ struct lowers {
 
 /* root is an overlay over the lowest layers. Its upper layer is on scratch, a tmpfs that is the
  * sandbox's disk. usr lies over its /usr: without a world a read-only overlay of the host's /usr;
- * with one the world's own /usr, which makes an overlay's slow search for files unnecessary there;
- * -1: the world has none. Closing a detached mount makes the kernel wait for an RCU grace period,
+ * with one the world's own /usr, which makes an overlay's slow search for files unnecessary there,
+ * or -1 if the world has no /usr/local. Closing a detached mount makes the kernel wait for an RCU grace period,
  * so close them when there is time. */
 struct layers {
     int root, usr;
