@@ -265,6 +265,22 @@ _sandglass_backup()
     mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 }
 
+_sandglass_world()
+{
+    local cur=$1 prev=$2
+
+    if ((COMP_CWORD == 2)); then
+        _sandglass_words "import --help -h" "$cur"
+    elif [ "$prev" = --state ]; then
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+    elif [[ $cur == -* ]]; then
+        _sandglass_words "--name --tenant --state --json --help -h" "$cur"
+    elif [[ $prev != --name && $prev != --tenant ]]; then
+        _sandglass_files "$cur"
+    fi
+}
+
 _sandglass_tenant()
 {
     local cur=$1 prev=$2
@@ -509,7 +525,7 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run acp serve drain key tenant backup restore audit ps create exec repl cp logs kill pause resume fork top ctx usage events mcp
+    local verbs="run acp serve drain key tenant world backup restore audit ps create exec repl cp logs kill pause resume fork top ctx usage events mcp
         agents secret doctor version help"
 
     COMPREPLY=()
@@ -532,6 +548,9 @@ _sandglass()
         ;;
     tenant)
         _sandglass_tenant "$cur" "$prev"
+        ;;
+    world)
+        _sandglass_world "$cur" "$prev"
         ;;
     backup | restore)
         _sandglass_backup "${COMP_WORDS[1]}" "$cur" "$prev"

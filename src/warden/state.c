@@ -143,7 +143,7 @@ static bool has_snapshots(const struct state *s)
 
 static int move_aside(struct state *s, struct sg_error *e)
 {
-    static const char *const names[] = {"front", "layers"};
+    static const char *const names[] = {"front", "layers", "worlds"};
     AUTO(close_p) int aside = -1;
     char id[ID_LEN + 1], name[ID_LEN + 8];
 
@@ -156,8 +156,10 @@ static int move_aside(struct state *s, struct sg_error *e)
         if (renameat(s->dir, names[i], aside, names[i]) < 0 && errno != ENOENT)
             return err_errno(e, "move '%s/%s' aside", s->path, names[i]);
     close_p(&s->snapshots);
+    close_p(&s->worlds);
     s->snapshots = open_sub(s->dir, "layers", 0, 0, e);
-    return s->snapshots < 0 ? s->snapshots : 0;
+    s->worlds = s->snapshots < 0 ? -1 : open_sub(s->dir, "worlds", 0, 0, e);
+    return s->snapshots < 0 ? s->snapshots : s->worlds < 0 ? s->worlds : 0;
 }
 
 int state_check_database(struct state *s, bool anew, struct sg_error *e)
@@ -252,6 +254,8 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
         r = t.lock = take_lock(t.dir, path, e);
     if (r >= 0)
         r = t.snapshots = open_sub(t.dir, "layers", 0, 0, e);
+    if (r >= 0)
+        r = t.worlds = open_sub(t.dir, "worlds", 0, 0, e);
     if (r < 0) {
         state_close(&t);
         return r;
@@ -265,6 +269,7 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
 void state_close(struct state *s)
 {
     close_p(&s->snapshots);
+    close_p(&s->worlds);
     close_p(&s->lock);
     close_p(&s->dir);
     *s = (struct state)STATE_NONE;

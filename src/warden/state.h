@@ -18,14 +18,14 @@
 struct state {
     char path[512];
     char name[24]; /* the server's name on this machine: one per directory */
-    int dir, lock, snapshots;
+    int dir, lock, snapshots, worlds;
     bool used;     /* STATE/used exists */
     bool maps_ids; /* layers on its file system can be mounted with mapped ids */
 };
 
-#define STATE_NONE                             \
-    {                                          \
-        .dir = -1, .lock = -1, .snapshots = -1 \
+#define STATE_NONE                                           \
+    {                                                        \
+        .dir = -1, .lock = -1, .snapshots = -1, .worlds = -1 \
     }
 
 /* Creates whatever is missing, and takes the lock. */

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 CLIENT_VERBS="ps create exec repl cp logs kill pause resume fork top ctx secret agents events usage mcp"
-VERBS="run acp serve drain backup restore key tenant audit $CLIENT_VERBS doctor version help"
+VERBS="run acp serve drain backup restore key tenant world audit $CLIENT_VERBS doctor version help"
 
 # ---- help ------------------------------------------------------------------------------------------
 
@@ -14,7 +14,7 @@ for way in --help -h help; do
         check "sandglass $way names $verb" out_has "^  $verb +[a-z]"
     done
 done
-for verb in run acp serve key tenant $CLIENT_VERBS doctor version; do
+for verb in run acp serve key tenant world $CLIENT_VERBS doctor version; do
     sg "$verb" --help
     check "sandglass $verb --help" all status_is 0 -- err_is '' -- out_has "^Usage: sandglass $verb"
     cp "$T/out" "$T/help"
@@ -72,7 +72,7 @@ check "version knows its options" refuses 2 "unknown option '--frob'"
 # ---- manual pages ------------------------------------------------------------------------------------
 
 PAGES="sandglass.1 sandglass.3 sandglass.conf.5"
-for verb in run acp serve key tenant $CLIENT_VERBS doctor; do
+for verb in run acp serve key tenant world $CLIENT_VERBS doctor; do
     PAGES+=" sandglass-$verb.1"
 done
 for page in $PAGES; do

@@ -24,7 +24,8 @@
 
 struct bed {
     struct scratch *base; /* the template is on it */
-    int template, lower, userns;
+    int template, userns;
+    struct lowers lowers;
 };
 
 struct sandbox {
@@ -66,16 +67,16 @@ static inline int bed_userns(void)
 
 static inline void bed_begin(struct bed *b)
 {
-    *b = (struct bed){.lower = -1, .userns = bed_userns()};
+    *b = (struct bed){.lowers = LOWERS_NONE, .userns = bed_userns()};
     EXPECT(scratch_make(0, 0, &b->base, NULL) == 0);
     EXPECT(mkdirat(b->base->mount, "template", 0755) == 0);
     b->template = openat(b->base->mount, "template", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    EXPECT(mounts_map_dir(b->template, "template", b->userns, &b->lower, NULL) == 0);
+    EXPECT(mounts_map_dir(b->template, "template", b->userns, &b->lowers.template, NULL) == 0);
 }
 
 static inline void bed_end(struct bed *b)
 {
-    close(b->lower);
+    lowers_close(&b->lowers);
     close(b->template);
     close(b->userns);
     scratch_release(b->base);
@@ -84,7 +85,8 @@ static inline void bed_end(struct bed *b)
 static inline int bed_root(const struct bed *b, struct scratch *s, const char *upper,
                            const struct stack *stack)
 {
-    struct mounts_spec spec = {.lower = b->lower,
+    struct mounts_spec spec = {.lowers = &b->lowers,
+                               .world = -1,
                                .layer = -1,
                                .userns = b->userns,
                                .first_id = FIRST_ID,

@@ -41,6 +41,7 @@ static const struct verb verbs[] = {
     {"drain", "end a server when the requests under way are done", cmd_drain},
     {"key", "make, list and revoke the keys of a server", cmd_front},
     {"tenant", "list the tenants of a server and set their limits", cmd_front},
+    {"world", "make templates of root file systems", cmd_front},
     {"backup", "back up a server to a directory, while it runs", cmd_front},
     {"restore", "restore a backup of a server", cmd_front},
     {"audit", "show the record of what sandboxes sent and were refused", cmd_guard},

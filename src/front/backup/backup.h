@@ -7,7 +7,8 @@
  *                   contexts and usage if they are in SQLite), and the key for the texts that
  *                   contexts keep
  *     guard/        the key that opens secrets, the CA, the record of what left sandboxes
- *     layers/ID     the files of snapshots
+ *     layers/ID     the files of snapshots; layers/ID.WORLD, if they stand on a world
+ *     worlds/ID     worlds, as they are
  *
  * The backup copies the database first, as it is at one point in time, then the layers that the
  * database names. If a snapshot is deleted meanwhile, its row is taken out of the copy: a backup

@@ -59,8 +59,10 @@ int manifest_write(const struct manifest *m, int dir, struct sg_error *e)
 /* Whether the path of a part is one of the known ones, so that it cannot lead elsewhere. */
 static bool good_path(const char *path)
 {
+    if (strncmp(path, "layers/", 7) == 0)
+        return id_valid_on(path + 7);
     return strcmp(path, "front") == 0 || strcmp(path, "guard") == 0 ||
-           (strncmp(path, "layers/", 7) == 0 && id_valid(path + 7));
+           (strncmp(path, "worlds/", 7) == 0 && id_valid(path + 7));
 }
 
 static int read_part(const json_t *p, struct manifest *m)

@@ -49,11 +49,13 @@ static int read_part(struct reading *r, const struct part *p)
 
 static int read_parts(struct reading *r)
 {
-    AUTO(close_p) int snapshots = -1;
+    AUTO(close_p) int snapshots = -1, worlds = -1;
     int code = 0;
 
     if (r->to >= 0) {
         code = snapshots = place_make(r->to, "layers", 0700, r->e);
+        if (code >= 0)
+            code = worlds = place_make(r->to, "worlds", 0700, r->e);
         if (code < 0)
             return code;
     }
@@ -139,7 +141,7 @@ static int open_state(const char *path, bool replace, int *ret_lock, struct sg_e
 }
 
 /* The database comes last: until it is in place, a server that starts says that it is gone. */
-static const char *const parts[] = {"layers", "guard", "front"};
+static const char *const parts[] = {"worlds", "layers", "guard", "front"};
 
 static int move_aside(int state, const char *path, char *ret, size_t cap, struct sg_error *e)
 {

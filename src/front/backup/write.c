@@ -205,6 +205,7 @@ static int write_guard(struct writing *w)
 struct snapshots {
     struct writing *w;
     int from, to;
+    int worlds, to_worlds;
 };
 
 static void leave_out(struct writing *w, const char *id, const char *why)
@@ -227,8 +228,9 @@ static bool same_dir(int fd, int parent, const char *name)
 }
 
 /* Opens the directory of STATE/layers that has the snapshot (warden/sandboxes/snapshot.h); -1: none
- * has it. In a backup, all are side by side: the server that it is restored to sorts them again. */
-static int open_family(int layers, const char *id)
+ * has it. In a backup, all are side by side: the server that it is restored to sorts them again.
+ * ret_world: that it stands on, or "". */
+static int open_family(int layers, const char *id, char ret_world[ID_LEN + 1])
 {
     AUTO(tree_names_free) struct tree_names names = {0};
 
@@ -237,10 +239,57 @@ static int open_family(int layers, const char *id)
         AUTO(close_p)
         int family = openat(layers, names.at[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (names.at[i][0] != '.' && family >= 0 &&
-            faccessat(family, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            faccessat(family, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+            const char *dot = strchr(names.at[i], '.');
+
+            snprintf(ret_world, ID_LEN + 1, "%s", dot ? dot + 1 : "");
             return steal_fd(&family);
+        }
     }
     return -1;
+}
+
+/* Copies a world, unless it was copied already; others may stand on it too. */
+static int write_world(const struct snapshots *l, const char *id, struct sg_error *e)
+{
+    AUTO(close_p)
+    int from = openat(l->worlds, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(close_p) int to = -1;
+    struct tree_pass pass = {.from = from, .same = &l->w->same, .progress = on_bytes, .arg = l->w};
+    char path[ID_LEN + 16];
+    struct tree_sum sum;
+    int r;
+
+    if (from < 0)
+        return err_errno(e, "open the world '%s'", id);
+    if (faccessat(l->to_worlds, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    l->w->what = "worlds";
+    r = pass.to = to = place_make(l->to_worlds, id, 0700, e);
+    if (r >= 0)
+        r = tree_pass(&pass, &sum, e);
+    if (r < 0) {
+        tree_drop(l->to_worlds, id);
+        return r;
+    }
+    snprintf(path, sizeof(path), "worlds/%s", id);
+    manifest_add(&l->w->m, path, &sum);
+    return 0;
+}
+
+/* A template that is itself a world. */
+static bool write_template(const struct snapshots *l, const char *id)
+{
+    struct sg_error e = {0};
+
+    if (faccessat(l->worlds, id, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    if (write_world(l, id, &e) < 0) {
+        leave_out(l->w, id, e.message);
+        return false;
+    }
+    l->w->m.report.n_snapshots++;
+    return true;
 }
 
 /* Copies the layer of a snapshot. One tenant's files must not prevent the backup of all others: a
@@ -250,27 +299,33 @@ static bool write_snapshot(const char *id, void *arg)
 {
     struct snapshots *l = arg;
     struct sg_error e = {0};
-    AUTO(close_p) int family = open_family(l->from, id);
+    char world[ID_LEN + 1] = "", name[2 * ID_LEN + 2], path[2 * ID_LEN + 16];
+    AUTO(close_p) int family = open_family(l->from, id, world);
     AUTO(close_p)
     int from = openat(family, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    AUTO(close_p) int to = from < 0 ? -1 : place_make(l->to, id, 0700, &e);
-    struct tree_pass pass = {
-        .from = from, .to = to, .same = &l->w->same, .progress = on_bytes, .arg = l->w};
-    char path[ID_LEN + 16];
-    struct tree_sum sum;
+    AUTO(close_p) int to = -1;
 
     if (from < 0)
-        return false;
+        return write_template(l, id);
+    snprintf(name, sizeof(name), "%s%s%s", id, world[0] ? "." : "", world);
+    int r = world[0] ? write_world(l, world, &e) : 0;
+    if (r == 0)
+        r = to = place_make(l->to, name, 0700, &e);
+    struct tree_pass pass = {
+        .from = from, .to = to, .same = &l->w->same, .progress = on_bytes, .arg = l->w};
+    struct tree_sum sum;
+
     l->w->what = "snapshots";
-    int r = to < 0 ? to : tree_pass(&pass, &sum, &e);
+    if (r >= 0)
+        r = tree_pass(&pass, &sum, &e);
     bool still = same_dir(from, family, id);
     if (r == 0 && still) {
-        snprintf(path, sizeof(path), "layers/%s", id);
+        snprintf(path, sizeof(path), "layers/%s", name);
         manifest_add(&l->w->m, path, &sum);
         l->w->m.report.n_snapshots++;
         return true;
     }
-    tree_drop(l->to, id);
+    tree_drop(l->to, name);
     if (still)
         leave_out(l->w, id, e.message);
     return false;
@@ -280,10 +335,14 @@ static int write_snapshots(struct writing *w, const char *front)
 {
     AUTO(close_p) int from = place_open(w->state, "layers", w->e);
     AUTO(close_p) int to = from < 0 ? -1 : place_make(w->to, "layers", 0700, w->e);
-    struct snapshots l = {.w = w, .from = from, .to = to};
+    /* A server of an older version has none. */
+    AUTO(close_p)
+    int worlds = openat(w->state, "worlds", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(close_p) int to_worlds = to < 0 ? -1 : place_make(w->to, "worlds", 0700, w->e);
+    struct snapshots l = {.w = w, .from = from, .to = to, .worlds = worlds, .to_worlds = to_worlds};
     struct store *copy = NULL;
 
-    if (to < 0)
+    if (to_worlds < 0)
         return -EIO;
     int r = store_copied_open(front, &copy, &w->m.report.facts, w->e);
     if (r == 0)

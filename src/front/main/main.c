@@ -37,6 +37,7 @@
 #include "front/main/drain.h"
 #include "front/main/key.h"
 #include "front/main/tenant.h"
+#include "front/main/world.h"
 #include "front/store/dbworker.h"
 #include "front/store/dbworker_process.h"
 #include "front/store/keys_shared.h"
@@ -352,6 +353,8 @@ int main(int argc, char **argv)
         return key_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "tenant") == 0)
         return tenant_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "world") == 0)
+        return world_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "backup") == 0)
         return backup_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "restore") == 0)

@@ -48,15 +48,20 @@ static int check_there(const char *dir, struct sg_error *e)
                    dir);
 }
 
+int manage_enter(const struct action_options *o, char ret_dir[ACTION_DIR_MAX], struct sg_error *e)
+{
+    int r = action_enter(o, "front", "keys and tenants", ret_dir, e);
+
+    return r < 0 ? r : check_there(ret_dir, e);
+}
+
 static int run(const void *arg, size_t i, const void *options, struct sg_error *e)
 {
     const struct manage_verb *v = arg;
     struct store *s = NULL;
     char dir[ACTION_DIR_MAX];
-    int r = action_enter(options, "front", "keys and tenants", dir, e);
+    int r = manage_enter(options, dir, e);
 
-    if (r == 0)
-        r = check_there(dir, e);
     if (r < 0)
         return r;
     r = store_open(".", &s, e);

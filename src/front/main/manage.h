@@ -17,6 +17,8 @@ struct manage_verb {
     size_t options_size; /* of the options: a structure that begins with struct action_options */
 };
 
+/* Enters the directory of the server's database, and becomes its owner; see action_enter. */
+int manage_enter(const struct action_options *o, char ret_dir[ACTION_DIR_MAX], struct sg_error *e);
 /* argv[0] is the verb. The result is the exit status. */
 int manage_main(const struct manage_verb *verb, int argc, char **argv);
 

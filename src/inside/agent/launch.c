@@ -11,6 +11,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
 #include "inside/stage/confine.h"
+#include "inside/stage/stage.h"
 
 /* The child's descriptors: first those of the program, then ours, which exec closes. */
 enum { CONTROL_FD = 3, REPORT_FD, CWD_FD, CHILD_FDS };
@@ -146,8 +147,10 @@ void launch_counts(void)
 int launch_start(const struct launch *l, const struct agent_config *config, pid_t *ret_pid,
                  int *ret_report_fd, struct sg_error *e)
 {
-    int p[2];
+    int p[2], r = l->as->uid == 0 ? root_uncover(e) : 0;
 
+    if (r < 0)
+        return r;
     if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
         return err_errno(e, "make a pipe");
     /* Not vfork: another process of the user may stop the child before exec, and the agent would
@@ -163,7 +166,7 @@ int launch_start(const struct launch *l, const struct agent_config *config, pid_
         fd_write_all(REPORT_FD, &why, sizeof(why));
         _exit(127);
     }
-    int r = pid < 0 ? explain(l, -errno, e) : 0;
+    r = pid < 0 ? explain(l, -errno, e) : 0;
     close(p[1]);
     if (r < 0) {
         close(p[0]);

@@ -17,8 +17,9 @@ static bool take(struct line *l, const struct line_message *m, const int *fds, s
         kernel_came(a, m->pid, m->was, fds);
     } else if (m->what == LINE_NO_KERNEL && n == 0 && kernels) {
         no_kernel_came(a);
-    } else if (m->what == LINE_ROOT && n == 1 && (m->code & ~LINE_ROOT_CLEAR) == 0) {
-        root_came(a, fds[0], m->code == LINE_ROOT_CLEAR);
+    } else if (m->what == LINE_ROOT && n == 1 &&
+               (m->code & ~(LINE_ROOT_CLEAR | LINE_ROOT_BARE)) == 0) {
+        root_came(a, fds[0], m->code);
     } else {
         return false;
     }

@@ -20,7 +20,7 @@ static bool started_any(const struct agent *a)
     return !a->kernels.hold || a->kernels.launches != launch_count();
 }
 
-static int move_root(struct agent *a, int root, bool clear)
+static int move_root(struct agent *a, int root, bool clear, bool bare)
 {
     int r = writes(a) || (!clear && started_any(a)) ? -EBUSY : 0;
 
@@ -29,14 +29,16 @@ static int move_root(struct agent *a, int root, bool clear)
         r = reaper_kill_everybody(&a->reaper);
     }
     if (r == 0)
-        r = root_move(root, NULL);
+        r = root_move(root, bare, NULL);
     if (r == 0)
         file_watch_moved(a, !clear);
     return r;
 }
 
-void root_came(struct agent *a, int root, bool clear)
+void root_came(struct agent *a, int root, int how)
 {
-    line_rooted(&a->line, move_root(a, root, clear));
+    bool clear = how & LINE_ROOT_CLEAR, bare = how & LINE_ROOT_BARE;
+
+    line_rooted(&a->line, move_root(a, root, clear, bare));
     close(root);
 }

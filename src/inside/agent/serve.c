@@ -116,6 +116,7 @@ int request_done(struct request *q)
 static const struct handler {
     int (*fn)(struct request *q);
     bool target; /* the request begins with a user and a path */
+    bool writes; /* it changes files, perhaps in /usr */
 } handlers[OP_MAX_] = {
     [OP_PROCESS_START] = {process_start, true},
     [OP_PROCESS_LIST] = {.fn = process_list},
@@ -124,12 +125,12 @@ static const struct handler {
     [OP_PROCESS_INPUT] = {.fn = process_input},
     [OP_PROCESS_RESIZE] = {.fn = process_resize},
     [OP_FILE_READ] = {file_read_start, true},
-    [OP_FILE_WRITE] = {file_write_start, true},
+    [OP_FILE_WRITE] = {file_write_start, true, true},
     [OP_FILE_LIST] = {file_list_start, true},
     [OP_FILE_STAT] = {file_stat, true},
-    [OP_FILE_MOVE] = {file_move_start, true},
-    [OP_FILE_REMOVE] = {file_remove_start, true},
-    [OP_FILE_MKDIR] = {file_mkdir, true},
+    [OP_FILE_MOVE] = {file_move_start, true, true},
+    [OP_FILE_REMOVE] = {file_remove_start, true, true},
+    [OP_FILE_MKDIR] = {file_mkdir, true, true},
     [OP_FILE_WATCH] = {file_watch_start, true},
     [OP_NET_CONNECT] = {.fn = net_connect_start},
     [OP_KERNEL_EXECUTE] = {.fn = kernel_execute},
@@ -157,6 +158,8 @@ static int handle(struct request *q, uint8_t op)
         r = request_user(q);
     if (r == 0 && h->target)
         r = request_path(q->r, q->as, q->path, q->e);
+    if (r == 0 && h->writes && q->as->uid == 0)
+        r = root_uncover(q->e);
     return r < 0 ? r : h->fn(q);
 }
 

@@ -356,15 +356,16 @@ static int cover_unlisted(struct sg_error *e)
     return 0;
 }
 
-/* Attaches the host's /usr, with the sandbox's own /usr/local in it: that is a directory of the
- * root layer. */
+/* Attaches the host's /usr, or that of the world, with the sandbox's own /usr/local in it: that is a
+ * directory of the root layer. */
 static int attach_usr(int usr, struct sg_error *e)
 {
     if (mount("/new/usr/local", ASIDE "/local", NULL, MS_BIND, NULL) < 0 ||
         sys_move_mount(usr, AT_FDCWD, "/new/usr") < 0 ||
         mount(ASIDE "/local", "/new/usr/local", NULL, MS_MOVE, NULL) < 0)
-        return err_errno(e, "attach /usr and /usr/local; the host must have both");
-    return cover_unlisted(e);
+        return err_errno(e, "attach /usr and /usr/local; %s must have both",
+                         root_usr == ROOT_USR_HOST ? "the host" : "the template");
+    return root_usr == ROOT_USR_HOST ? cover_unlisted(e) : 0;
 }
 
 /* Makes sure that the names of these directories lead to them. Nothing can change that afterwards,
@@ -387,7 +388,9 @@ int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit
     if (sys_move_mount(mounts[0], AT_FDCWD, "/new") < 0)
         return err_errno(e, "attach the root layer");
     r = check_places(mounts[0], e);
-    if (r == 0)
+    if (setup->flags & STAGE_WORLD)
+        root_usr = setup->flags & STAGE_BARE ? ROOT_USR_BARE : ROOT_USR_COVERED;
+    if (r == 0 && root_usr != ROOT_USR_BARE)
         r = attach_usr(mounts[1], e);
     if (r < 0)
         return r;

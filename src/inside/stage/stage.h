@@ -55,20 +55,26 @@ struct spawn_reply {
 
 #define STAGE_BEATS 1 /* the answer to STAGE_BEAT */
 
-/* Descriptors come in this order: root, usr, one per mount. */
+/* Descriptors come in this order: root, usr, one per mount. With STAGE_BARE usr is the root once
+ * more, and means nothing. */
 struct stage_setup {
     uint32_t magic;
     uint32_t n_mounts;
     uint64_t disk_bytes;
     uint32_t pids;
     uint32_t cpus;  /* processors that the sandbox may use, rounded up; no more than the host has */
-    uint32_t flags; /* STAGE_LINE, STAGE_TWINS */
+    uint32_t flags; /* STAGE_... */
     char hostname[64];
     char targets[STAGE_MOUNTS_MAX][512];
 };
 
 #define STAGE_LINE  1u /* the socket becomes a line */
 #define STAGE_TWINS 2u /* the agent can ask for kernels on the line */
+/* The root is a world (warden/layers/world.h): usr is that world's own /usr, read-only, and only a
+ * cover over the root's. It goes when the first program of root starts, since that may want to
+ * write there. */
+#define STAGE_WORLD 4u
+#define STAGE_BARE  8u /* with WORLD: there is no cover */
 
 /* A message on a line; its descriptors come beside it. The warden sends channels, kernels and new
  * roots. A kernel is one that the agent asked for, or a copy of one that ran (inside/broker). The
@@ -92,6 +98,7 @@ enum line_what {
     LINE_ROOT = 'r',
 };
 #define LINE_ROOT_CLEAR 1
+#define LINE_ROOT_BARE  2 /* without the cover over /usr, if there still is one */
 #define LINE_FDS_MAX    4
 
 #define STAGE_FIXED_FDS 2
@@ -126,6 +133,9 @@ int root_prepare(struct sg_error *e);
 /* In the spawner, while it has time: learns which entries of /proc this kernel lacks, so that later
  * sandboxes need not try them. */
 void root_learn(void);
+/* What root_move and root_uncover have to know of /usr. */
+enum root_usr { ROOT_USR_HOST, ROOT_USR_COVERED, ROOT_USR_BARE };
+extern enum root_usr root_usr;
 /* In the sandbox: builds /proc and /dev aside. */
 int root_build(unsigned omit, struct sg_error *e);
 /* Builds the sandbox's root directory from detached mounts, in the order of struct stage_setup, and
@@ -135,5 +145,8 @@ int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit
 /* In the agent: replaces its root by this one, another overlay like it. /usr, /dev, /proc and their
  * masks go along; /usr/local and /dev/shm are the new root's own. A process whose root or working
  * directory was the old root is in the new one; whatever else it has open in the old root stays
- * open. On failure everything is as before. */
-int root_move(int new_root, struct sg_error *e);
+ * open. On failure everything is as before. bare: see LINE_ROOT_BARE. */
+int root_move(int new_root, bool bare, struct sg_error *e);
+/* In the agent: takes the cover off /usr, if there is one. Programs that have files of it open go on
+ * with these. */
+int root_uncover(struct sg_error *e);

@@ -51,3 +51,11 @@ bool id_valid(const char *s)
 {
     return strnlen(s, ID_LEN + 1) == ID_LEN && strspn(s, alphabet) == ID_LEN;
 }
+
+bool id_valid_on(const char *s)
+{
+    char id[ID_LEN + 1] = "";
+
+    memcpy(id, s, strnlen(s, ID_LEN));
+    return id_valid(id) && (s[ID_LEN] == '\0' || (s[ID_LEN] == '.' && id_valid(s + ID_LEN + 1)));
+}

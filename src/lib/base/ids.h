@@ -10,3 +10,5 @@ void id_random(char ret[ID_LEN + 1]);
 /* Makes a name from ID_LEN bytes: the same name for the same bytes. */
 void id_from_bytes(const unsigned char bytes[ID_LEN], char ret[ID_LEN + 1]);
 bool id_valid(const char *s);
+/* ID, or ID.ID: the name of something that stands on another. */
+bool id_valid_on(const char *s);

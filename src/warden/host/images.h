@@ -12,6 +12,7 @@ extern const uint8_t sg_sudo_image[], sg_sudo_image_end[];
  * together, before the kernels, so that nobody need go through all to find them. Numbers are
  * little-endian, and not aligned. */
 #define TEMPLATE_HASH_LEN 32
+#define TEMPLATE_FIXTURE  0x80000000u /* in a mode: what every sandbox has, whatever its world */
 struct template_entry {
     uint32_t path_len, len;
     uint32_t mode, uid, gid;

@@ -127,9 +127,39 @@ int mounts_map_writable(int dir, const char *name, int userns, int *ret, struct 
     return map_dir(dir, name, userns, UPPER_FLAGS, ret, e);
 }
 
-int mounts_open_lower(const struct template *t, int userns, int *ret, struct sg_error *e)
+void lowers_close(struct lowers *l)
 {
-    return mounts_map_dir(t->dir, TEMPLATE_DIR, userns, ret, e);
+    close_p(&l->template);
+    close_p(&l->world);
+}
+
+int mounts_open_lowers(const struct template *t, int world, int userns, struct lowers *ret,
+                       struct sg_error *e)
+{
+    struct lowers l = LOWERS_NONE;
+    int r = mounts_map_dir(world < 0 ? t->dir : t->fixtures, TEMPLATE_DIR, userns, &l.template, e);
+
+    if (r == 0 && world >= 0)
+        r = mounts_map_dir(world, "a world", userns, &l.world, e);
+    if (r < 0)
+        lowers_close(&l);
+    else
+        *ret = l;
+    return r;
+}
+
+static int open_dir(int at, const char *name)
+{
+    return openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Opens the world's own /usr, to lie over that of the root. A world without /usr/local has no place
+ * for the root's, and gets no cover. */
+static int open_cover(const struct mounts_spec *spec, int *ret, struct sg_error *e)
+{
+    AUTO(close_p) int usr = open_dir(spec->world, "usr"), local = open_dir(usr, "local");
+
+    return local < 0 ? 0 : mounts_map_dir(usr, "/usr of a world", spec->userns, ret, e);
 }
 
 /* An overlay acts with the file-system ids and capabilities of the process that mounts it. Host
@@ -171,16 +201,17 @@ static int create_as(int fs, uint32_t id)
 
 /* The layers of a root overlay, as descriptors; -1: none. */
 struct parts {
-    int lower, layer, scratch;
+    struct lowers lowers; /* the slot's */
+    int layer, scratch;
     int maps[STACK_MAX];        /* clones of the layers' scratches, one each */
     int layer_stack[STACK_MAX]; /* oldest first */
     size_t n_maps, n_layer_stack;
     struct late *late;
 };
 
-#define PARTS_NONE                              \
-    {                                           \
-        .lower = -1, .layer = -1, .scratch = -1 \
+#define PARTS_NONE                                        \
+    {                                                     \
+        .lowers = LOWERS_NONE, .layer = -1, .scratch = -1 \
     }
 
 bool late_close(struct late *l)
@@ -191,10 +222,10 @@ bool late_close(struct late *l)
     return true;
 }
 
-static void drop_mount(struct late *late, int *fd)
+void late_add(struct late *l, int *fd)
 {
-    if (late && *fd >= 0 && late->n < LATE_MAX)
-        late->fds[late->n++] = steal_fd(fd);
+    if (l && *fd >= 0 && l->n < LATE_MAX)
+        l->fds[l->n++] = steal_fd(fd);
     close_p(fd);
 }
 
@@ -202,10 +233,10 @@ static void parts_close(struct parts *p)
 {
     for (size_t i = 0; i < p->n_layer_stack; i++)
         close_p(&p->layer_stack[i]);
-    drop_mount(p->late, &p->layer);
-    drop_mount(p->late, &p->scratch);
+    late_add(p->late, &p->layer);
+    late_add(p->late, &p->scratch);
     for (size_t i = 0; i < p->n_maps; i++)
-        drop_mount(p->late, &p->maps[i]);
+        late_add(p->late, &p->maps[i]);
 }
 
 static int add_lower(int fs, int fd)
@@ -216,16 +247,16 @@ static int add_lower(int fs, int fd)
     return sys_fsconfig_string(fs, "lowerdir+", path);
 }
 
-/* Kernels before 6.5 cannot add lower layers one by one; there are no stacks on these. */
+/* Kernels before 6.5 cannot add lower layers one by one; there are no stacks and worlds on these. */
 static int configure_lower(int fs, const struct parts *p)
 {
     char lower[80];
     int n = 0;
 
-    if (p->n_layer_stack == 0) {
+    if (p->n_layer_stack == 0 && p->lowers.world < 0) {
         if (p->layer >= 0)
             n = snprintf(lower, sizeof(lower), "/proc/self/fd/%d:", p->layer);
-        snprintf(lower + n, sizeof(lower) - (size_t)n, "/proc/self/fd/%d", p->lower);
+        snprintf(lower + n, sizeof(lower) - (size_t)n, "/proc/self/fd/%d", p->lowers.template);
         return sys_fsconfig_string(fs, "lowerdir", lower);
     }
     for (size_t i = p->n_layer_stack; i > 0; i--)
@@ -233,7 +264,9 @@ static int configure_lower(int fs, const struct parts *p)
             return -1;
     if (p->layer >= 0 && add_lower(fs, p->layer) < 0)
         return -1;
-    return add_lower(fs, p->lower);
+    if (add_lower(fs, p->lowers.template) < 0)
+        return -1;
+    return p->lowers.world < 0 ? 0 : add_lower(fs, p->lowers.world);
 }
 
 static int configure_root(int fs, const struct parts *p, const char *upper_name, bool user_marks)
@@ -295,13 +328,13 @@ static int create_root_attached(const struct mounts_spec *spec, const struct par
 {
     AUTO(close_p) int fs = sys_fsopen("overlay"), lower = -1;
     struct parts own = *p;
-    int r = mounts_open_lower(spec->template, spec->userns, &lower, e);
+    int r = mounts_map_dir(spec->template->dir, TEMPLATE_DIR, spec->userns, &lower, e);
 
     if (r < 0)
         return r;
     struct attached a = {
         .fs = fs, .lower = lower, .layer = p->layer, .scratch = p->scratch, .id = spec->first_id};
-    own.lower = lower;
+    own.lowers.template = lower;
     if (configure_root(fs, &own, spec->upper, spec->user_marks) < 0 || create_attached(&a) < 0)
         return mounts_mount_error(fs, e, "make the root overlay");
     *ret_fs = steal_fd(&fs);
@@ -342,7 +375,7 @@ static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *
     AUTO(parts_close) struct parts p = PARTS_NONE;
     int r = map_scratch(spec, &p.scratch, e);
 
-    p.lower = spec->lower;
+    p.lowers = *spec->lowers;
     p.late = spec->late;
     if (r == 0 && spec->layer >= 0)
         r = mounts_map_dir(spec->layer, "a snapshot", spec->userns, &p.layer, e);
@@ -354,6 +387,9 @@ static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *
         create_as(fs, spec->first_id) < 0) {
         if ((!must_attach && errno != EINVAL) || p.n_layer_stack > 0)
             return mounts_mount_error(fs, e, "make the root overlay");
+        if (p.lowers.world >= 0)
+            return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+                           "templates with files of their own need Linux 6.15 or later");
         close_p(&fs);
         r = create_root_attached(spec, &p, &fs, e);
         if (r < 0)
@@ -390,7 +426,7 @@ int mounts_begin(const struct mounts_spec *spec, struct layers *l, struct sg_err
 
     if (r == 0)
         r = scratch_upper(l->scratch, NULL, l->upper, e);
-    return r < 0 ? r : make_usr(spec, &l->usr, e);
+    return r < 0 || spec->world >= 0 ? r : make_usr(spec, &l->usr, e);
 }
 
 int mounts_finish(const struct mounts_spec *spec, struct layers *l, struct sg_error *e)
@@ -399,7 +435,9 @@ int mounts_finish(const struct mounts_spec *spec, struct layers *l, struct sg_er
 
     with.scratch = l->scratch;
     with.upper = l->upper;
-    return make_root(&with, &l->root, e);
+    int r = make_root(&with, &l->root, e);
+
+    return r < 0 || spec->world < 0 ? r : open_cover(spec, &l->usr, e);
 }
 
 int mounts_make_root(const struct mounts_spec *spec, int *ret, struct sg_error *e)

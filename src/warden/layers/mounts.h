@@ -10,14 +10,15 @@ struct mounts_spec {
     uint64_t disk_bytes, disk_inodes; /* 0: no limit (control builds) */
     bool allow_suid;                  /* control builds */
     /* For mounts_finish: */
-    int lower;                 /* the slot's template: see mounts_open_lower */
-    int layer;                 /* a directory over it, ids 0..65535 on disk; -1: none */
-    int userns;                /* of the sandbox */
-    uint32_t first_id;         /* its root as a host id, which mounts the overlay */
-    bool keep;                 /* the scratch is needed later: only map a clone of it */
-    bool user_marks;           /* the overlay's marks are user.overlay.*: see wire/files.h */
-    const struct stack *stack; /* between layer and upper; NULL: none */
-    struct late *late;         /* takes mounts to close when there is time; NULL: now */
+    const struct lowers *lowers; /* the slot's */
+    int world;                   /* its world, as world_mount made it; -1: the template alone */
+    int layer;                   /* a directory over it, ids 0..65535 on disk; -1: none */
+    int userns;                  /* of the sandbox */
+    uint32_t first_id;           /* its root as a host id, which mounts the overlay */
+    bool keep;                   /* the scratch is needed later: only map a clone of it */
+    bool user_marks;             /* the overlay's marks are user.overlay.*: see wire/files.h */
+    const struct stack *stack;   /* between layer and upper; NULL: none */
+    struct late *late;           /* takes mounts to close when there is time; NULL: now */
     /* For mounts_make_root; mounts_finish sets them itself: */
     struct scratch *scratch;
     const char *upper;
@@ -30,12 +31,30 @@ struct late {
     int fds[LATE_MAX];
     size_t n;
 };
+/* Takes a mount over; -1 is allowed. If there is no room it is closed now. */
+void late_add(struct late *l, int *fd);
 /* Closes one mount; false if there is none. */
 bool late_close(struct late *l);
 
-/* root is an overlay over the template. Its upper layer is on scratch, a tmpfs that is the
- * sandbox's disk. usr is a read-only overlay of the host's /usr. Closing a detached mount makes the
- * kernel wait for an RCU grace period, so close them when there is time. */
+/* The lowest layers of a sandbox, with their ids mapped into the range of a slot:
+ *
+ *   without a world    the template
+ *   with one           the fixtures of the template, and below them the world
+ *
+ * The mounts depend on nothing else, so a slot keeps them for its next sandbox. */
+struct lowers {
+    int template, world; /* -1: none */
+};
+#define LOWERS_NONE                 \
+    {                               \
+        .template = -1, .world = -1 \
+    }
+
+/* root is an overlay over the lowest layers. Its upper layer is on scratch, a tmpfs that is the
+ * sandbox's disk. usr lies over its /usr: without a world a read-only overlay of the host's /usr;
+ * with one the world's own /usr, which makes an overlay's slow search for files unnecessary there,
+ * or -1 if the world has no /usr/local. Closing a detached mount makes the kernel wait for an RCU grace period,
+ * so close them when there is time. */
 struct layers {
     int root, usr;
     struct scratch *scratch;
@@ -62,7 +81,8 @@ int mounts_mount_error(int fs, struct sg_error *e, const char *what);
 int mounts_map_dir(int dir, const char *name, int userns, int *ret, struct sg_error *e);
 /* The same, but it can be written. */
 int mounts_map_writable(int dir, const char *name, int userns, int *ret, struct sg_error *e);
-/* Opens the template with its ids mapped into the range of a slot. The mount depends on nothing
- * else, so a slot keeps it for all its sandboxes. userns: any user namespace whose ids 0..65535 are
- * the slot's. */
-int mounts_open_lower(const struct template *t, int userns, int *ret, struct sg_error *e);
+/* Opens the lowest layers. world: as in struct mounts_spec. userns: any user namespace whose ids
+ * 0..65535 are the slot's. */
+int mounts_open_lowers(const struct template *t, int world, int userns, struct lowers *ret,
+                       struct sg_error *e);
+void lowers_close(struct lowers *l);

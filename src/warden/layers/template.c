@@ -20,6 +20,8 @@
 #include "warden/layers/mounts.h"
 #include "warden/layers/template_build.h"
 
+#define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+
 /* The pack is our own. */
 bool template_next(const uint8_t **at, struct template_packed *ret)
 {
@@ -79,13 +81,19 @@ static uint64_t content_hash(void)
 
 static int open_template(int top, const char *name, struct template *ret)
 {
-    AUTO(close_p) int at = openat(top, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    AUTO(close_p) int at = openat(top, name, OPEN_DIR), root = -1, fixtures = -1;
 
     if (at < 0)
         return -errno;
     if (flock(at, LOCK_SH | LOCK_NB) < 0)
         return -EAGAIN; /* another process is removing it */
-    ret->dir = steal_fd(&at);
+    root = openat(at, TEMPLATE_ROOT, OPEN_DIR);
+    fixtures = openat(at, TEMPLATE_FIXTURES, OPEN_DIR);
+    if (root < 0 || fixtures < 0)
+        return -errno;
+    ret->lock = steal_fd(&at);
+    ret->dir = steal_fd(&root);
+    ret->fixtures = steal_fd(&fixtures);
     return 0;
 }
 
@@ -142,14 +150,14 @@ static int build_apart(const struct domain *d, int top, const char *name, struct
 
 int template_open(const struct domain *d, struct template *ret, struct sg_error *e)
 {
-    struct template t = {.dir = -1, .host_usr = -1};
+    struct template t = TEMPLATE_NONE;
     AUTO(close_p) int top = -1;
     char name[128];
     int r;
 
     if (mkdir(TEMPLATE_DIR, 0700) < 0 && errno != EEXIST)
         return err_errno(e, "make '" TEMPLATE_DIR "' for the template");
-    top = open(TEMPLATE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    top = open(TEMPLATE_DIR, OPEN_DIR);
     t.host_usr = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     r = top < 0 || t.host_usr < 0 ? err_errno(e, "open '" TEMPLATE_DIR "' and /usr") : 0;
     snprintf(name, sizeof(name), "template-" SG_VERSION "-%016llx",
@@ -173,6 +181,8 @@ int template_open(const struct domain *d, struct template *ret, struct sg_error 
 
 void template_close(struct template *t)
 {
+    close_p(&t->lock);
     close_p(&t->dir);
+    close_p(&t->fixtures);
     close_p(&t->host_usr);
 }

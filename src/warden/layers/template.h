@@ -5,8 +5,13 @@
  * of the root directory with a synthetic /etc, /home/user, /root, /tmp, /var, /run, links such as
  * bin -> usr/bin (template/manifest), and its own /usr/local with sudo and the kernels in it.
  *
+ * Sandboxes with a world of their own (world.h) see nothing of the host. Over their world they have
+ * the *fixtures*: that part of the template which every sandbox needs, such as sudo, the kernels and
+ * the mount points.
+ *
  * The template is made once and kept in /var/lib/sandglass. Its directory's name contains a hash of
- * all that it is made of, so that any change makes a new template. */
+ * all that it is made of, so that any change makes a new template. In it are `root` and
+ * `fixtures`. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -21,9 +26,17 @@ struct domain;
 
 struct template
 {
-    int dir; /* the layer; a shared lock on it prevents its removal */
+    int lock;          /* its directory; a shared lock on it prevents its removal */
+    int dir, fixtures; /* the layers */
     int host_usr;
 };
+
+#define TEMPLATE_NONE                                         \
+    {                                                         \
+        .lock = -1, .dir = -1, .fixtures = -1, .host_usr = -1 \
+    }
+#define TEMPLATE_ROOT     "root"
+#define TEMPLATE_FIXTURES "fixtures"
 
 /* One entry of the pack (warden/host/images.h). */
 struct template_packed {

@@ -123,7 +123,8 @@ static int add_fonts(int at, struct sg_error *e)
     return r;
 }
 
-static int build(int at, struct sg_error *e)
+/* Makes the files that have this bit in their modes; 0: all. */
+static int make_all(int at, uint32_t bit, struct sg_error *e)
 {
     size_t len = (size_t)(sg_sudo_image_end - sg_sudo_image);
     const uint8_t *place = NULL;
@@ -131,10 +132,21 @@ static int build(int at, struct sg_error *e)
     int r = 0;
 
     while (r == 0 && template_next(&place, &p))
-        r = make_packed(at, &p, e);
+        if ((p.entry.mode & bit) == bit)
+            r = make_packed(at, &p, e);
+    return r < 0 ? r : make_file(at, "usr/local/bin/sudo", sg_sudo_image, len, 0755, 0, 0, e);
+}
+
+static int build(int at, struct sg_error *e)
+{
+    AUTO(close_p) int root = make_sub(at, TEMPLATE_ROOT, e), fixtures = -1;
+    int r = root < 0 ? root : make_all(root, 0, e);
+
     if (r == 0)
-        r = make_file(at, "usr/local/bin/sudo", sg_sudo_image, len, 0755, 0, 0, e);
-    return r < 0 ? r : add_fonts(at, e);
+        r = add_fonts(root, e);
+    if (r == 0)
+        r = fixtures = make_sub(at, TEMPLATE_FIXTURES, e);
+    return r < 0 ? r : make_all(fixtures, TEMPLATE_FIXTURE, e);
 }
 
 /* Removes templates of earlier versions, unless an engine uses one: that holds a shared lock on

@@ -23,7 +23,8 @@
 
 struct provider;
 struct instance;
-struct stack; /* warden/layers/layer_stack.h */
+struct stack;        /* warden/layers/layer_stack.h */
+struct world_source; /* warden/layers/world.h */
 struct child_exit;
 struct provider_ops;
 
@@ -68,6 +69,8 @@ struct instance_spec {
     /* The agent's socket is not a channel but a line, over which channels are sent: see connect. */
     bool line;
     bool twins; /* and the agent asks for kernels on it */
+    /* The world that it gets in place of the host's /usr, or NULL. Only finish reads it. */
+    const struct world_source *world;
     /* A directory between the template and the sandbox's own files, with ids 0..65535 on disk, or
      * NULL. Only finish reads it. */
     const int *layer;

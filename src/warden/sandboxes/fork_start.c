@@ -88,7 +88,8 @@ static int send_root(struct fork_start *u, struct sg_error *e)
 struct fork_start *fork_start_begin(struct checkpoint *m, struct tenant_pool *w,
                                     const struct sg_limits *limits)
 {
-    struct instance *i = tenant_pool_take(w, limits);
+    /* Sandboxes in the pool have the host's /usr. */
+    struct instance *i = snapshot_world(m->snapshot) ? NULL : tenant_pool_take(w, limits);
     struct sg_error e = {0};
     struct fork_start *u;
 

@@ -113,7 +113,7 @@ static void on_process(struct loop_source *src, uint32_t events UNUSED)
 }
 
 /* The broker makes copies at no cost to the sandbox. So the rate is limited: beyond it, the agent
- * starts kernels itself. */
+ * starts kernels itself. It always does in a world, whose interpreter is not the zygote's. */
 static bool may_ask(struct sandbox *g)
 {
     uint64_t now = clock_ns();
@@ -147,7 +147,7 @@ static void on_line(struct loop_source *src, uint32_t events UNUSED)
 
     if (r == 0 && news == LINE_ROOT_DONE)
         sandbox_happens(g, ON_ROOTED, &(struct happening){.r = code});
-    else if (r == 0 && may_ask(g)) {
+    else if (r == 0 && may_ask(g) && !snapshot_world(g->snapshot)) {
         g->asks = true;
         sandbox_ask_again(g);
     } else if (r == 0)
@@ -184,7 +184,7 @@ void sandbox_adopt(struct sandbox *g, struct instance *i)
     g->step_ns = g->started_ns;
     sandbox_network_begin(g);
     g->steps.network = sandbox_step(g);
-    if (g->kernel && !kernel_has(i))
+    if (g->kernel && !kernel_has(i) && !snapshot_world(g->snapshot))
         kernels_feed(g->tenant_pool, i);
 }
 
@@ -455,7 +455,8 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
         sandbox_happens(g, ON_NOT_STARTED, &(struct happening){.r = r, .e = &e});
         return;
     }
-    bool rooted = false;
+    /* A branch gets its files when it runs, unless it needs a world from the start. */
+    bool rooted = false, branch = checkpoint && !snapshot_world(g->snapshot);
     struct instance *ready = checkpoint && checkpoint->fork_start
                                  ? fork_start_take(steal_ptr(&checkpoint->fork_start),
                                                    g->tenant_pool, &g->limits, &rooted)
@@ -467,7 +468,7 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
         return;
     }
     g->request = (struct tenant_pool_request){.limits = g->limits,
-                                              .snapshot = checkpoint ? NULL : g->snapshot,
+                                              .snapshot = branch ? NULL : g->snapshot,
                                               .bare = checkpoint != NULL,
                                               .done = on_made,
                                               .on_moved = sandbox_moved,

@@ -17,6 +17,8 @@ struct snapshot {
     char file[FILES_NAME]; /* its directory's name in the family */
     int dir;               /* -1: it is being written */
     unsigned users;        /* the name counts as one */
+    /* That it is, or that it stands on; .dir -1: none. Its descriptor is `dir`, or the family's. */
+    struct world_source world;
 };
 
 struct save {
@@ -34,7 +36,8 @@ struct save {
 /* Takes the family over. */
 static struct snapshot *snapshot_new(struct family *f, const char *name, const char *file)
 {
-    struct snapshot *l = NEW(struct snapshot, .family = f, .dir = -1, .users = 1);
+    struct snapshot *l =
+        NEW(struct snapshot, .family = f, .dir = -1, .users = 1, .world = f->world);
 
     snprintf(l->name, sizeof(l->name), "%s", name);
     snprintf(l->file, sizeof(l->file), "%s", file);
@@ -61,16 +64,19 @@ static struct snapshot *find_name(struct server *s, const char *name)
     return LIST_FIND(struct snapshot, l, &s->snapshots, link, strcmp(l->name, name) == 0);
 }
 
-struct snapshot *snapshot_find(struct server *s, const char *name)
+static bool is_world(const struct snapshot *l)
 {
-    struct snapshot *l = find_name(s, name);
-
-    return l && l->dir >= 0 ? l : NULL;
+    return l->family->worlds;
 }
 
 const int *snapshot_dir(const struct snapshot *l)
 {
-    return &l->dir;
+    return is_world(l) ? NULL : &l->dir;
+}
+
+const struct world_source *snapshot_world(const struct snapshot *l)
+{
+    return l && l->world.dir >= 0 ? &l->world : NULL;
 }
 
 struct snapshot *snapshot_use(struct snapshot *l)
@@ -85,6 +91,34 @@ void snapshot_release(struct snapshot *l)
         return;
     family_remove(l->family, l->file);
     snapshot_free(l);
+}
+
+/* Worlds are made by others while the server runs, so each is looked for when it is first wanted. */
+static struct snapshot *find_world(struct server *s, const char *name)
+{
+    struct snapshot *l;
+    struct sg_error e;
+
+    if (faccessat(s->state.worlds, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return NULL;
+    l = snapshot_new(family_of_worlds(s), name, name);
+    if (snapshot_open(l, &e) < 0) {
+        log_line(LEVEL_WARN, "%s", e.message);
+        snapshot_free(l);
+        return NULL;
+    }
+    l->world.dir = l->dir;
+    snprintf(l->world.id, sizeof(l->world.id), "%s", name);
+    return l;
+}
+
+struct snapshot *snapshot_find(struct server *s, const char *name)
+{
+    struct snapshot *l = find_name(s, name);
+
+    if (!l)
+        return find_world(s, name);
+    return l->dir >= 0 ? l : NULL;
 }
 
 static void work_name(char ret[FILES_NAME])
@@ -191,7 +225,8 @@ static int save_start(struct server *s, struct save *v, const struct save_order 
         return err_set(e, SG_ERR_LIMIT, -E2BIG,
                        "the sandbox's files are on too many file systems for a snapshot");
     q->flags = o->durable ? FILES_DURABLE : 0;
-    snprintf(q->below, sizeof(q->below), "%s", o->below ? o->below->file : "");
+    snprintf(q->below, sizeof(q->below), "%s",
+             o->below && !is_world(o->below) ? o->below->file : "");
     snprintf(q->aside, sizeof(q->aside), "%s", v->aside);
     snprintf(q->name, sizeof(q->name), "%s", v->snapshot->file);
     v->worker = files_worker_start(s, order, on_saved, v, e);
@@ -201,8 +236,8 @@ static int save_start(struct server *s, struct save *v, const struct save_order 
 static int save_family(struct server *s, const struct save_order *o, struct family **ret,
                        struct sg_error *e)
 {
-    if (!o->below)
-        return family_make(s, ret, e);
+    if (!o->below || is_world(o->below))
+        return family_make(s, snapshot_world(o->below), ret, e);
     *ret = family_use(o->below->family);
     return 0;
 }

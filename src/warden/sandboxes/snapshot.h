@@ -2,6 +2,10 @@
  * an overlay's upper layer does. A sandbox made from a snapshot has it between the template and its
  * own files.
  *
+ * A world (warden/layers/world.h) is named like a snapshot, and is a directory of STATE/worlds. A
+ * sandbox made from it has that world instead of the host's /usr, and so has each that is made from
+ * its snapshots.
+ *
  *            snapshot_save                        snapshot_forget, and the last user gone
  *   absent ------------> being written -> there -----------------------------------> removed
  *
@@ -11,7 +15,8 @@
  * did not change. Such snapshots are a *family*: they have one tenant, and lie in one directory, which
  * is all that the worker that writes one of them sees:
  *
- *   STATE/layers/user-FAMILY/    or trusted-FAMILY: which marks its overlays have
+ *   STATE/layers/user-FAMILY/    or trusted-FAMILY: which marks its overlays have; with .WORLD at
+ *                                the end: its snapshots stand on that world
  *     NAME/                      durable: the next server finds it again
  *     work-ID/                   without a name: it ends with the server
  *     new-ID/, old-ID/           being written; being removed. The next start removes what is left
@@ -27,6 +32,7 @@ struct snapshot;
 struct save;
 struct stack;
 struct instance;
+struct world_source;
 
 /* At start: finds the snapshots of an earlier server. */
 int snapshots_load(struct server *s, struct sg_error *e);
@@ -34,7 +40,9 @@ int snapshots_load(struct server *s, struct sg_error *e);
 void snapshots_unload(struct server *s);
 
 struct snapshot *snapshot_find(struct server *s, const char *name);
-const int *snapshot_dir(const struct snapshot *l); /* for instance_spec.layer */
+/* For instance_spec.layer and .world. NULL: it has none. */
+const int *snapshot_dir(const struct snapshot *l);
+const struct world_source *snapshot_world(const struct snapshot *l); /* l may be NULL */
 struct snapshot *snapshot_use(struct snapshot *l);
 /* NULL is allowed. */
 void snapshot_release(struct snapshot *l);

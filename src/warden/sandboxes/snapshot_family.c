@@ -26,25 +26,54 @@ static const char *after(const char *name, const char *prefix)
     return strncmp(name, prefix, n) == 0 ? name + n : NULL;
 }
 
+/* The world is the part of the name behind the dot. */
+static int open_world(struct server *s, const char *name, struct world_source *ret,
+                      struct sg_error *e)
+{
+    const char *dot = strchr(name, '.');
+
+    *ret = (struct world_source){.dir = -1};
+    if (!dot)
+        return 0;
+    snprintf(ret->id, sizeof(ret->id), "%s", dot + 1);
+    ret->dir = openat(s->state.worlds, ret->id, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return ret->dir < 0 ? err_errno(e, "open '%s/worlds/%s', on which snapshots stand",
+                                    s->state.path, ret->id)
+                        : 0;
+}
+
 static int family_open(struct server *s, const char *name, struct family **ret, struct sg_error *e)
 {
-    int fd = openat(s->state.snapshots, name, OPEN_DIR);
+    AUTO(close_p) int fd = openat(s->state.snapshots, name, OPEN_DIR);
+    struct world_source world;
     struct family *f;
+    int r;
 
     if (fd < 0)
         return err_errno(e, "open '%s/layers/%.64s'", s->state.path, name);
-    f = NEW(struct family, .server = s, .dir = fd, .users = 1);
+    r = open_world(s, name, &world, e);
+    if (r < 0)
+        return r;
+    f = NEW(struct family, .server = s, .dir = steal_fd(&fd), .world = world, .users = 1);
     snprintf(f->name, sizeof(f->name), "%s", name);
     *ret = f;
     return 0;
 }
 
-int family_make(struct server *s, struct family **ret, struct sg_error *e)
+struct family *family_of_worlds(struct server *s)
 {
-    char id[ID_LEN + 1], name[ID_LEN + 16];
+    return NEW(struct family, .server = s, .dir = fcntl(s->state.worlds, F_DUPFD_CLOEXEC, 0),
+               .worlds = true, .world.dir = -1, .users = 1);
+}
+
+int family_make(struct server *s, const struct world_source *world, struct family **ret,
+                struct sg_error *e)
+{
+    char id[ID_LEN + 1], name[FAMILY_NAME];
 
     id_random(id);
-    snprintf(name, sizeof(name), "%s%s", prefix_of(s), id);
+    snprintf(name, sizeof(name), "%s%s%s%s", prefix_of(s), id, world ? "." : "",
+             world ? world->id : "");
     if (mkdirat(s->state.snapshots, name, 0700) < 0)
         return err_errno(e, "make '%s/layers/%s'", s->state.path, name);
     return family_open(s, name, ret, e);
@@ -60,8 +89,10 @@ void family_release(struct family *f)
 {
     if (--f->users > 0)
         return;
-    unlinkat(f->server->state.snapshots, f->name, AT_REMOVEDIR);
-    close(f->dir);
+    if (!f->worlds)
+        unlinkat(f->server->state.snapshots, f->name, AT_REMOVEDIR);
+    close_p(&f->world.dir);
+    close_p(&f->dir);
     free(f);
 }
 
@@ -135,18 +166,20 @@ static int change_marks(struct server *s, int dir, const char *name, struct sg_e
 }
 
 /* A snapshot, or something else, that is not in a family. It goes into a new one, whose marks may be
- * of the other kind until they are changed. */
+ * of the other kind until they are changed. ID.WORLD: a snapshot that stands on a world. */
 static int adopt(struct server *s, int from, const char *name, const char *as, struct sg_error *e)
 {
     bool trusted = s->files.userns < 0;
-    char id[ID_LEN + 1], family[ID_LEN + 16];
+    const char *on = id_valid_on(as) ? as + ID_LEN : "";
+    char id[ID_LEN + 1], family[FAMILY_NAME], file[FILES_NAME];
     AUTO(close_p) int dir = -1;
 
     id_random(id);
-    snprintf(family, sizeof(family), "%s%s", trusted ? "user-" : "trusted-", id);
+    snprintf(family, sizeof(family), "%s%s%s", trusted ? "user-" : "trusted-", id, on);
+    snprintf(file, sizeof(file), "%.*s", (int)(strlen(as) - strlen(on)), as);
     if (mkdirat(s->state.snapshots, family, 0700) < 0 ||
         (dir = openat(s->state.snapshots, family, OPEN_DIR)) < 0 ||
-        renameat(from, name, dir, as) < 0)
+        renameat(from, name, dir, file) < 0)
         return err_errno(e, "make a family of the snapshot '%.64s'", name);
     return 0;
 }
@@ -155,11 +188,11 @@ static int adopt(struct server *s, int from, const char *name, const char *as, s
 static int take_over(struct server *s, const char *name, const char *id, struct sg_error *e)
 {
     AUTO(close_p) int dir = openat(s->state.snapshots, name, OPEN_DIR);
-    char as[ID_LEN + 16];
+    char as[FAMILY_NAME];
     int r = dir < 0 ? err_errno(e, "open '%s/layers/%.64s'", s->state.path, name)
                     : change_marks(s, dir, name, e);
 
-    snprintf(as, sizeof(as), "%s%.*s", prefix_of(s), ID_LEN, id);
+    snprintf(as, sizeof(as), "%s%.*s", prefix_of(s), 2 * ID_LEN + 1, id);
     if (r == 0 && renameat(s->state.snapshots, name, s->state.snapshots, as) < 0)
         r = err_errno(e, "rename '%s/layers/%.64s'", s->state.path, name);
     return r;
@@ -211,7 +244,7 @@ static bool is_family(const char *name)
 {
     const char *user = after(name, "user-"), *trusted = after(name, "trusted-");
 
-    return (user && id_valid(user)) || (trusted && id_valid(trusted));
+    return (user && id_valid_on(user)) || (trusted && id_valid_on(trusted));
 }
 
 static int adopt_one(struct server *s, const char *name, family_found found UNUSED,

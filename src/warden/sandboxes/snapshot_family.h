@@ -4,18 +4,26 @@
 #include "lib/base/ids.h"
 #include "lib/base/list.h"
 #include "lib/base/err.h"
+#include "warden/layers/world.h"
 
 struct server;
 
+#define FAMILY_NAME (2 * ID_LEN + 16)
+
 struct family {
     struct server *server;
-    char name[ID_LEN + 16];
+    char name[FAMILY_NAME]; /* "": the worlds */
     int dir;
-    unsigned users; /* snapshots, those that are being removed included */
+    bool worlds;
+    struct world_source world; /* that its snapshots stand on; .dir -1: none */
+    unsigned users;            /* snapshots, those that are being removed included */
 };
 
-/* Makes an empty family. */
-int family_make(struct server *s, struct family **ret, struct sg_error *e);
+/* Makes an empty family. world: NULL for none. */
+int family_make(struct server *s, const struct world_source *world, struct family **ret,
+                struct sg_error *e);
+/* The worlds, STATE/worlds, as a family of one member: for each of them another. */
+struct family *family_of_worlds(struct server *s);
 struct family *family_use(struct family *f);
 /* The last user removes the directory. */
 void family_release(struct family *f);

@@ -253,6 +253,7 @@ static struct instance_spec spec_of(const struct sg_limits *limits, const struct
     spec.limits.memory_bytes += limits->disk_bytes;
     if (snapshot)
         spec.layer = snapshot_dir(snapshot);
+    spec.world = snapshot_world(snapshot);
     return spec;
 }
 

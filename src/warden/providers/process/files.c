@@ -62,6 +62,17 @@ static int open_of_agent(const struct instance *i, const char *what, int flags, 
     return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
 }
 
+/* Whether anything below the sandbox's next upper layer changes the /usr of its world. */
+static bool changes_usr(const struct instance *i, const int *layer)
+{
+    const struct stack *s = i->move.stack;
+
+    for (size_t k = 0; k < stack_depth(s); k++)
+        if (world_is_changed_by(s->v[k]->scratch->mount, s->v[k]->dir))
+            return true;
+    return layer && world_is_changed_by(*layer, ".");
+}
+
 /* Makes the upper layer of the sandbox's next root, on its own scratch. */
 static int begin_move(struct instance *i, struct sg_error *e)
 {
@@ -80,7 +91,8 @@ static int make_root(struct instance *i, const int *layer, int *ret, struct sg_e
     struct provider *p = i->provider;
     AUTO(close_p) int userns = -1;
     struct mounts_spec ls = {.template = &p->template,
-                             .lower = p->slots[i->index].lower,
+                             .lowers = &p->slots[i->index].lowers,
+                             .world = i->world ? i->world->mount : -1,
                              .layer = layer ? *layer : -1,
                              .first_id = instance_first_id(i),
                              .keep = true,
@@ -94,6 +106,8 @@ static int make_root(struct instance *i, const int *layer, int *ret, struct sg_e
     ls.userns = userns;
     if (r == 0)
         r = mounts_make_root(&ls, ret, e);
+    if (r == 0 && i->world)
+        i->bare |= changes_usr(i, layer);
     if (r < 0)
         moved_to(i, false);
     return r;
@@ -172,7 +186,8 @@ static int take(struct instance *i, const struct stack *s, struct sg_error *e)
 /* Keeps the old root open, to seal it later. */
 static int root_send(struct instance *i, int root, bool clear, struct sg_error *e)
 {
-    struct line_message m = {.what = LINE_ROOT, .code = clear ? LINE_ROOT_CLEAR : 0};
+    struct line_message m = {
+        .what = LINE_ROOT, .code = (clear ? LINE_ROOT_CLEAR : 0) | (i->bare ? LINE_ROOT_BARE : 0)};
     AUTO(close_p) int fd = root;
     int r = 0;
 

@@ -4,7 +4,7 @@
  *    ^                               |
  *    +-------------- trim -----------+
  *
- * A slot that has had a sandbox keeps its groups and its mapped template, six descriptors, for the
+ * A slot that has had a sandbox keeps its groups and its lowest layers, six descriptors, for the
  * next one. Resting slots are used in turn; a cold one is used only while fewer than REST_MIN rest.
  * So an id range rests before it is used again. And the number of slots that keep something is
  * bounded by the living sandboxes and those few, however many slots there are. */
@@ -38,7 +38,7 @@ static uint32_t take_first(const struct provider *p, struct slot_queue *q)
 void places_init(struct provider *p)
 {
     for (uint32_t i = 0; i < p->n_slots; i++) {
-        p->slots[i].lower = -1;
+        p->slots[i].lowers = (struct lowers)LOWERS_NONE;
         add(p, &p->cold, i);
     }
 }
@@ -67,7 +67,7 @@ static void put_away(struct provider *p, uint32_t index)
     struct slot *s = &p->slots[index];
 
     s->rested_ns = clock_ns();
-    add(p, s->cgroup || s->lower >= 0 ? &p->resting : &p->cold, index);
+    add(p, s->cgroup || s->lowers.template >= 0 ? &p->resting : &p->cold, index);
 }
 
 /* Checks one haunted slot: whether others have let go of the memory that is charged to it. */
@@ -112,13 +112,20 @@ int places_give(struct provider *p, uint32_t index, bool shares, struct sg_error
     return r;
 }
 
+void places_drop_lowers(struct provider *p, struct slot *s)
+{
+    late_add(&p->late, &s->lowers.template);
+    late_add(&p->late, &s->lowers.world);
+    worlds_release(steal_ptr(&s->world));
+}
+
 bool places_trim(struct provider *p, uint64_t before_ns)
 {
     struct slot *s = p->resting.n > 0 ? &p->slots[p->resting.first] : NULL;
 
     if (!s || s->rested_ns > before_ns)
-        return false;
-    close_p(&s->lower);
+        return worlds_trim(p, before_ns);
+    places_drop_lowers(p, s);
     renew(s, NULL);
     add(p, &p->cold, take_first(p, &p->resting));
     return true;

@@ -65,7 +65,7 @@ static int slot_close(struct slot *s, struct sg_error *e)
 {
     int r = s->used_by ? instance_destroy(s->used_by, e) : 0, r2 = 0;
 
-    close_p(&s->lower);
+    lowers_close(&s->lowers);
     if (s->cgroup)
         r2 = cgroup_destroy(s->cgroup, r < 0 ? NULL : e);
     return r < 0 ? r : r2;
@@ -104,6 +104,7 @@ static int provider_close(struct provider *p, struct sg_error *e)
     }
     while (late_close(&p->late))
         ;
+    worlds_close(p);
     domain_close(&p->domain);
     template_close(&p->template);
     cgroup_place_close(p->place);

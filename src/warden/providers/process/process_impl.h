@@ -10,13 +10,15 @@
 #include "warden/host/netpath.h"
 #include "inside/stage/stage.h"
 #include "warden/layers/layer_stack.h"
+#include "warden/layers/world.h"
 #include "warden/layers/template.h"
 
 /* A slot keeps these from one sandbox to the next: making them again costs more than all the rest
  * of a start. */
 struct slot {
     struct cgroup *cgroup;
-    int lower;                /* see mounts_open_lower; -1: not yet */
+    struct lowers lowers;     /* LOWERS_NONE: not yet */
+    struct world *world;      /* that they are of; NULL: none */
     struct cgroup_stats seen; /* counters at its last sandbox's end: they only grow */
     struct instance *used_by;
     bool worn; /* has held a sandbox */
@@ -30,9 +32,19 @@ struct slot_queue {
     uint32_t first, last, n;
 };
 
+/* A world that is mounted. Its users are instances, and slots that keep clones of it. */
+struct world {
+    struct list link;
+    char id[ID_LEN + 1];
+    int mount;
+    unsigned users;
+    uint64_t rested_ns; /* without users: since when */
+};
+
 struct provider {
     struct provided head;
     struct template template;
+    struct list worlds;
     struct domain domain;
     struct cgroup_place *place;
     unsigned omit;
@@ -66,6 +78,8 @@ struct instance {
     int channel, pidfd, userns;
     struct scratch *scratch; /* its disk; NULL without `line` */
     char upper[LAYER_NAME];  /* its upper layer, on scratch */
+    struct world *world;     /* NULL: it sees the host's /usr */
+    bool bare;               /* with a world: its /usr is written to, and has no cover */
     struct stack *stack;     /* mounted below upper; NULL: nothing */
     struct stack *same;      /* for the next root: instance_files_swap; NULL: stack */
     struct {
@@ -118,6 +132,17 @@ int places_take(struct provider *p, uint32_t *ret, struct sg_error *e);
 /* The slot's sandbox is gone. shares: memory that is charged to its group may have outlived it. */
 int places_give(struct provider *p, uint32_t index, bool shares, struct sg_error *e);
 bool places_trim(struct provider *p, uint64_t before_ns);
+/* Closes what the slot keeps of the template, or of a world. */
+void places_drop_lowers(struct provider *p, struct slot *s);
+
+/* worlds.c */
+/* Mounts the world, unless it is mounted already. */
+int worlds_use(struct provider *p, const struct world_source *from, struct world **ret,
+               struct sg_error *e);
+void worlds_release(struct world *w); /* NULL is allowed */
+/* Drops a world that nobody has used since then; false: there is none. */
+bool worlds_trim(struct provider *p, uint64_t before_ns);
+void worlds_close(struct provider *p);
 /* The capabilities, each in the file of its name; fork is in frozen_kernels.c. */
 extern const struct provider_helpers process_helpers;
 extern const struct provider_network process_network;

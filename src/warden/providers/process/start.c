@@ -72,7 +72,6 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
 
 int instance_await_spawned(struct instance *i, struct sg_error *e)
 {
-    struct slot *s = &i->provider->slots[i->index];
     struct domain_child child;
     int r = domain_spawn_finish(&i->provider->domain, &child, e);
 
@@ -81,8 +80,24 @@ int instance_await_spawned(struct instance *i, struct sg_error *e)
         return r;
     i->pidfd = child.pidfd;
     i->userns = child.userns;
-    if (s->lower < 0)
-        r = mounts_open_lower(&i->provider->template, i->userns, &s->lower, e);
+    return 0;
+}
+
+/* The slot's last sandbox may have had another world. */
+static int take_lowers(struct instance *i, struct sg_error *e)
+{
+    struct slot *s = &i->provider->slots[i->index];
+    int r;
+
+    if (s->lowers.template >= 0 && s->world == i->world)
+        return 0;
+    places_drop_lowers(i->provider, s);
+    r = mounts_open_lowers(&i->provider->template, i->world ? i->world->mount : -1, i->userns,
+                           &s->lowers, e);
+    if (r == 0 && i->world) {
+        s->world = i->world;
+        s->world->users++;
+    }
     return r;
 }
 
@@ -121,6 +136,12 @@ static uint32_t whole_cpus(uint32_t milli)
     return here > 0 && n > (uint32_t)here ? (uint32_t)here : n;
 }
 
+static uint32_t flags_of(const struct instance *i, const struct instance_spec *spec)
+{
+    return (spec->line ? STAGE_LINE : 0) | (spec->twins ? STAGE_TWINS : 0) |
+           (i->world ? STAGE_WORLD : 0) | (i->bare ? STAGE_BARE : 0);
+}
+
 static int send_setup(struct instance *i, const struct instance_spec *spec, const struct layers *l,
                       uint32_t first_id, struct sg_error *e)
 {
@@ -128,10 +149,10 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, cons
                                 .n_mounts = (uint32_t)spec->n_mounts,
                                 .pids = spec->limits.pids,
                                 .cpus = i->cpus,
-                                .flags =
-                                    (spec->line ? STAGE_LINE : 0) | (spec->twins ? STAGE_TWINS : 0),
+                                .flags = flags_of(i, spec),
                                 .disk_bytes = spec->limits.disk_bytes};
-    AUTO(fd_list_close) struct fd_list list = {.fds = {l->root, l->usr}, .n = STAGE_FIXED_FDS};
+    AUTO(fd_list_close)
+    struct fd_list list = {.fds = {l->root, i->bare ? l->root : l->usr}, .n = STAGE_FIXED_FDS};
     int r = 0;
 
     for (size_t m = 0; r == 0 && m < spec->n_mounts; m++) {
@@ -204,15 +225,21 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     AUTO(mounts_close) struct layers l = MOUNTS_NONE;
     int r = apply_limits(i, &spec->limits, e), r2;
 
+    if (r == 0 && spec->world)
+        r = worlds_use(p, spec->world, &i->world, e);
+    ls.world = i->world ? i->world->mount : -1;
+    i->bare = i->world && spec->layer && world_is_changed_by(*spec->layer, ".");
     if (r == 0)
         r = mounts_begin(&ls, &l, e);
     r2 = instance_await_spawned(i, r < 0 ? NULL : e);
+    if (r == 0 && r2 == 0)
+        r = take_lowers(i, e);
     if (r < 0 || r2 < 0)
         return r < 0 ? r : r2;
     i->pids = spec->limits.pids;
     i->cpus = whole_cpus(spec->limits.cpus_milli);
     i->disk_bytes = spec->limits.disk_bytes;
-    ls.lower = p->slots[i->index].lower;
+    ls.lowers = &p->slots[i->index].lowers;
     ls.layer = spec->layer ? *spec->layer : -1;
     ls.userns = i->userns;
     ls.keep = spec->line;
@@ -224,12 +251,13 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
         i->scratch->discard_arg = p->discard_arg;
         memcpy(i->upper, l.upper, sizeof(i->upper));
     }
+    i->bare |= l.usr < 0;
     if (r == 0)
         r = send_setup(i, spec, &l, ls.first_id, e);
     close(steal_fd(&i->userns));
     /* A one-shot does not need it any more, and closing it now costs no time: the sandbox is
      * busy. */
     if (p->n_slots == 1)
-        close(steal_fd(&p->slots[i->index].lower));
+        lowers_close(&p->slots[i->index].lowers);
     return r;
 }

@@ -128,6 +128,7 @@ int instance_ended(struct instance *i, struct sg_error *e)
     uint32_t index = i->index;
     bool shares = i->shares;
     instance_forget_twins(i);
+    worlds_release(i->world);
     free(i);
     return r < 0 ? r : places_give(p, index, shares, e);
 }

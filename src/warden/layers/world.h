@@ -1,0 +1,31 @@
+/* Worlds: root file systems that come from images, in place of the host's /usr.
+ *
+ * A world is a directory STATE/worlds/ID with these files:
+ *
+ *   meta         an EROFS image of inodes and directories, without contents
+ *   0, 1, ...    the contents of its layers, which `meta` names as devices, in this order
+ *
+ * Our own writer makes `meta`, and a checker walks it before it gets this name, because the host's
+ * kernel parses it (docs/internals/worlds.md).
+ *
+ * A world is mounted once for each tenant that uses it, and sandboxes get clones with their ids
+ * mapped. So the sandboxes of a tenant share inodes and page cache, and two tenants never do. */
+#pragma once
+
+#include "lib/base/err.h"
+#include "lib/base/ids.h"
+
+#define WORLD_BLOBS_MAX 128
+
+/* Where a world is; the descriptor stays the caller's. */
+struct world_source {
+    char id[ID_LEN + 1];
+    int dir;
+};
+
+/* Mounts the world that is in this directory, detached and read-only. */
+int world_mount(int dir, int *ret, struct sg_error *e);
+
+/* Whether a layer over the world changes what is in /usr, /usr/local aside. Then the world's own
+ * /usr may not lie over the sandbox's. Looks at no more than four names. */
+bool world_is_changed_by(int at, const char *layer);

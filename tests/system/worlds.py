@@ -1,0 +1,187 @@
+"""Templates that are whole root file systems, on a real server: the steps behind worlds.sh."""
+import json
+import os
+import subprocess
+import sys
+
+import world_root
+from server_client import Client, Server
+
+number = 0
+
+
+def check(what, ok, detail=""):
+    global number
+    number += 1
+    if not ok and detail != "":
+        print(f"# {str(detail)[:2000]}")
+    print(f"{'ok' if ok else 'not ok'} {number} - {what}", flush=True)
+
+
+def says(what, client, sandbox, command, output, user="user", status=0):
+    got = client.run_as(sandbox, user, command)
+    check(what, got == (status, output), got)
+
+
+class As(Client):
+    """Also runs commands as root."""
+
+    def run_as(self, sandbox, user, command):
+        self.user = user
+        return self.run(sandbox, command)
+
+    def data_headers(self, sandbox, content_type):
+        headers = super().data_headers(sandbox, content_type)
+        user = getattr(self, "user", "user")
+        return headers | {"Authorization": "Basic " + __import__("base64").b64encode(f"{user}:".encode()).decode()}
+
+
+def sandglass(server, *arguments, **more):
+    return subprocess.run([server.program, *arguments], text=True, capture_output=True, check=False, timeout=120, **more)
+
+
+def imported(server, folder):
+    world_root.make(f"{folder}/root.tar")
+    ran = sandglass(server, "world", "import", "--state", server.state, "--name", "small:one", "--json", f"{folder}/root.tar")
+    made = json.loads(ran.stdout) if ran.returncode == 0 else {}
+    check("a root file system becomes a template", made.get("name") == "small:one" and made.get("files", 0) > 1000,
+          f"{ran.stdout} {ran.stderr}")
+    names = sorted(os.listdir(f"{server.state}/worlds"))
+    check("its files are in one folder, and nothing else is left", names == [made.get("id")] and
+          sorted(os.listdir(f"{server.state}/worlds/{made['id']}")) == ["0", "meta"], names)
+    return made["id"]
+
+
+def looks(client):
+    s = client.create(templateID="small:one")
+    says("a sandbox has the world's files", client, s, "cat /marker; . /etc/os-release; echo $ID", "a file of the world\nworld\n")
+    says("and nothing of the host's", client, s, "ls -d /usr/share/locale/de /etc/ld.so.cache 2>/dev/null | wc -l; cat /etc/debian_version",
+         "0\nof the test\n")
+    says("programs are its own", client, s, "python3 -c 'print(6*7)'; command -v sudo", "42\n/usr/local/bin/sudo\n")
+    says("its home can be written to", client, s, "echo mine > ~/f && cat ~/f && touch /usr/bin/x 2>/dev/null || echo no", "mine\nno\n")
+    says("names lead nowhere odd", client, s, "readlink -f /lib; stat -c '%U %a' /tmp /root; cat /proc/1/comm 2>/dev/null | wc -l",
+         "/usr/lib\nroot 1777\nroot 700\n1\n")
+    return s
+
+
+PACKAGE = """set -e
+mkdir -p /tmp/p/DEBIAN /tmp/p/usr/bin && cd /tmp
+printf 'Package: hello-world\\nVersion: 1\\nArchitecture: all\\nMaintainer: t <t@example.org>\\nDescription: says hello\\n' > p/DEBIAN/control
+printf '#!/bin/sh\\necho hello from a package\\n' > p/usr/bin/hello-world && chmod 755 p/usr/bin/hello-world
+dpkg-deb --root-owner-group -b p /repo/hello.deb >/dev/null
+cd /repo && (cat /tmp/p/DEBIAN/control; echo Filename: ./hello.deb; echo Size: $(stat -c %s hello.deb);
+  echo SHA256: $(sha256sum hello.deb | cut -d' ' -f1)) > Packages
+apt-get update -qq && apt-get install -qq -y hello-world >/dev/null && hello-world"""
+
+
+def installs(client, s):
+    """With a program that runs from before /usr could be written to."""
+    pid = client.spawn(s, "sleep 300")
+    says("packages can be installed, as root", client, s, PACKAGE, "hello from a package\n", user="root")
+    says("everybody has them", client, s, "hello-world; dpkg -s hello-world | grep Status", "hello from a package\nStatus: install ok installed\n")
+    says("a program that ran meanwhile runs on", client, s, f"kill -0 {pid} && echo runs", "runs\n")
+    says("sudo can too", client, s, "sudo touch /usr/bin/by-sudo && ls /usr/bin/by-sudo", "/usr/bin/by-sudo\n")
+    says("what root removes is gone", client, s, "sudo rm /usr/bin/by-sudo /marker; ls /usr/bin/by-sudo /marker 2>/dev/null | wc -l", "0\n")
+    other = client.create(templateID="small:one")
+    says("another sandbox has nothing of that", client, other, "cat /marker; ls /usr/bin/hello-world 2>/dev/null | wc -l",
+         "a file of the world\n0\n")
+    return other
+
+
+def snapshots(client, s):
+    status, made = client.api("POST", f"/sandboxes/{s['sandboxID']}/snapshots", {"name": "installed"})
+    check("a snapshot of it can be taken", status in (200, 201), made)
+    one = client.create(templateID="installed")
+    says("and a sandbox of the snapshot has world and changes", client, one,
+         "hello-world; cat /home/user/f; ls /marker 2>/dev/null | wc -l; python3 -c 'print(1)'", "hello from a package\nmine\n0\n1\n")
+    says("root goes on from there", client, one, "echo more > /usr/share/more; cat /usr/share/more", "more\n", user="root")
+    status, _ = client.api("POST", f"/sandboxes/{s['sandboxID']}/pause", {"memory": False})
+    check("it can be paused with its files alone", status == 204, status)
+    status, _ = client.api("POST", f"/sandboxes/{s['sandboxID']}/resume", {"timeout": 300})
+    check("and be resumed", status == 201, status)
+    says("with world and changes", client, s, "hello-world; ls /marker 2>/dev/null | wc -l", "hello from a package\n0\n")
+    return one
+
+
+def branches(client, s, plain):
+    """Branches take the files along; the world's kernels are not copied."""
+    for what, source, command, output in (
+            ("a branch of a sandbox whose /usr changed", s, "hello-world; cat ~/f", "hello from a package\nmine\n"),
+            ("a branch of one whose /usr did not", plain, "cat /marker; python3 -c 'print(2)'", "a file of the world\n2\n")):
+        status, forked = client.api("POST", f"/sandboxes/{source['sandboxID']}/fork", {"count": 1})
+        made = forked[0].get("sandbox") if status in (200, 201) else None
+        check(f"{what} is made", made, forked)
+        if made:
+            says(f"{what} has its files", client, made, command, output)
+            says(f"{what} can be written to by root", client, made, "echo x > /usr/bin/branch && cat /usr/bin/branch", "x\n", user="root")
+        says(f"{what} leaves it as it was", client, source, command, output)
+
+
+def cells(client, s):
+    body = json.dumps({"code": "import sys, os; print(sys.version_info[0], os.path.exists('/marker'))"})
+    headers = client.data_headers(s, "application/json") | {"E2b-Sandbox-Port": "49999"}
+    status, data = client.raw("POST", "/execute", body, headers)
+    lines = [json.loads(line) for line in data.decode().splitlines() if line]
+    text = "".join(line.get("text", "") for line in lines if line.get("type") == "stdout")
+    check("cells run in the world's own Python", status == 200 and text == "3 True\n", data[:500])
+
+
+def kept(server, folder, world):
+    """Over a restart, and in a backup."""
+    check("the server ends well", server.stop() == 0)
+    server.start()
+    client = As(server)
+    says("after a restart the template is there", client, client.create(templateID="small:one"), "cat /marker", "a file of the world\n")
+    says("and the snapshot that stands on it", client, client.create(templateID="installed"), "hello-world", "hello from a package\n")
+    ran = sandglass(server, "backup", "--state", server.state, "--json", f"{folder}/backup")
+    check("a backup has both", ran.returncode == 0 and json.loads(ran.stdout)["snapshots"] == 2 and
+          os.listdir(f"{folder}/backup/worlds") == [world], f"{ran.stdout} {ran.stderr}")
+    server.stop()
+    new = Server(server.program, f"{folder}/new")
+    new.key = server.key
+    ran = sandglass(new, "restore", "--state", new.state, f"{folder}/backup")
+    check("it is restored elsewhere", ran.returncode == 0, f"{ran.stdout} {ran.stderr}")
+    new.start()
+    client = As(new)
+    says("with its world", client, client.create(templateID="installed"), "hello-world; ls /marker 2>/dev/null | wc -l", "hello from a package\n0\n")
+    status, _ = client.api("DELETE", "/templates/installed")
+    check("the snapshot can be deleted", status == 204, status)
+    status, _ = client.api("DELETE", "/templates/small:one")
+    check("so can the world", status == 204, status)
+    status, _ = client.api("POST", "/v2/sandboxes", {"templateID": "small:one"})
+    check("and is no template any more", status == 404, status)
+    new.stop()
+    check("its files are gone", os.listdir(f"{new.state}/worlds") == [], os.listdir(f"{new.state}/worlds"))
+
+
+def refusals(server, folder):
+    with open(f"{folder}/bad", "wb") as file:
+        file.write(os.urandom(4096))
+    for what, arguments, text in (
+            ("what is no tar", ["--name", "bad", f"{folder}/bad"], ""),
+            ("a file that is not there", ["--name", "bad", f"{folder}/none"], "No such file"),
+            ("a name that is none", ["--name", "A b/c d", f"{folder}/bad"], "")):
+        ran = sandglass(server, "world", "import", "--state", server.state, *arguments)
+        check(f"{what} is refused with one line", ran.returncode == 1 and text in ran.stderr and ran.stderr.count("\n") == 1,
+              f"{ran.returncode} {ran.stderr}")
+    left = [n for n in os.listdir(f"{server.state}/worlds") if n.startswith("new-")]
+    check("and leaves nothing", left == [], left)
+
+
+def main():
+    program, folder = sys.argv[1:3]
+    server = Server(program, f"{folder}/state")
+    server.start()
+    world = imported(server, folder)
+    client = As(server)
+    one = looks(client)
+    other = installs(client, one)
+    cells(client, other)
+    snapshots(client, one)
+    branches(client, one, other)
+    refusals(server, folder)
+    kept(server, folder, world)
+
+
+if __name__ == "__main__":
+    main()
