@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets that a sandbox speaks to: one small file per thing a peer can do, in fuzz/corpus/."""
 import gzip
+import io
+import json
 import pathlib
 import struct
+import tarfile
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 OPEN, DATA, EOF, CONTROL, EVENT, END, CANCEL, CREDIT = range(1, 9)
@@ -339,6 +342,58 @@ GUARD_SCRUB = {
     "overlap": b"\x02\x0eabcdefgdefghijxabcdefghijx",
     "half": b"\xff\x0ehunter2sw0rdf1hunter",
 }
+PULL_DIGEST = "sha256:" + "0123456789abcdef" * 4
+PULL_REFERENCE = {
+    "plain": b"debian", "tag": b"debian:12", "host": b"ghcr.io/x/y:v1", "port": b"localhost:5000/a/b:tag",
+    "digest": b"me/app:v1@" + PULL_DIGEST.encode(), "ipv6": b"[::1]:5000/a", "separators": b"a__b/c.d/e--f/g_h",
+    "dots": b"a/../b", "user": b"u:p@a.example/b", "two-colons": b"a.b:1:2/c",
+}
+PULL_CHALLENGE = {
+    "bearer": b'Bearer realm="https://auth.example/token",service="s",scope="repository:a:pull"',
+    "several": b'Negotiate, Basic realm="a", Bearer realm="https://b.example/"', "token68": b"NTLM TlRMTVNTUAAC==",
+    "escaped": b'Digest qop="auth, \\"x\\"", Basic realm=y', "inside": b"Bearer realm=https://127.0.0.1/",
+    "relative": b'Bearer realm="//user@b.example/x?y=z"', "no-end": b'Bearer realm="x',
+}
+
+
+def pull_descriptor(kind, **more):
+    return {"mediaType": "application/vnd." + kind, "size": 7, "digest": PULL_DIGEST, **more}
+
+
+PULL_LAYER = pull_descriptor("oci.image.layer.v1.tar+gzip")
+PULL_MANIFEST = {name: json.dumps(doc).encode() for name, doc in {
+    "manifest": {"schemaVersion": 2, "config": pull_descriptor("oci.image.config.v1+json"), "layers": [PULL_LAYER]},
+    "foreign": {"schemaVersion": 2, "config": pull_descriptor("docker.container.image.v1+json"),
+                "layers": [{**PULL_LAYER, "urls": ["https://a.example/"]}]},
+    "index": {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [
+        pull_descriptor("oci.image.manifest.v1+json", platform={"os": "linux", "architecture": arch}) for arch in ("arm64", "amd64")]},
+    "schema1": {"schemaVersion": 1, "fsLayers": []},
+    "both": {"schemaVersion": 2, "layers": [], "manifests": []},
+    "config": {"os": "linux", "architecture": "amd64", "rootfs": {"type": "layers", "diff_ids": [PULL_DIGEST]},
+               "config": {"Env": ["A=b"], "Cmd": ["sh"], "Entrypoint": None, "User": "u", "WorkingDir": "/"}},
+}.items()}
+
+
+def pull_tar(kind, *files):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=kind) as tar:
+        for name, data in files:
+            info = tarfile.TarInfo(name)
+            if isinstance(data, str):
+                info.type, info.linkname = tarfile.SYMTYPE, data
+            else:
+                info.size = len(data)
+            tar.addfile(info, io.BytesIO(data) if isinstance(data, bytes) else None)
+    return out.getvalue()[:5120]
+
+
+PULL_TAR = {
+    "ustar": pull_tar(tarfile.USTAR_FORMAT, ("index.json", b"{}"), ("a/layer.tar", b"x")),
+    "gnu": pull_tar(tarfile.GNU_FORMAT, ("x" * 200, b"y"), ("manifest.json", b"[]")),
+    "pax": pull_tar(tarfile.PAX_FORMAT, ("\u00e4" * 120, b"y"), ("manifest.json", b"[]")),
+    "links": pull_tar(tarfile.GNU_FORMAT, ("a/layer.tar", b"x"), ("b/layer.tar", "../a/layer.tar"), ("index.json", "/../../x")),
+    "cut": pull_tar(tarfile.USTAR_FORMAT, ("index.json", b"x" * 900))[:1100],
+}
 
 
 def ipc(payload, fds=0, magic=0x69706366, seq=0):
@@ -361,6 +416,8 @@ IPC_LINK = {
 for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "requests": REQUESTS, "interpreter_lines": LINES,
                       "kernel_packets": KERNEL_PACKETS, "guard_hello": GUARD_HELLO, "guard_peek": GUARD_PEEK,
                       "guard_socks5": GUARD_SOCKS5,
+                      "pull_reference": PULL_REFERENCE, "pull_challenge": PULL_CHALLENGE,
+                      "pull_manifest": PULL_MANIFEST, "pull_tar": PULL_TAR,
                       "guard_policy": GUARD_POLICY, "guard_document": GUARD_DOCUMENT,
                       "guard_dns": GUARD_DNS, "guard_dns_answer": GUARD_DNS_ANSWER,
                       "guard_http_request": GUARD_HTTP_REQUEST, "guard_http_response": GUARD_HTTP_RESPONSE,

@@ -14,7 +14,7 @@ for file in bin/sandglass libexec/sandglass/sandglass-client libexec/sandglass/s
     include/sandglass.h share/man/man1/sandglass.1 share/man/man1/sandglass-run.1 \
     share/man/man1/sandglass-exec.1 \
     share/man/man1/sandglass-doctor.1 share/man/man3/sandglass.3 share/bash-completion/completions/sandglass \
-    lib/systemd/system/sandglass.service; do
+    lib/systemd/system/sandglass.service libexec/sandglass/sandglass-pull; do
     check "$file" test -s "$P/$file"
 done
 check "the library, with its links" \
