@@ -270,13 +270,20 @@ _sandglass_world()
     local cur=$1 prev=$2
 
     if ((COMP_CWORD == 2)); then
-        _sandglass_words "import --help -h" "$cur"
+        _sandglass_words "import pull --help -h" "$cur"
     elif [ "$prev" = --state ]; then
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
     elif [[ $cur == -* ]]; then
-        _sandglass_words "--name --tenant --state --json --help -h" "$cur"
-    elif [[ $prev != --name && $prev != --tenant ]]; then
+        case ${COMP_WORDS[2]} in
+        import)
+            _sandglass_words "--name --tenant --image --state --json --help -h" "$cur"
+            ;;
+        pull)
+            _sandglass_words "--name --tenant --user --insecure --state --json --help -h" "$cur"
+            ;;
+        esac
+    elif [[ ${COMP_WORDS[2]} = import && $prev != --name && $prev != --tenant ]]; then
         _sandglass_files "$cur"
     fi
 }

@@ -82,6 +82,7 @@ TEST(manual_has_every_option)
     expect_entries(SG_SOURCE_DIR "/man/sandglass-restore.1.scd", &restore_syntax);
     expect_entries(SG_SOURCE_DIR "/man/sandglass-drain.1.scd", &drain_syntax);
     expect_entries(SG_SOURCE_DIR "/man/sandglass-world.1.scd", &world_import_syntax);
+    expect_entries(SG_SOURCE_DIR "/man/sandglass-world.1.scd", &world_pull_syntax);
     for (size_t i = 0; i < client_n_verbs; i++)
         expect_entries(page_of(client_verbs[i]), client_verbs[i]->syntax);
 }
@@ -118,7 +119,6 @@ TEST(manual_has_no_other_option)
     expect_no_other(SG_SOURCE_DIR "/man/sandglass-acp.1.scd", &acp_syntax);
     expect_no_other(SG_SOURCE_DIR "/man/sandglass-backup.1.scd", &backup_syntax);
     expect_no_other(SG_SOURCE_DIR "/man/sandglass-restore.1.scd", &restore_syntax);
-    expect_no_other(SG_SOURCE_DIR "/man/sandglass-world.1.scd", &world_import_syntax);
     for (size_t i = 0; i < client_n_verbs; i++)
         expect_no_other(page_of(client_verbs[i]), client_verbs[i]->syntax);
 }
@@ -164,6 +164,7 @@ TEST(completion_has_every_option)
     expect_completed("the completion", text, &backup_syntax);
     expect_completed("the completion", text, &restore_syntax);
     expect_completed("the completion", text, &world_import_syntax);
+    expect_completed("the completion", text, &world_pull_syntax);
     for (size_t i = 0; i < client_n_verbs; i++) {
         AUTO(free_p) char *line = options_line(text, client_verbs[i]->name);
 

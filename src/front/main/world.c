@@ -3,11 +3,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "front/e2b/ref.h"
 #include "front/main/manage.h"
+#include "front/main/worker.h"
 #include "front/main/world_import.h"
+#include "front/main/world_pull.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/command/actions.h"
@@ -17,15 +20,36 @@
 
 #define DEFAULT_TENANT "default" /* the one that a server makes when it first starts */
 #define MIB            (1024.0 * 1024.0)
+#define LAYERS         "layers" /* while a world is made: what was pulled */
+#define SECRET_MAX     4096
 
 struct world_options {
-    struct action_options base; /* `which`: the layer's file; "-" is standard input */
+    struct action_options base; /* `which`: a file, or "-" for standard input; an image's name */
     const char *name, *tenant;
+    bool image;                  /* import: the file is an image */
+    const char *user, *insecure; /* pull */
 };
 
+#define NAME_OPTIONS                                                                              \
+    {"name", 0, "NAME", "name of the template, NAME or NAME:TAG", CLI_TEXT(world_options, name)}, \
+    {                                                                                             \
+        "tenant", 0, "NAME", "tenant that it is for", CLI_TEXT(world_options, tenant)             \
+    }
+
 static const struct cli_option import_options[] = {
-    {"name", 0, "NAME", "name of the template, NAME or NAME:TAG", CLI_TEXT(world_options, name)},
-    {"tenant", 0, "NAME", "tenant that it is for", CLI_TEXT(world_options, tenant)},
+    NAME_OPTIONS,
+    {"image", 0, NULL, "FILE is an image, as 'docker save' and OCI's archives are",
+     CLI_FLAG(world_options, image)},
+    ACTION_STATE,
+    ACTION_JSON,
+    ACTION_HELP,
+};
+static const struct cli_option pull_options[] = {
+    NAME_OPTIONS,
+    {"user", 0, "NAME", "user at the registry; the password is read from standard input",
+     CLI_TEXT(world_options, user)},
+    {"insecure", 0, "HOST[:PORT]", "ask this registry by HTTP, wherever it is",
+     CLI_TEXT(world_options, insecure)},
     ACTION_STATE,
     ACTION_JSON,
     ACTION_HELP,
@@ -33,8 +57,10 @@ static const struct cli_option import_options[] = {
 
 const struct cli_syntax world_import_syntax = {import_options, ARRAY_SIZE(import_options),
                                                action_apply_which, 0};
+const struct cli_syntax world_pull_syntax = {pull_options, ARRAY_SIZE(pull_options),
+                                             action_apply_which, 0};
 
-/* ---- import ---------------------------------------------------------------------------------- */
+/* ---- where from ------------------------------------------------------------------------------ */
 
 static int open_worlds(const struct world_options *o, struct sg_error *e)
 {
@@ -122,7 +148,7 @@ static int name_world(const struct world_options *o, struct store_snapshot *row,
     return status == 0 ? 0 : err_set(e, SG_ERR_INTERNAL, -EIO, "the world was not kept");
 }
 
-static void print_imported(const struct world_options *o, const struct world_imported *w)
+static void print_made(const struct world_options *o, const struct world_made *w)
 {
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
     struct json j = {.out = &out};
@@ -144,28 +170,122 @@ static void print_imported(const struct world_options *o, const struct world_imp
     puts(out.buf);
 }
 
-static int import(const struct world_options *o, struct sg_error *e)
+/* Makes the template of what `add` gives. */
+static int make(const struct world_options *o,
+                int (*add)(const struct world_options *o, struct world_making *m,
+                           struct sg_error *e),
+                struct sg_error *e)
 {
-    AUTO(close_p) int worlds = -1, layer = -1;
+    AUTO(close_p) int worlds = -1;
+    AUTO(world_abandon) struct world_making m = WORLD_MAKING_NONE;
     struct store_snapshot row = {.created_ms = clock_wall_ms()};
-    struct world_imported w;
+    struct world_made made;
     int r = read_name(o, &row, e);
 
     if (r == 0)
         r = worlds = open_worlds(o, e);
     if (r >= 0)
-        r = layer = open_layer(o->base.which, e);
-    if (r >= 0)
-        r = world_import(worlds, layer, &w, e);
+        r = world_begin(&m, worlds, e);
+    if (r == 0)
+        r = add(o, &m, e);
+    if (r == 0)
+        r = world_finish(&m, &made, e);
     if (r < 0)
         return r;
-    memcpy(row.id, w.id, sizeof(row.id));
-    row.bytes = w.bytes;
+    memcpy(row.id, made.id, sizeof(row.id));
+    row.bytes = made.bytes;
     r = name_world(o, &row, e);
     if (r < 0)
-        world_discard(worlds, w.id);
+        world_discard(worlds, made.id);
     else
-        print_imported(o, &w);
+        print_made(o, &made);
+    return r;
+}
+
+/* The layers of an image, which is fetched into a folder of nobody's. */
+static int add_image(const struct pull_order *order, struct world_making *m, struct sg_error *e)
+{
+    AUTO(close_p) int dir = -1;
+    struct pulled *p = NULL;
+    int r = mkdirat(m->dir, LAYERS, 0700) < 0 ? -errno : 0;
+
+    dir = openat(m->dir, LAYERS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (r < 0 || dir < 0 || fchown(dir, WORKER_NOBODY, WORKER_NOBODY) < 0)
+        return err_errno(e, "make a folder for layers");
+    p = xcalloc(1, sizeof(*p));
+    r = world_pull(dir, order, p, e);
+    for (uint32_t i = 0; r == 0 && i < p->n; i++) {
+        AUTO(close_p)
+        int layer = openat(dir, p->layers[i].digest, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+        r = layer < 0 ? err_errno(e, "open a layer of the image")
+                      : world_add(m, layer, p->layers[i].diff_id + strlen("sha256:"), e);
+    }
+    for (uint32_t i = 0; r == 0 && i < p->n; i++)
+        unlinkat(dir, p->layers[i].digest, 0);
+    free(p);
+    if (r == 0 && unlinkat(m->dir, LAYERS, AT_REMOVEDIR) < 0)
+        r = err_errno(e, "remove the layers of the image");
+    return r;
+}
+
+/* The puller reads an archive from wherever it likes, so it must be a file. */
+static int spool(int from, struct sg_error *e)
+{
+    AUTO(close_p) int to = open("/var/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    static char piece[1 << 20];
+    ssize_t n = 1;
+    int r = to < 0 ? -errno : 0;
+
+    while (r == 0 && (n = read(from, piece, sizeof(piece))) > 0)
+        r = fd_write_all(to, piece, (size_t)n);
+    if (r < 0 || n < 0)
+        return err_code(e, r < 0 ? r : -errno, "keep the image in /var/tmp");
+    return lseek(to, 0, SEEK_SET) < 0 ? err_errno(e, "read the image") : steal_fd(&to);
+}
+
+static int add_file(const struct world_options *o, struct world_making *m, struct sg_error *e)
+{
+    AUTO(close_p) int file = open_layer(o->base.which, e), spooled = -1;
+    struct stat st;
+
+    if (file < 0)
+        return file;
+    if (!o->image)
+        return world_add(m, file, NULL, e);
+    if (fstat(file, &st) == 0 && !S_ISREG(st.st_mode)) {
+        int r = spooled = spool(file, e);
+
+        if (r < 0)
+            return r;
+    }
+    struct pull_order order = {.archive = spooled >= 0 ? spooled : file, .shows = false};
+    return add_image(&order, m, e);
+}
+
+/* The password is a line of standard input: other users of the host can see a command line. */
+static int read_secret(char *ret, size_t cap, struct sg_error *e)
+{
+    if (!fgets(ret, (int)cap, stdin))
+        return err_invalid(e, "--user: give the password on standard input");
+    ret[strcspn(ret, "\r\n")] = '\0';
+    return 0;
+}
+
+static int add_pulled(const struct world_options *o, struct world_making *m, struct sg_error *e)
+{
+    char secret[SECRET_MAX] = "";
+    struct pull_order order = {.image = o->base.which,
+                               .archive = -1,
+                               .user = o->user,
+                               .secret = secret,
+                               .insecure = o->insecure,
+                               .shows = isatty(STDERR_FILENO)};
+    int r = o->user ? read_secret(secret, sizeof(secret), e) : 0;
+
+    if (r == 0)
+        r = add_image(&order, m, e);
+    explicit_bzero(secret, sizeof(secret));
     return r;
 }
 
@@ -176,11 +296,13 @@ static const struct action actions[] = {
      "Makes a template of a root file system, as a tar file (plain, gzip, zstd); - reads standard "
      "input.",
      &world_import_syntax, "no file given: name a tar file, or - for standard input"},
+    {"pull", " IMAGE", "Makes a template of an image from a registry, such as debian:12.",
+     &world_pull_syntax, "no image given: name one, such as debian:12"},
 };
 
-static int run(const void *arg UNUSED, size_t i UNUSED, const void *options, struct sg_error *e)
+static int run(const void *arg UNUSED, size_t i, const void *options, struct sg_error *e)
 {
-    return import(options, e);
+    return make(options, i == 0 ? add_file : add_pulled, e);
 }
 
 int world_main(int argc, char **argv)

@@ -8,15 +8,34 @@
 
 #include "lib/base/err.h"
 #include "lib/base/ids.h"
+#include "wire/image.h"
 
-struct world_imported {
+struct world_making {
+    int worlds, dir;
+    char id[ID_LEN + 1];
+    size_t n; /* layers so far */
+    int lists[IMAGE_BLOBS];
+    uint64_t blocks[IMAGE_BLOBS];
+    uint32_t left_out; /* devices, which a world does not have */
+};
+#define WORLD_MAKING_NONE \
+    {                     \
+        .dir = -1         \
+    }
+
+struct world_made {
     char id[ID_LEN + 1];
     uint64_t files, bytes; /* inodes; bytes on disk */
-    uint32_t left_out;     /* devices, which a world does not have */
+    uint32_t left_out;
 };
 
-/* layer: a tar, as it is, gzip or zstd. worlds: the open STATE/worlds. Needs root; the workers are
- * nobody. */
-int world_import(int worlds, int layer, struct world_imported *ret, struct sg_error *e);
+/* worlds: the open STATE/worlds, which stays the caller's. Needs root; the workers are nobody. */
+int world_begin(struct world_making *m, int worlds, struct sg_error *e);
+/* Adds a layer above those that are there: a tar, as it is, gzip or zstd. diff_id: the SHA-256 that
+ * the tar must have, in hexadecimal digits, or NULL. */
+int world_add(struct world_making *m, int layer, const char *diff_id, struct sg_error *e);
+int world_finish(struct world_making *m, struct world_made *ret, struct sg_error *e);
+/* Removes what has not been finished. */
+void world_abandon(struct world_making *m);
 /* Removes a world that no snapshot names yet. */
 void world_discard(int worlds, const char *id);
