@@ -413,6 +413,65 @@ IPC_LINK = {
     "unasked": b"\x05" + ipc(b"", 0, seq=1) + ipc(b"", 0, seq=1 << 20) + ipc(b"", 0, seq=2**64 - 1) + b"\x06\x06",
 }
 
+
+def tar(*entries, **how):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", **how) as t:
+        for name, kind, link, data, pax in entries:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname, info.size, info.pax_headers = kind, link, len(data), pax
+            t.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+PLAIN = [("usr/", tarfile.DIRTYPE, "", b"", {}), ("usr/a", tarfile.REGTYPE, "", b"hello", {}),
+         ("usr/b", tarfile.LNKTYPE, "usr/a", b"", {}), ("usr/c", tarfile.SYMTYPE, "a", b"", {}),
+         ("usr/c/d", tarfile.FIFOTYPE, "", b"", {})]
+LONG = ("long/" * 60, tarfile.SYMTYPE, "to/" * 60, b"", {})
+# whether checksums are put right, then the layer
+IMAGE_TAR = {name: (b"\0" if data[:2] in (b"\x1f\x8b", b"\x50\x2a") else b"\1") + data for name, data in {
+    "plain": tar(*PLAIN, format=tarfile.USTAR_FORMAT),
+    "gnu": tar(LONG, format=tarfile.GNU_FORMAT),
+    "pax": tar(LONG, ("a", tarfile.REGTYPE, "", b"x", {"mtime": "-1.5", "uid": "-1", "SCHILY.xattr.user.a": "b"}),
+               format=tarfile.PAX_FORMAT),
+    "global": tar(*PLAIN, format=tarfile.PAX_FORMAT, pax_headers={"uid": "7", "comment": "x"}),
+    "gzip": gzip.compress(tar(*PLAIN), mtime=0)[:-4] + b"\0\0\0\0",
+    "members": gzip.compress(tar(*PLAIN)[:700], mtime=0) + gzip.compress(tar(*PLAIN)[700:], mtime=0),
+    "marks": tar(("a/.wh.b", tarfile.REGTYPE, "", b"", {}), ("a/.wh..wh..opq", tarfile.REGTYPE, "", b"", {})),
+    "dots": tar(("a/../b", tarfile.REGTYPE, "", b"", {})),
+    "sparse": tar(("a", tarfile.GNUTYPE_SPARSE, "", b"", {})),
+    "zstd": b"\x50\x2a\x4d\x18\x04\0\0\0skip\x28\xb5\x2f\xfd\x20\x05\x29\0\0hello",
+}.items()}
+
+
+def record(kind, path=b"", target=b"", mode=0o755, size=0, block=0, attrs=b""):
+    head = struct.pack("<BBHIIIqQIHHHHI", kind, 0, mode, 0, 0, 0, 0, size, block, len(path), len(target), len(attrs), 0, 0)
+    body = head + path + target + attrs
+    return body + bytes(-len(body) % 8)
+
+
+def image_list(*records):
+    return b"SGLIST1\n" + b"".join(records) + record(8, target=bytes(32), mode=0, size=len(records), block=8)
+
+
+IMAGE_LIST = {
+    "kinds": image_list(record(2), record(1, b"a", size=5000, block=3, attrs=b"\1\1\1\0ab\0\0"), record(3, b"b", b"a"),
+                        record(4, b"c", b"a", mode=0), record(5, b"d"), record(6, b"e", mode=0), record(7, b"e", mode=0)),
+    "links": image_list(record(2, b"usr"), record(3, b"lib", b"/usr/../usr"), record(1, b"lib/x"), record(4, b"y", b"lib/x", mode=0)),
+    "loop": image_list(record(3, b"a", b"b"), record(3, b"b", b"a"), record(5, b"a/x")),
+    "twice": image_list(record(1, b"a/b"), record(2, b"a/b"), record(5, b"a"), record(4, b"a", b"a", mode=0)),
+    "outside": image_list(record(1, b"a", size=4096, block=8)),
+}
+# changes to an image: see fuzz_image_check.c
+IMAGE_CHECK = {
+    "none": b"",
+    "super": struct.pack("<HBHBHB", 1024, 0, 1104, 0xFF, 1110, 2),
+    "device": struct.pack("<HBHB", 4096, 0x2F, 4160, 7),
+    "root": struct.pack("<HBHBHB", 8192, 1, 8200, 9, 8236, 3),
+    "inode": struct.pack("<HBHB", 8196, 0x80, 8224, 1),
+    "names": struct.pack("<HBHB", 8256, 1, 8264, 2),
+}
+
 for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "requests": REQUESTS, "interpreter_lines": LINES,
                       "kernel_packets": KERNEL_PACKETS, "guard_hello": GUARD_HELLO, "guard_peek": GUARD_PEEK,
                       "guard_socks5": GUARD_SOCKS5,
@@ -421,7 +480,8 @@ for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "req
                       "guard_policy": GUARD_POLICY, "guard_document": GUARD_DOCUMENT,
                       "guard_dns": GUARD_DNS, "guard_dns_answer": GUARD_DNS_ANSWER,
                       "guard_http_request": GUARD_HTTP_REQUEST, "guard_http_response": GUARD_HTTP_RESPONSE,
-                      "guard_scrub": GUARD_SCRUB, "ipc_link": IPC_LINK}.items():
+                      "guard_scrub": GUARD_SCRUB, "ipc_link": IPC_LINK,
+                      "image_tar": IMAGE_TAR, "image_list": IMAGE_LIST, "image_check": IMAGE_CHECK}.items():
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (CORPUS / target / name).write_bytes(data)

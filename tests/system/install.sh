@@ -10,7 +10,7 @@ P=$D/usr/local
 LIB=$(dirname "$(find "$P" -name 'libsandglass.so' | head -n 1)")
 
 check "nothing outside the prefix" [ "$(find "$D" -mindepth 1 -maxdepth 2 | sort | tr '\n' ' ')" = "$D/usr $P " ]
-for file in bin/sandglass libexec/sandglass/sandglass-client libexec/sandglass/sandglass-front \
+for file in bin/sandglass libexec/sandglass/sandglass-client libexec/sandglass/sandglass-front libexec/sandglass/sandglass-image \
     include/sandglass.h share/man/man1/sandglass.1 share/man/man1/sandglass-run.1 \
     share/man/man1/sandglass-exec.1 \
     share/man/man1/sandglass-doctor.1 share/man/man3/sandglass.3 share/bash-completion/completions/sandglass \
