@@ -382,4 +382,5 @@ def main():
     encrypted(puller, place)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,10 +1,15 @@
 """Templates that are whole root file systems, on a real server: the steps behind worlds.sh."""
+import base64
+import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
 
 import world_root
+from pull import Real, free_port
 from server_client import Client, Server
 
 number = 0
@@ -33,7 +38,7 @@ class As(Client):
     def data_headers(self, sandbox, content_type):
         headers = super().data_headers(sandbox, content_type)
         user = getattr(self, "user", "user")
-        return headers | {"Authorization": "Basic " + __import__("base64").b64encode(f"{user}:".encode()).decode()}
+        return headers | {"Authorization": "Basic " + base64.b64encode(f"{user}:".encode()).decode()}
 
 
 def sandglass(server, *arguments, **more):
@@ -126,6 +131,68 @@ def cells(client, s):
     check("cells run in the world's own Python", status == 200 and text == "3 True\n", data[:500])
 
 
+def add(tar, name, data=b"", **fields):
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime, info.mode = len(data), 1700000000, 0o644
+    for key, value in fields.items():
+        setattr(info, key, value)
+    tar.addfile(info, io.BytesIO(data))
+
+
+def upper_layer(path):
+    """What a second layer changes."""
+    with tarfile.open(path, "w") as tar:
+        add(tar, ".wh.marker")
+        add(tar, "usr/bin/added", b"#!/bin/sh\necho added\n", mode=0o755)
+        add(tar, "usr/share/deep/.wh..wh..opq")
+
+
+def docker_save(folder):
+    """An image of two layers, as `docker save` writes it."""
+    layers = [f"{folder}/root.tar", f"{folder}/upper.tar"]
+    upper_layer(layers[1])
+    sums = []
+    for layer in layers:
+        with open(layer, "rb") as file:
+            sums.append(hashlib.file_digest(file, "sha256").hexdigest())
+    config = json.dumps({"architecture": "amd64" if os.uname().machine == "x86_64" else "arm64", "os": "linux", "config": {"Env": ["A=b"]},
+                         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + s for s in sums]}}).encode()
+    with tarfile.open(f"{folder}/image.tar", "w") as tar:
+        for layer, name in zip(layers, ("one/layer.tar", "two/layer.tar")):
+            tar.add(layer, name)
+        add(tar, "config.json", config)
+        add(tar, "manifest.json", json.dumps([{"Config": "config.json", "RepoTags": ["mine:1"],
+                                               "Layers": ["one/layer.tar", "two/layer.tar"]}]).encode())
+    return f"{folder}/image.tar"
+
+
+def images(server, client, folder):
+    archive = docker_save(folder)
+    with open(archive, "rb") as file:
+        ran = sandglass(server, "world", "import", "--image", "--state", server.state, "--name", "saved", "-", stdin=file)
+    check("what docker save writes becomes a template", ran.returncode == 0, f"{ran.stdout} {ran.stderr}")
+    says("its layers are one file system", client, client.create(templateID="saved"), "added; ls /marker 2>/dev/null | wc -l", "added\n0\n")
+    registry = Real(folder, free_port())
+    try:
+        to = f"docker://{registry.host}/mine:1"
+        subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", f"docker-archive:{archive}", to], check=True)
+        ask = ["world", "pull", "--state", server.state, "--name", "pulled", f"{registry.host}/mine:1"]
+        ran = sandglass(server, *ask)
+        check("a registry inside must be allowed", ran.returncode == 1 and ran.stderr.count("\n") == 1, f"{ran.stdout} {ran.stderr}")
+        ran = sandglass(server, *ask, "--insecure", registry.host)
+        check("an image of a registry becomes a template", ran.returncode == 0, f"{ran.stdout} {ran.stderr}")
+        ran = sandglass(server, "world", "pull", "--state", server.state, "--name", "none", "--insecure", registry.host,
+                        f"{registry.host}/mine:2")
+        check("one that is not there is refused with one line", ran.returncode == 1 and ran.stderr.count("\n") == 1, ran.stderr)
+    finally:
+        registry.end()
+    says("its layers are one file system", client, client.create(templateID="pulled"), "added; ls /marker 2>/dev/null | wc -l", "added\n0\n")
+    for name in ("saved", "pulled"):
+        client.api("DELETE", f"/templates/{name}")
+    left = [n for n in os.listdir(f"{server.state}/worlds") if n.startswith("new-")]
+    check("nothing is left of images", left == [], left)
+
+
 def kept(server, folder, world):
     """Over a restart, and in a backup."""
     check("the server ends well", server.stop() == 0)
@@ -180,6 +247,7 @@ def main():
     snapshots(client, one)
     branches(client, one, other)
     refusals(server, folder)
+    images(server, client, folder)
     kept(server, folder, world)
 
 
