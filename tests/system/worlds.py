@@ -66,6 +66,7 @@ def looks(client):
     says("its home can be written to", client, s, "echo mine > ~/f && cat ~/f && touch /usr/bin/x 2>/dev/null || echo no", "mine\nno\n")
     says("names lead nowhere odd", client, s, "readlink -f /lib; stat -c '%U %a' /tmp /root; cat /proc/1/comm 2>/dev/null | wc -l",
          "/usr/lib\nroot 1777\nroot 700\n1\n")
+    says("/usr is covered until root needs it", client, s, "grep -c ' /usr ' /proc/self/mountinfo", "1\n")
     return s
 
 
@@ -83,6 +84,7 @@ def installs(client, s):
     """With a program that runs from before /usr could be written to."""
     pid = client.spawn(s, "sleep 300")
     says("packages can be installed, as root", client, s, PACKAGE, "hello from a package\n", user="root")
+    says("the cover is gone then", client, s, "grep -c ' /usr ' /proc/self/mountinfo", "0\n", status=1)
     says("everybody has them", client, s, "hello-world; dpkg -s hello-world | grep Status", "hello from a package\nStatus: install ok installed\n")
     says("a program that ran meanwhile runs on", client, s, f"kill -0 {pid} && echo runs", "runs\n")
     says("sudo can too", client, s, "sudo touch /usr/bin/by-sudo && ls /usr/bin/by-sudo", "/usr/bin/by-sudo\n")
@@ -99,6 +101,7 @@ def snapshots(client, s):
     one = client.create(templateID="installed")
     says("and a sandbox of the snapshot has world and changes", client, one,
          "hello-world; cat /home/user/f; ls /marker 2>/dev/null | wc -l; python3 -c 'print(1)'", "hello from a package\nmine\n0\n1\n")
+    says("which has no cover", client, one, "grep -c ' /usr ' /proc/self/mountinfo", "0\n", status=1)
     says("root goes on from there", client, one, "echo more > /usr/share/more; cat /usr/share/more", "more\n", user="root")
     status, _ = client.api("POST", f"/sandboxes/{s['sandboxID']}/pause", {"memory": False})
     check("it can be paused with its files alone", status == 204, status)

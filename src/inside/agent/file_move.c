@@ -200,6 +200,8 @@ int file_move_start(struct request *q)
 
     if (res == 0)
         res = request_done(q);
+    if (res == 0)
+        res = root_written(q->as, to, q->e);
     if (res < 0)
         return res;
     struct mover *m = op_new(q, &move_ops, sizeof(*m));

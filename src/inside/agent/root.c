@@ -5,8 +5,14 @@
  *
  * Files that the agent has open for reading in the old root are read to their end there. But the
  * agent must not be writing a file: it would end up in a place that nobody sees. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "inside/agent/kernels.h"
 #include "inside/agent/launch.h"
+#include "inside/agent/path.h"
+#include "inside/stage/confine.h"
 
 static bool writes(const struct agent *a)
 {
@@ -41,4 +47,28 @@ void root_came(struct agent *a, int root, int how)
 
     line_rooted(&a->line, move_root(a, root, clear, bare));
     close(root);
+}
+
+/* Whether the path, or as much of it as is there, lies in the cover, which is a file system of its
+ * own. */
+static bool is_covered(const struct agent_user *as, const char *path)
+{
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(as);
+    AUTO(close_p) int fd = -1;
+    char part[OPS_PATH_MAX];
+    struct stat cover, st;
+
+    if (entered < 0 || stat("/usr", &cover) < 0)
+        return false;
+    snprintf(part, sizeof(part), "%s", path);
+    while ((fd = path_open(AT_FDCWD, part, O_PATH, 0)) < 0 && part[0] != '\0')
+        *strrchr(part, '/') = '\0';
+    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == cover.st_dev;
+}
+
+int root_written(const struct agent_user *as, const char *path, struct sg_error *e)
+{
+    bool may_be = as->uid == 0 && root_usr == ROOT_USR_COVERED;
+
+    return may_be && is_covered(as, path) ? root_uncover(e) : 0;
 }

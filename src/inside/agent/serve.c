@@ -116,7 +116,7 @@ int request_done(struct request *q)
 static const struct handler {
     int (*fn)(struct request *q);
     bool target; /* the request begins with a user and a path */
-    bool writes; /* it changes files, perhaps in /usr */
+    bool writes; /* it changes files below that path */
 } handlers[OP_MAX_] = {
     [OP_PROCESS_START] = {process_start, true},
     [OP_PROCESS_LIST] = {.fn = process_list},
@@ -158,8 +158,8 @@ static int handle(struct request *q, uint8_t op)
         r = request_user(q);
     if (r == 0 && h->target)
         r = request_path(q->r, q->as, q->path, q->e);
-    if (r == 0 && h->writes && q->as->uid == 0)
-        r = root_uncover(q->e);
+    if (r == 0 && h->writes)
+        r = root_written(q->as, q->path, q->e);
     return r < 0 ? r : h->fn(q);
 }
 

@@ -85,6 +85,9 @@ void kernel_came(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_M
 void no_kernel_came(struct agent *a);
 /* root.c: a new root; how: LINE_ROOT_... Answers with line_rooted. */
 void root_came(struct agent *a, int root, int how);
+/* root.c: somebody is about to change files at or below this path. Takes the cover off /usr if it is
+ * in the way of root. */
+int root_written(const struct agent_user *as, const char *path, struct sg_error *e);
 
 /* watch.c: call it when the root has been replaced, by one with the same files or not. Clients that
  * watch files notice nothing of that. */
