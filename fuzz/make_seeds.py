@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets that a sandbox speaks to: one small file per thing a peer can do, in fuzz/corpus/."""
 import gzip
+import io
 import pathlib
 import struct
+import tarfile
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 OPEN, DATA, EOF, CONTROL, EVENT, END, CANCEL, CREDIT = range(1, 9)
@@ -358,13 +360,36 @@ IPC_LINK = {
     "unasked": b"\x05" + ipc(b"", 0, seq=1) + ipc(b"", 0, seq=1 << 20) + ipc(b"", 0, seq=2**64 - 1) + b"\x06\x06",
 }
 
+
+
+def tar(*entries, form=tarfile.PAX_FORMAT):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+        for name, kind, content, link in entries:
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.size, entry.linkname = kind, len(content), link
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+# archives for COPY steps
+TAR = {
+    "plain": tar(("app", tarfile.DIRTYPE, b"", ""), ("app/main.py", tarfile.REGTYPE, b"print(1)", ""),
+                 ("app/link", tarfile.SYMTYPE, b"", "main.py"), ("app/hard", tarfile.LNKTYPE, b"", "app/main.py")),
+    "pax": tar(("é" * 120, tarfile.REGTYPE, b"x", ""), ("l", tarfile.SYMTYPE, b"", "y" * 200)),
+    "gnu": tar(("n" * 120, tarfile.REGTYPE, b"x", ""), ("l", tarfile.SYMTYPE, b"", "y" * 200), form=tarfile.GNU_FORMAT),
+    "device": tar(("null", tarfile.CHRTYPE, b"", "")),
+    "out": tar(("/etc/x", tarfile.REGTYPE, b"x", ""), ("s/../../x", tarfile.REGTYPE, b"x", "")),
+    "cut": tar(("f", tarfile.REGTYPE, b"x" * 600, ""))[:1000],
+}
+
 for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "requests": REQUESTS, "interpreter_lines": LINES,
                       "kernel_packets": KERNEL_PACKETS, "guard_hello": GUARD_HELLO, "guard_peek": GUARD_PEEK,
                       "guard_socks5": GUARD_SOCKS5,
                       "guard_policy": GUARD_POLICY, "guard_document": GUARD_DOCUMENT,
                       "guard_dns": GUARD_DNS, "guard_dns_answer": GUARD_DNS_ANSWER,
                       "guard_http_request": GUARD_HTTP_REQUEST, "guard_http_response": GUARD_HTTP_RESPONSE,
-                      "guard_scrub": GUARD_SCRUB, "ipc_link": IPC_LINK}.items():
+                      "guard_scrub": GUARD_SCRUB, "ipc_link": IPC_LINK, "tar": TAR}.items():
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (CORPUS / target / name).write_bytes(data)
