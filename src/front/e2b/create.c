@@ -20,7 +20,11 @@ static int resolve_template(struct store *store, const struct store_tenant *tena
     snprintf(plan->spec.alias, sizeof(plan->spec.alias), "%s", found.alias);
     plan->spec.interpreter = strcmp(found.base, TEMPLATE_INTERPRETER) == 0;
     memcpy(plan->snapshot, found.snapshot, sizeof(plan->snapshot));
-    return 0;
+    if (found.cpus)
+        plan->spec.limits.cpus_milli = found.cpus * 1000;
+    if (found.memory_mib)
+        plan->spec.limits.memory_bytes = (uint64_t)found.memory_mib << 20;
+    return template_defaults(store, &found, &plan->spec.defaults, e);
 }
 
 int create_plan(struct front *f, const struct store_tenant *tenant, const json_t *body,
