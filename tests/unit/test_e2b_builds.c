@@ -91,6 +91,9 @@ TEST(created)
            400);
     EXPECT(call_acme("POST", "{\"name\":\"x\",\"tags\":[7]}", "/v3/templates")->status == 400);
     EXPECT(call_acme("POST", "{\"alias\":\"mine\"}", "/v2/templates")->status == 202);
+    struct ids big = create("{\"name\":\"mine\",\"memoryMB\":999999}");
+    json_t *logs = json_object_get(status_of(&big, "")->json, "logs");
+    EXPECT(strstr(json_string_value(json_array_get(logs, 0)), "at most 2 processors and 2048 MiB"));
     server.front.settings.tenant_templates = 1;
     EXPECT(call_acme("POST", "{\"name\":\"second\"}", "/v3/templates")->status == 429);
     server.front.settings.tenant_templates = 100;

@@ -8,6 +8,7 @@
 #include "front/builds/steps.h"
 #include "front/builds/upload.h"
 #include "front/core/defaults.h"
+#include "front/core/output_filter.h"
 #include "front/core/shell.h"
 #include "front/core/starting.h"
 #include "lib/base/clock.h"
@@ -39,6 +40,7 @@ struct build {
     bool over;              /* its end was told: freed when no callback is outstanding */
     unsigned waiting;       /* orders whose callback is outstanding */
     struct sandbox *sandbox;
+    struct output_filter *filter; /* NULL: output is not sanitised */
     struct call call;
     struct pour *pour;
     struct starting *starting;
@@ -62,6 +64,29 @@ void build_plan_done(struct build_plan *p)
     free(p->ready);
 }
 
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static void on_output(void *arg, bool err, const char *p, size_t len)
+{
+    struct build *b = arg;
+    struct output_filter_text text =
+        output_filter_feed(b->filter, err ? OUTPUT_FILTER_ERR : OUTPUT_FILTER_OUT, p, len);
+
+    build_log_output(&b->log, err, text.p, text.len);
+}
+
+/* The command is over: tells what was held back. */
+static void flush_output(struct build *b)
+{
+    for (int err = 0; err < 2; err++) {
+        struct output_filter_text text =
+            output_filter_flush(b->filter, err ? OUTPUT_FILTER_ERR : OUTPUT_FILTER_OUT);
+
+        build_log_output(&b->log, err, text.p, text.len);
+    }
+    build_log_flush(&b->log);
+}
+
 /* ---- end ------------------------------------------------------------------------------------- */
 
 static void drop_if_over(struct build *b)
@@ -76,6 +101,7 @@ static void drop_if_over(struct build *b)
 
 static void stop_work(struct build *b)
 {
+    output_filter_free(steal_ptr(&b->filter));
     call_cancel(&b->call);
     if (b->pour)
         pour_cancel(steal_ptr(&b->pour));
@@ -125,7 +151,7 @@ static void fail(struct build *b, const char *fmt, ...)
     vsnprintf(row->reason, sizeof(row->reason), fmt, ap);
     va_end(ap);
     snprintf(row->reason_step, sizeof(row->reason_step), "%s", b->log.step);
-    build_log_flush(&b->log);
+    flush_output(b);
     build_log_line(&b->log, BUILD_FAULT, "%s", row->reason);
     write_end(b, "");
     leave(b);
@@ -181,6 +207,9 @@ static void on_created(void *arg, struct sandbox *sandbox, int r, const struct s
         return;
     }
     b->sandbox = sandbox_ref(sandbox);
+    b->filter =
+        output_filter_new(b->front, output_filter_mode_of(b->front, b->plan.tenant.id, false),
+                          b->plan.tenant.id, sandbox->id, NULL, NULL);
     go(b);
 }
 
@@ -284,7 +313,7 @@ static void step_saved(struct build *b)
 /* The step has been carried out in the sandbox. */
 static void step_done(struct build *b)
 {
-    build_log_flush(&b->log);
+    flush_output(b);
     save(b, true, step_saved);
 }
 
@@ -297,7 +326,7 @@ static void on_run_data(struct call *c, uint8_t sub, const void *p, size_t len)
 {
     struct build *b = c->owner;
 
-    build_log_output(&b->log, sub == CHAN_STDERR, p, len);
+    on_output(b, sub == CHAN_STDERR, p, len);
     call_consumed(c, len);
 }
 
@@ -459,7 +488,7 @@ static void on_started(void *arg, int r, const struct sg_error *e)
     struct build *b = arg;
 
     b->starting = NULL;
-    build_log_flush(&b->log);
+    flush_output(b);
     if (r < 0) {
         fail(b, "%s", e->message);
         return;
@@ -468,19 +497,12 @@ static void on_started(void *arg, int r, const struct sg_error *e)
     save(b, false, finish);
 }
 
-static void on_start_output(void *arg, bool err, const char *p, size_t len)
-{
-    struct build *b = arg;
-
-    build_log_output(&b->log, err, p, len);
-}
-
 static void do_start(struct build *b)
 {
     struct starting_plan plan = {.limit_ms = READY_MS,
                                  .every_ms = READY_EVERY_MS,
                                  .blind_ms = BLIND_MS,
-                                 .on_output = on_start_output,
+                                 .on_output = on_output,
                                  .done = on_started,
                                  .arg = b};
 

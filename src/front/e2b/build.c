@@ -11,6 +11,7 @@
 #include "front/builds/upload.h"
 #include "front/e2b/shape.h"
 #include "front/e2b/template.h"
+#include "lib/base/clock.h"
 #include "lib/text/parse.h"
 
 #define ANSWER_MAX  (4u * 1024 * 1024)
@@ -71,6 +72,30 @@ static int check_free(struct e2b_req *q, const struct template_ref *ref, struct 
                    ref->name);
 }
 
+/* A template gets at most what the server gives to any sandbox. Returns what was asked for and is
+ * more, as a sentence for the log; or "". */
+static const char *limit_sizes(const struct settings *s, struct store_build *b, char ret[128])
+{
+    uint32_t cpus = s->sandbox_cpus_milli / 1000, memory = (uint32_t)(s->sandbox_memory >> 20);
+
+    ret[0] = '\0';
+    cpus = cpus ? cpus : 1;
+    if (b->cpus > cpus || b->memory_mib > memory)
+        snprintf(ret, 128, "sandboxes of this server have at most %u processors and %u MiB", cpus,
+                 memory);
+    b->cpus = b->cpus < cpus ? b->cpus : 0;
+    b->memory_mib = b->memory_mib < memory ? b->memory_mib : 0;
+    return ret;
+}
+
+static void log_limits(struct store *s, const char *build, const char *text)
+{
+    struct store_log line = {.ms = clock_wall_ms(), .level = 2, .step = "base", .message = text};
+
+    if (text[0])
+        store_build_log_add(s, build, &line, NULL);
+}
+
 static void write_texts(struct json *j, const char *key, const char *texts)
 {
     jw_array_begin(jw_key(j, key));
@@ -108,6 +133,7 @@ void build_create(struct http_req *req)
     struct template_ref ref = {.name = ""};
     struct store_template t;
     struct sg_error e;
+    char limits[128];
 
     fields_check(&q->in, read_name(q, &ref, &q->wrong));
     if (ref.tagged)
@@ -126,8 +152,11 @@ void build_create(struct http_req *req)
     snprintf(b.tags, sizeof(b.tags), "%s", tags.buf);
     if (r == 0) {
         memcpy(b.template_id, t.id, sizeof(b.template_id));
+        limit_sizes(&q->front->settings, &b, limits);
         r = store_build_add(q->front->store, &b, BUILDS_KEPT, &e);
     }
+    if (r == 0)
+        log_limits(q->front->store, b.id, limits);
     if (r < 0)
         reply_sg_error(req, &e);
     else
@@ -230,17 +259,6 @@ static char *read_command(struct fields *in, const char *field)
     return text && text[0] ? xstrdup(text) : NULL;
 }
 
-/* A template gets at most what the server gives to any sandbox. */
-static void limit_sizes(const struct settings *s, struct store_build *b)
-{
-    uint32_t cpus = s->sandbox_cpus_milli / 1000, memory = (uint32_t)(s->sandbox_memory >> 20);
-
-    if (b->cpus >= (cpus ? cpus : 1))
-        b->cpus = 0;
-    if (b->memory_mib >= memory)
-        b->memory_mib = 0;
-}
-
 static bool read_plan(struct e2b_req *q, struct build_plan *p)
 {
     p->tenant = q->tenant;
@@ -281,7 +299,6 @@ void build_start(struct http_req *req)
 
     if (!build_of_path(req, &t, &p.row))
         return;
-    limit_sizes(&q->front->settings, &p.row);
     memcpy(p.name, t.name, sizeof(p.name));
     if (!read_plan(q, &p)) {
         build_plan_done(&p);
