@@ -143,7 +143,7 @@ _sandglass_serve_value()
     --context-keep | --usage-keep)
         _sandglass_words "0 30d 90d 400d" "$cur"
         ;;
-    --max-timeout | --tenant-idle | --drain-timeout | --context-ttl | --execution-timeout | --execution-timeout-max | --reap-every | \
+    --max-timeout | --build-timeout | --tenant-idle | --drain-timeout | --context-ttl | --execution-timeout | --execution-timeout-max | --reap-every | \
         --checkpoint-age | --agent-timeout)
         _sandglass_words "10m 1h 24h" "$cur"
         ;;
@@ -181,8 +181,8 @@ _sandglass_serve_value()
         _sandglass_words "debug info warn error" "$cur"
         ;;
     --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | --tenant-paused | \
-        --tenant-snapshots | --tenant-rate | --default-template | --public-url | --context-template | \
-        --tenant-contexts | --conversation-contexts | --code-max | --reap-batch | --egress-dns | --egress-internal | \
+        --tenant-snapshots | --tenant-templates | --tenant-builds | --tenant-build-layers | --tenant-rate | --default-template | --public-url | --context-template | \
+        --tenant-contexts | --conversation-contexts | --code-max | --build-upload-max | --reap-batch | --egress-dns | --egress-internal | \
         --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files | \
         --checkpoint-keep | --checkpoint-max | --tenant-agents | --otlp-endpoint | --otlp-headers | --trace-sample | \
         --langfuse-host | --langfuse-public-key | --langfuse-secret-key | --metrics-listen | --metrics-token | \
@@ -201,7 +201,7 @@ _sandglass_serve()
     _sandglass_words "--config -c --new --listen --state --tls-cert --tls-key --domain --insecure
         --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-paused --tenant-paused-memory --tenant-snapshots
-        --machine-memory --tenant-memory
+        --machine-memory --tenant-memory --tenant-templates --tenant-builds --tenant-build-layers --build-timeout --build-upload-max
         --tenant-rate --tenant-idle --drain-timeout --max-timeout --store --public-url --context-template --context-ttl
         --context-keep --usage-keep
         --tenant-contexts --conversation-contexts --execution-timeout --execution-timeout-max --code-max

@@ -2,7 +2,9 @@
  * out again as JSON, and be as the rest of the server relies on. */
 #include <assert.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "front/builds/steps.h"
 #include "front/e2b/field.h"
 #include "front/e2b/network.h"
 #include "front/e2b/shape.h"
@@ -82,6 +84,41 @@ static void fuzz_numbers(const json_t *body)
         check_error(&e);
 }
 
+/* Steps of a build: what was accepted can be carried out, or is refused with a reason. */
+static void fuzz_steps(const json_t *body)
+{
+    const json_t *steps = json_object_get(body, "steps"), *one;
+    char key[STORE_KEY_HEX + 1] = "";
+    struct step_state state;
+    struct sg_error e = {0};
+    size_t i;
+
+    if (!json_is_array(steps) || steps_check(steps, &e) < 0) {
+        assert(!json_is_array(steps) || (e.code < 0 && e.message[0]));
+        return;
+    }
+    step_state_init(&state, NULL);
+    json_array_foreach(steps, i, one)
+    {
+        AUTO(strbuf_done) struct strbuf text = strbuf_upto(1024);
+        char below[STORE_KEY_HEX + 1];
+        struct step_copy copy;
+        struct step s;
+
+        assert(step_read(one, &s, &e) == 0);
+        step_text(&s, &text);
+        assert(!text.truncated && !strchr(text.buf, '\n'));
+        memcpy(below, key, sizeof(below));
+        step_key(below, &s, "", key);
+        assert(strcmp(below, key) != 0);
+        step_apply(&s, &state, &e);
+        assert(state.workdir[0] == '\0' || state.workdir[0] == '/');
+        if (s.type == STEP_COPY && step_copy(&s, &state, &copy, &e) == 0)
+            assert(copy.dest[0] == '/' && copy.user[0] && copy.group[0]);
+    }
+    step_state_done(&state);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -96,6 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             fuzz_network(body);
         else if (data[0] == 't')
             fuzz_numbers(body);
+        else if (data[0] == 's')
+            fuzz_steps(body);
         else
             fuzz_create(body, SPEC_V2);
     }

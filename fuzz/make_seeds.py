@@ -472,6 +472,28 @@ IMAGE_CHECK = {
     "names": struct.pack("<HBHB", 8256, 1, 8264, 2),
 }
 
+
+def archive_of(*entries, form=tarfile.PAX_FORMAT):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+        for name, kind, content, link in entries:
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.size, entry.linkname = kind, len(content), link
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+# archives for COPY steps
+TAR = {
+    "plain": archive_of(("app", tarfile.DIRTYPE, b"", ""), ("app/main.py", tarfile.REGTYPE, b"print(1)", ""),
+                 ("app/link", tarfile.SYMTYPE, b"", "main.py"), ("app/hard", tarfile.LNKTYPE, b"", "app/main.py")),
+    "pax": archive_of(("é" * 120, tarfile.REGTYPE, b"x", ""), ("l", tarfile.SYMTYPE, b"", "y" * 200)),
+    "gnu": archive_of(("n" * 120, tarfile.REGTYPE, b"x", ""), ("l", tarfile.SYMTYPE, b"", "y" * 200), form=tarfile.GNU_FORMAT),
+    "device": archive_of(("null", tarfile.CHRTYPE, b"", "")),
+    "out": archive_of(("/etc/x", tarfile.REGTYPE, b"x", ""), ("s/../../x", tarfile.REGTYPE, b"x", "")),
+    "cut": archive_of(("f", tarfile.REGTYPE, b"x" * 600, ""))[:1000],
+}
+
 for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "requests": REQUESTS, "interpreter_lines": LINES,
                       "kernel_packets": KERNEL_PACKETS, "guard_hello": GUARD_HELLO, "guard_peek": GUARD_PEEK,
                       "guard_socks5": GUARD_SOCKS5,
@@ -481,7 +503,7 @@ for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "req
                       "guard_dns": GUARD_DNS, "guard_dns_answer": GUARD_DNS_ANSWER,
                       "guard_http_request": GUARD_HTTP_REQUEST, "guard_http_response": GUARD_HTTP_RESPONSE,
                       "guard_scrub": GUARD_SCRUB, "ipc_link": IPC_LINK,
-                      "image_tar": IMAGE_TAR, "image_list": IMAGE_LIST, "image_check": IMAGE_CHECK}.items():
+                      "image_tar": IMAGE_TAR, "image_list": IMAGE_LIST, "image_check": IMAGE_CHECK, "tar": TAR}.items():
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (CORPUS / target / name).write_bytes(data)

@@ -127,6 +127,13 @@ enum chan_op {
     /* request: none. The agent answers END at once: the host's watchdog asks whether it is
      * alive. */
     OP_PING,
+    /* request: user str, path str, group str, mode u32 (UNPACK_OWN_MODE: as the archive says), strip
+     *          u32. DATA: a tar archive, EOF. END result: n u64, files and links that were made.
+     * Unpacks below the path, which is made if it ends in "/"; without it, and if no directory is
+     * there, a single file becomes the path itself. The first `strip` components of each name are
+     * dropped. All is done as root, for user and group. -EINVAL: the archive is malformed, or leads
+     * out of the path; then part of it may be there. */
+    OP_FILE_UNPACK,
     OP_MAX_
 };
 
@@ -148,6 +155,8 @@ enum chan_op {
 #define FILE_RECURSIVE 1u
 #define FILE_PARENTS   2u
 #define FILE_ENTRIES   4u /* changes carry the entry */
+
+#define UNPACK_OWN_MODE 0xffffffffu
 
 /* Metadata of a file: n u32, then key str, value str each. Kept as the extended attributes
  * user.e2b.<key>. */

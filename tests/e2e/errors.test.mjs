@@ -1,6 +1,6 @@
 // Every class of error that the SDK can raise, raised by this server. Those that belong to one module
 // are tested there; here is what is left: keys, limits, a full disk, and what does not exist yet.
-import { api, assert, common, e2b, fresh, refused, rejects, run, same, Sandbox, sh, test } from './lib.mjs'
+import { api, assert, common, e2b, fresh, refused, rejects, run, same, Sandbox, sh, test, unique } from './lib.mjs'
 
 const { AuthenticationError, BuildError, NotEnoughSpaceError, RateLimitError, SandboxError, Secret, SecretError, SecretNotFoundError, Template, TemplateError, TimeoutError, Volume, VolumeError } = e2b
 
@@ -68,14 +68,14 @@ test('SandboxError: the message and the status are the server’s', async () => 
 
 // ---- what there is not yet: 501, and never a made-up success ------------------------------------
 
-test('BuildError: templates cannot be built yet', async () => {
-  await refused(Template.build(Template().fromBaseImage().runCmd('true'), 'mine'), 501, /not available/, BuildError)
-  await refused(Template.getBuildStatus({ templateId: 'base', buildId: 'x' }), 501, /./, BuildError)
+test('BuildError: templates cannot be built from images yet', async () => {
+  await rejects(Template.build(Template().fromDebianImage('12').runCmd('true'), `image-${unique()}`), BuildError, /cannot build from images yet; use fromTemplate/)
+  await refused(Template.getBuildStatus({ templateId: 'base', buildId: 'x' }), 403, /belongs to the server/, BuildError)
 })
 
-test('TemplateError: nor can tags be set', async () => {
-  await refused(Template.assignTags('base', ['new']), 501, /./, TemplateError)
-  await refused(Template.removeTags('base', ['new']), 501, /./, TemplateError)
+test('TemplateError: the server’s own templates have no other tags', async () => {
+  await refused(Template.assignTags('base', ['new']), 403, /./, TemplateError)
+  await refused(Template.removeTags('base', ['new']), 403, /./, TemplateError)
 })
 
 test('VolumeError: no volumes yet', async () => {

@@ -13,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
+#include "front/builds/build.h"
 #include "front/e2b/e2b.h"
 #include "front/core/lifecycle.h"
 #include "front/core/warden.h"
@@ -170,6 +171,8 @@ __attribute__((constructor)) static void server_start(void)
         store_key_create(f->store, server.acme_tenant.id, "", server.acme, NULL, &e) < 0 ||
         store_tenant_ensure(f->store, "beta", &t, &e) < 0 ||
         store_key_create(f->store, t.id, "", server.beta, NULL, &e) < 0)
+        server_fail(e.message);
+    if (builds_start(f, &e) < 0)
         server_fail(e.message);
     server_listen();
 }
@@ -332,5 +335,7 @@ __attribute__((destructor)) static void server_stop(void)
         snprintf(path, sizeof(path), "%s/%s", server.dir, files[i]);
         unlink(path);
     }
+    snprintf(path, sizeof(path), "%s/uploads", server.dir);
+    rmdir(path);
     rmdir(server.dir);
 }

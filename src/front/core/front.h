@@ -11,6 +11,7 @@
  *   mcp/          the same tools for clients of MCP
  *   acp/          hosted agents
  *   contexts/     which sandbox a path of a conversation has
+ *   builds/       templates are built
  *   store/        what outlives the server
  *   telemetry/    traces and figures
  *   backup/       backups of a server
@@ -33,6 +34,7 @@ struct sandbox;
 struct contexts;
 struct checkpoints;
 struct agents;
+struct builds;
 struct guard_link;
 struct output_filter_patterns;
 
@@ -49,6 +51,7 @@ struct front {
     struct contexts *contexts;
     struct checkpoints *checkpoints; /* front/core/checkpoint.h; NULL until there was one */
     struct agents *agents;           /* front/acp/agents.h; NULL until there was one */
+    struct builds *builds;           /* front/builds/build.h; NULL until the store is open */
     void (*on_sandbox_ended)(struct sandbox *b); /* it is out of the table; NULL: no handler */
     /* Called when a secret of the tenant gets another value or other hosts, or is deleted. NULL: no
      * handler. */

@@ -5,6 +5,7 @@
 
 #include "lib/channel/wire.h"
 #include "front/core/call.h"
+#include "front/core/defaults.h"
 #include "front/core/egress.h"
 
 #define DIR "/run/e2b/."
@@ -84,6 +85,7 @@ void identity_put_envs(const struct sandbox *b, const struct trace_ref *trace, j
     json_object_update(all, egress);
     json_decref(egress);
     add_trace(all, trace);
+    json_object_update(all, defaults_envs(b->spec.defaults));
     json_object_update(all, b->spec.envs);
     json_object_update(all, more);
     envs_put(all, request);

@@ -11,13 +11,16 @@
 #include "front/core/egress.h"
 #include "front/core/identity.h"
 #include "front/core/living.h"
+#include "front/core/starting.h"
 #include "front/core/warm.h"
 #include "front/core/ended_logs.h"
 #include "front/core/warden.h"
 #include "lib/log/log.h"
 #include "front/store/store.h"
 
-#define NS_PER_MS 1000000ull
+#define NS_PER_MS      1000000ull
+#define START_LIMIT_MS 60000 /* for a template's ready command, when a sandbox is made */
+#define START_EVERY_MS 100
 
 /* Somebody who waits for a transition to be over, to begin the next one or to use the sandbox. */
 struct settle {
@@ -35,6 +38,7 @@ struct transition {
     bool memory; /* with memory: kernels come along, or are kept */
     struct operation operation;
     uint64_t ordered_ns, answered_ns; /* ORDER_CREATE: sent, and answered */
+    bool starts;                      /* ORDER_CREATE: the template's start command is to run */
 };
 
 static struct transition *transition_new(struct sandbox *b, sandbox_done done, void *arg)
@@ -150,6 +154,29 @@ static void tell_steps(struct transition *t, const struct order_steps *s)
     span_flag(span, KEY_POOLED, s->pooled != 0);
 }
 
+/* The template's start command runs, and is ready. A sandbox where it does not become ready is of
+ * no use. */
+static void on_started(void *arg, int r, const struct sg_error *e)
+{
+    struct transition *t = arg;
+    struct sg_error failed = {0};
+
+    if (r < 0 && t->sandbox->state != SANDBOX_ENDED) {
+        failed = *e;
+        err_wrap(&failed, r, "the sandbox was ended");
+        sandbox_kill(t->sandbox, NULL, NULL);
+    }
+    transition_end(t, false, r, failed.kind ? &failed : e);
+}
+
+static void start_template(struct transition *t)
+{
+    struct starting_plan plan = {
+        .limit_ms = START_LIMIT_MS, .every_ms = START_EVERY_MS, .done = on_started, .arg = t};
+
+    starting_begin(t->sandbox, &plan);
+}
+
 /* The certificate is installed. The sandbox may have ended meanwhile: whoever uses it will find
  * out. */
 static void on_installed(void *arg)
@@ -157,7 +184,10 @@ static void on_installed(void *arg)
     struct transition *t = arg;
 
     span_step(t->operation.span, SPAN_STEP_READY, t->answered_ns, clock_ns());
-    transition_end(t, false, 0, NULL);
+    if (t->starts && t->sandbox->state == SANDBOX_RUNNING)
+        start_template(t);
+    else
+        transition_end(t, false, 0, NULL);
 }
 
 static void on_created(void *arg, const struct warden_answer *w)
@@ -256,6 +286,7 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
     snprintf(o.snapshot, sizeof(o.snapshot), "%s", m->snapshot ? m->snapshot : "");
     struct transition *t = transition_new(b, done, arg);
     t->memory = with_state;
+    t->starts = !m->came_from && starting_needed(b->spec.defaults);
     t->operation = operation;
     t->ordered_ns = clock_ns();
     warden_order_two(f, &o, note, document, on_created, t);
@@ -557,7 +588,8 @@ void sandbox_told_sandbox(struct front *f, const struct order_answer *a, int not
         b->link = link_new(b, channel_fd);
     usage_taken_over(b, &a->stats);
     sandboxes_add(b);
-    if (b->spec.unfinished) /* an earlier front was killed while it made this copy */
+    /* An earlier front was killed while it made this copy, or built a template here. */
+    if (b->spec.unfinished || b->spec.build)
         sandbox_kill(b, NULL, NULL);
     sandbox_unref(b);
 }

@@ -20,6 +20,7 @@ void sandbox_spec_done(struct sandbox_spec *s)
     json_decref(s->network);
     json_decref(s->secrets);
     json_decref(s->agents);
+    json_decref(s->defaults);
     OPENSSL_cleanse(s->envd_token, sizeof(s->envd_token));
     OPENSSL_cleanse(s->traffic_token, sizeof(s->traffic_token));
     sandbox_spec_init(s);
@@ -63,6 +64,8 @@ static const struct field fields[] = {
     FIELD("autoPauseMemory", FLAG, auto_pause_memory),
     FIELD("autoResume", FLAG, auto_resume),
     FIELD("interpreter", FLAG, interpreter),
+    FIELD_LATER("build", FLAG, build),
+    FIELD_LATER("defaults", OBJECT, defaults),
     FIELD("timeoutMs", NUMBER64, timeout_ms),
     FIELD("createdMs", NUMBER64, created_ms),
     FIELD("startedMs", NUMBER64, started_ms),

@@ -2,6 +2,17 @@
 
 #include "front/e2b/template.h"
 
+/* The server's settings may have become smaller since the template was built. */
+static void limit_to(const struct template_found *t, struct sg_limits *l)
+{
+    uint64_t memory = (uint64_t)t->memory_mib << 20;
+
+    if (t->cpus && t->cpus * 1000 < l->cpus_milli)
+        l->cpus_milli = t->cpus * 1000;
+    if (memory && memory < l->memory_bytes)
+        l->memory_bytes = memory;
+}
+
 /* Finds the template, and names it in the spec. */
 static int resolve_template(struct store *store, const struct store_tenant *tenant,
                             const char *name, struct create_plan *plan, struct sg_error *e)
@@ -20,7 +31,8 @@ static int resolve_template(struct store *store, const struct store_tenant *tena
     snprintf(plan->spec.alias, sizeof(plan->spec.alias), "%s", found.alias);
     plan->spec.interpreter = strcmp(found.base, TEMPLATE_INTERPRETER) == 0;
     memcpy(plan->snapshot, found.snapshot, sizeof(plan->snapshot));
-    return 0;
+    limit_to(&found, &plan->spec.limits);
+    return template_defaults(store, &found, &plan->spec.defaults, e);
 }
 
 int create_plan(struct front *f, const struct store_tenant *tenant, const json_t *body,

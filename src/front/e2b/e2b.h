@@ -10,6 +10,7 @@
  *   fork.c         copies of a sandbox          page.c      tokens of the next page
  *   checkpoints.c  checkpoints, rewind          ref.c       names of templates
  *   template.c     templates                    shape.c     objects of the answers
+ *   template_tags.c  tags, changes, deleting   build.c   builds of templates
  *   metrics.c      what sandboxes use
  *   logs.c         the log of a sandbox
  *   secrets.c      the tenant's secrets

@@ -1,5 +1,6 @@
 #include "front/e2b/e2b.h"
 
+#include "front/e2b/build.h"
 #include "front/e2b/checkpoints.h"
 #include "front/e2b/request.h"
 #include "front/e2b/sandbox.h"
@@ -15,20 +16,10 @@ static void not_here(struct http_req *req, const char *what, const char *instead
     reply_error(req, 501, "%s: not available on this server: %s", what, instead);
 }
 
-static void no_builds(struct http_req *req)
+static void no_old_builds(struct http_req *req)
 {
-    not_here(req, "Building templates",
-             "use 'base' or 'code-interpreter-v1', or a snapshot of a sandbox that you prepared");
-}
-
-static void no_publishing(struct http_req *req)
-{
-    not_here(req, "Changing templates", "snapshots belong to the team that made them");
-}
-
-static void no_tagging(struct http_req *req)
-{
-    not_here(req, "Moving tags", "give the tag when you make the snapshot: name:tag");
+    not_here(req, "Building templates as E2B's command line did before version 2",
+             "update @e2b/cli and use 'e2b template create', or the SDK's Template()");
 }
 
 static void no_volumes(struct http_req *req)
@@ -86,19 +77,20 @@ static const struct http_route routes[] = {
     {HTTP_M_DELETE, "/templates/{id}", template_delete, 0},
     {HTTP_M_GET, "/templates/aliases/{alias}", template_alias, 0},
     {HTTP_M_GET, "/templates/{id}/tags", template_tags, 0},
-    {HTTP_M_POST, "/templates/tags", no_tagging, 0},
-    {HTTP_M_DELETE, "/templates/tags", no_tagging, 0},
-    {HTTP_M_POST, "/templates", no_builds, 0},
-    {HTTP_M_POST, "/v2/templates", no_builds, 0},
-    {HTTP_M_POST, "/v3/templates", no_builds, 0},
-    {HTTP_M_POST, "/templates/{id}", no_builds, 0},
-    {HTTP_M_PATCH, "/templates/{id}", no_publishing, 0},
-    {HTTP_M_PATCH, "/v2/templates/{id}", no_publishing, 0},
-    {HTTP_M_GET, "/templates/{id}/files/{hash}", no_builds, 0},
-    {HTTP_M_POST, "/templates/{id}/builds/{build}", no_builds, 0},
-    {HTTP_M_POST, "/v2/templates/{id}/builds/{build}", no_builds, 0},
-    {HTTP_M_GET, "/templates/{id}/builds/{build}/status", no_builds, 0},
-    {HTTP_M_GET, "/templates/{id}/builds/{build}/logs", no_builds, 0},
+    {HTTP_M_POST, "/templates/tags", template_tags_add, E2B_BODY_MAX},
+    {HTTP_M_DELETE, "/templates/tags", template_tags_remove, E2B_BODY_MAX},
+    {HTTP_M_POST, "/templates", no_old_builds, 0},
+    {HTTP_M_POST, "/v2/templates", build_create, E2B_BODY_MAX},
+    {HTTP_M_POST, "/v3/templates", build_create, E2B_BODY_MAX},
+    {HTTP_M_POST, "/templates/{id}", no_old_builds, 0},
+    {HTTP_M_PATCH, "/templates/{id}", template_update, E2B_BODY_MAX},
+    {HTTP_M_PATCH, "/v2/templates/{id}", template_update, E2B_BODY_MAX},
+    {HTTP_M_GET, "/templates/{id}/files/{hash}", build_files, 0},
+    {HTTP_M_POST, "/templates/{id}/builds/{build}", no_old_builds, 0},
+    {HTTP_M_POST, "/v2/templates/{id}/builds/{build}", build_start, E2B_BODY_MAX},
+    {HTTP_M_DELETE, "/templates/{id}/builds/{build}", build_cancel, 0},
+    {HTTP_M_GET, "/templates/{id}/builds/{build}/status", build_status, 0},
+    {HTTP_M_GET, "/templates/{id}/builds/{build}/logs", build_logs, 0},
 
     {HTTP_M_GET, "/volumes", no_volumes, 0},
     {HTTP_M_POST, "/volumes", no_volumes, 0},

@@ -51,9 +51,13 @@ static void saving_free(struct saving *s)
 
 /* Adds the snapshot to the store, which makes it exist. If that fails, its files are deleted. Also
  * deletes the files of a snapshot that lost its name to this one. */
-static int write_down(struct front *f, const struct store_snapshot *snap, struct sg_error *e)
+static int write_down(struct front *f, struct store_snapshot *snap, const json_t *defaults,
+                      struct sg_error *e)
 {
+    AUTO(free_p) char *text = defaults ? json_dumps(defaults, JSON_COMPACT) : NULL;
     char replaced[ID_LEN + 1];
+
+    snap->defaults = text;
     int r = store_snapshot_add(f->store, snap, replaced, e);
 
     if (r < 0)
@@ -73,7 +77,7 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
 
     s->snap.bytes = bytes;
     if (r == 0) {
-        r = write_down(s->q->front, &s->snap, &failed);
+        r = write_down(s->q->front, &s->snap, s->sandbox->spec.defaults, &failed);
         e = &failed;
     }
     if (e2b_done(s->q, r, e)) {

@@ -137,6 +137,7 @@ void spec_copy(const struct sandbox_spec *from, struct sandbox_spec *ret)
     json_incref(ret->envs);
     json_incref(ret->network);
     json_incref(ret->secrets);
+    json_incref(ret->defaults);
     ret->agents = NULL; /* hosted agents are not copied */
     egress_forget_placeholders(ret);
     if (ret->context[0])

@@ -31,8 +31,6 @@ void envd_envs(struct sandbox *b, struct http_req *req);
 void envd_files_get(struct sandbox *b, struct http_req *req);
 void envd_files_post(struct sandbox *b, struct http_req *req);
 
-/* The user whose permissions count when the request names nobody. */
-#define ENVD_DEFAULT_USER "user"
 /* Whether `name` has the form of a user's name: ^[a-z_][a-z0-9_-]{0,31}$ */
 bool envd_user_valid(const char *name);
 /* The absolute path that `given` means for a user: "~" and relative paths start at the user's

@@ -6,6 +6,7 @@
 #include "front/envd/envd.h"
 #include "front/envd/signature.h"
 #include "front/core/call.h"
+#include "front/core/defaults.h"
 #include "front/core/reply.h"
 
 static struct signed_request signed_request_of(struct http_req *req, enum files_access access)
@@ -103,7 +104,7 @@ bool files_admit(struct sandbox *b, struct http_req *req, enum files_access acce
         return false;
     }
     if (!user || user[0] == '\0')
-        user = ENVD_DEFAULT_USER;
+        user = defaults_user(b->spec.defaults);
     if (!envd_user_valid(user)) {
         reply_no_user(req, user);
         return false;

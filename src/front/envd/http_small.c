@@ -1,6 +1,7 @@
 /* GET /health, /metrics and /envs. */
 #include "lib/text/json.h"
 #include "front/envd/envd.h"
+#include "front/core/defaults.h"
 #include "front/core/reply.h"
 
 #define ENVS_MAX (2u * 1024 * 1024)
@@ -93,21 +94,21 @@ void envd_envs(struct sandbox *b, struct http_req *req)
                 {"E2B_SANDBOX_ID", b->id},
                 {"E2B_TEMPLATE_ID", b->spec.template_id}};
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(ENVS_MAX);
+    json_t *all = json_object(), *value;
     const char *key;
-    json_t *value;
     struct json j = {.out = &out};
 
+    for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+        json_object_set_new(all, ours[i].name, json_string(ours[i].value));
+    json_object_update(all, defaults_envs(b->spec.defaults));
+    json_object_update(all, b->spec.envs);
     jw_object_begin(&j);
-    for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
-        if (json_object_get(b->spec.envs, ours[i].name))
-            continue;
-        jw_string(jw_key(&j, ours[i].name), ours[i].value);
-    }
-    json_object_foreach(b->spec.envs, key, value)
+    json_object_foreach(all, key, value)
     {
         jw_string(jw_key(&j, key), json_string_value(value));
     }
     jw_object_end(&j);
+    json_decref(all);
     http_add_header(req, "Cache-Control", "no-store");
     reply_json(req, 200, &out);
 }

@@ -12,6 +12,7 @@
 
 #include "front/envd/messages.h"
 #include "front/envd/process.h"
+#include "front/core/defaults.h"
 #include "front/core/operation.h"
 #include "front/core/identity.h"
 #include "front/core/output_filter.h"
@@ -341,10 +342,12 @@ static bool put_start(struct stream *s, json_t *message, struct strbuf *request)
     json_t *config = json_object_get(message, "process"), *pty = json_object_get(message, "pty");
     json_t *input = json_object_get(message, "stdin"), *size = json_object_get(pty, "size");
     AUTO(strbuf_done) struct strbuf note = strbuf_upto(OPS_NOTE_MAX);
+    const char *given = jr_text(config, "cwd");
     char cwd[OPS_PATH_MAX];
 
-    if (!service_user(s->rpc, s->user) ||
-        !service_path(s->rpc, s->user, jr_text(config, "cwd"), cwd))
+    if (!given[0])
+        given = defaults_workdir(s->sandbox->spec.defaults);
+    if (!service_user(s->rpc, s->user) || !service_path(s->rpc, s->user, given, cwd))
         return false;
     s->cwd = xstrdup(cwd);
     s->command = command_line(config);

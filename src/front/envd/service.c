@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "front/core/defaults.h"
 #include "front/core/reply.h"
 #include "lib/text/base64.h"
 
@@ -44,7 +45,7 @@ static void unknown_user(struct rpc_call *c, const char *user)
 bool service_user(struct rpc_call *c, char ret[OPS_NAME_MAX + 1])
 {
     AUTO(strbuf_done) struct strbuf credentials = strbuf_upto(CREDENTIALS_MAX);
-    const char *name = ENVD_DEFAULT_USER;
+    const char *name = defaults_user(sandbox_of(c)->spec.defaults);
 
     if (basic_user(c->req, &credentials))
         name = credentials.buf;

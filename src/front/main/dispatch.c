@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/text/parse.h"
+#include "front/builds/upload.h"
 #include "front/e2b/e2b.h"
 #include "front/envd/envd.h"
 #include "front/envd/files.h"
@@ -192,6 +193,8 @@ static void route(struct http_req *req)
         v1_request(req);
     } else if (strcmp(req->path, "/mcp") == 0) {
         mcp_request(req);
+    } else if (strncmp(req->path, UPLOAD_PREFIX, strlen(UPLOAD_PREFIX)) == 0) {
+        upload_request(req);
     } else if (strcmp(req->path, "/metrics") == 0) {
         metrics_answer(req);
     } else if (!drain_refuses(req, 0)) {

@@ -14,6 +14,7 @@
 #include "front/acp/agents.h"
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
+#include "front/builds/build.h"
 #include "front/contexts/context.h"
 #include "front/contexts/usage.h"
 #include "front/core/request_log.h"
@@ -192,6 +193,8 @@ static void begin(struct front *f, bool again)
     if (store_open(".", &f->store, &e) < 0 || sandboxes_forget_loose_snapshots(f, &e) < 0)
         give_up(&e);
     if (events_start(f, &e) < 0)
+        give_up(&e);
+    if (builds_start(f, &e) < 0)
         give_up(&e);
     webhooks_start(f, exporter);
     living_match(f, again);

@@ -72,17 +72,45 @@ int store_copied_open(const char *dir, struct store **ret, struct store_facts *f
     return 0;
 }
 
+static bool has_table(struct store *s, const char *name)
+{
+    char what[64];
+
+    snprintf(what, sizeof(what), "sqlite_schema WHERE name = '%s'", name);
+    return count(s, what) > 0;
+}
+
+/* Forgets a layer whose files are not in the copy. A template that was built to it loses the tags
+ * that lead there. */
+static int forget_layer(struct store *s, const char *id, bool builds, struct sg_error *e)
+{
+    static const char *const changes[] = {
+        "DELETE FROM template_tag WHERE build IN (SELECT id FROM build WHERE layer = ?1)",
+        "UPDATE build SET layer = NULL WHERE layer = ?1",
+        "DELETE FROM build_cache WHERE layer = ?1",
+        "DELETE FROM build_layer WHERE id = ?1",
+    };
+    int r = change(s, "DELETE FROM snapshot WHERE id = ?1", id, e);
+
+    for (size_t i = 0; r == 0 && builds && i < ARRAY_SIZE(changes); i++)
+        r = change(s, changes[i], id, e);
+    return r;
+}
+
 int store_copied_snapshots(struct store *s, bool (*fn)(const char *id, void *arg), void *arg,
                            struct sg_error *e)
 {
+    bool builds = has_table(s, "build_layer"); /* a later version than the first ones */
+    const char *next = builds ? "SELECT min(id) FROM (SELECT id FROM snapshot UNION ALL "
+                                "SELECT id FROM build_layer) WHERE id > ?1"
+                              : "SELECT min(id) FROM snapshot WHERE id > ?1";
     char last[ID_LEN + 1] = "", id[ID_LEN + 1];
     int r = 0;
 
     for (;;) {
         sqlite3_stmt *st = NULL;
 
-        if (sqlite3_prepare_v2(s->db, "SELECT min(id) FROM snapshot WHERE id > ?1", -1, &st,
-                               NULL) != SQLITE_OK)
+        if (sqlite3_prepare_v2(s->db, next, -1, &st, NULL) != SQLITE_OK)
             return db_error(s, "read the copy of the database", e);
         sqlite3_bind_text(st, 1, last, -1, SQLITE_STATIC);
         bool found = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_type(st, 0) == SQLITE_TEXT;
@@ -93,7 +121,7 @@ int store_copied_snapshots(struct store *s, bool (*fn)(const char *id, void *arg
             break;
         memcpy(last, id, sizeof(last));
         if (!fn(id, arg))
-            r = change(s, "DELETE FROM snapshot WHERE id = ?1", id, e);
+            r = forget_layer(s, id, builds, e);
         if (r < 0)
             return r;
     }
@@ -106,7 +134,7 @@ int store_copied_restored(struct store *s, struct sg_error *e)
         "UPDATE event_mark SET value = value + " EVENTS_AHEAD " WHERE name = 'reserved'";
 
     /* A version without events has no numbers to move ahead. */
-    if (count(s, "sqlite_schema WHERE name = 'event_mark'") == 0)
+    if (!has_table(s, "event_mark"))
         return 0;
     int r = change(s, ahead, NULL, e);
     return r < 0 ? r : store_left_note(s, STORE_RESTORED, e);

@@ -191,6 +191,75 @@ static const char *const migrations[] = {
 
     ("ALTER TABLE tenant ADD COLUMN max_paused INTEGER NOT NULL DEFAULT 0;"
      "ALTER TABLE tenant ADD COLUMN max_paused_memory INTEGER NOT NULL DEFAULT 0;"),
+
+    "ALTER TABLE snapshot ADD COLUMN defaults TEXT NOT NULL DEFAULT '';"
+    /* Templates that tenants build. A layer is what a step of a build left, kept under its id like a
+     * snapshot; the cache finds it by the step's key. */
+    "CREATE TABLE template ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " updated_ms INTEGER NOT NULL,"
+    " UNIQUE (tenant, name)) STRICT;"
+    "CREATE TABLE build_layer ("
+    " id TEXT NOT NULL PRIMARY KEY,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " bytes INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX build_layer_of_tenant ON build_layer (tenant);"
+    "CREATE TRIGGER build_layer_named AFTER INSERT ON build_layer"
+    " BEGIN DELETE FROM loose_layer WHERE id = new.id; END;"
+    "CREATE TRIGGER build_layer_loose AFTER DELETE ON build_layer"
+    " BEGIN INSERT OR IGNORE INTO loose_layer (id) VALUES (old.id); END;"
+    "CREATE TABLE build_cache ("
+    " tenant TEXT NOT NULL,"
+    " key TEXT NOT NULL,"
+    " layer TEXT NOT NULL REFERENCES build_layer (id),"
+    " used INTEGER NOT NULL," /* grows with each use */
+    " PRIMARY KEY (tenant, key)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX build_cache_by_layer ON build_cache (layer);"
+    "CREATE TABLE build ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " template TEXT NOT NULL REFERENCES template (id),"
+    " state INTEGER NOT NULL," /* enum store_build_state */
+    " tags TEXT NOT NULL,"     /* what to tag it with when it is ready, with spaces between */
+    " cpus INTEGER NOT NULL,"
+    " memory_mib INTEGER NOT NULL,"
+    " base TEXT NOT NULL DEFAULT '',"
+    " layer TEXT REFERENCES build_layer (id)," /* NULL: the plain base */
+    " defaults TEXT NOT NULL DEFAULT '',"      /* JSON, see front/core/defaults.h */
+    " reason TEXT NOT NULL DEFAULT '',"
+    " reason_step TEXT NOT NULL DEFAULT '',"
+    " created_ms INTEGER NOT NULL,"
+    " ended_ms INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE INDEX build_of_template ON build (template, seq);"
+    "CREATE INDEX build_of_layer ON build (layer);"
+    "CREATE TABLE build_log ("
+    " build TEXT NOT NULL REFERENCES build (id) ON DELETE CASCADE,"
+    " n INTEGER NOT NULL,"
+    " ms INTEGER NOT NULL,"
+    " level INTEGER NOT NULL,"
+    " step TEXT NOT NULL,"
+    " message TEXT NOT NULL,"
+    " PRIMARY KEY (build, n)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE template_tag ("
+    " template TEXT NOT NULL REFERENCES template (id),"
+    " tag TEXT NOT NULL,"
+    " build TEXT NOT NULL REFERENCES build (id),"
+    " created_ms INTEGER NOT NULL,"
+    " PRIMARY KEY (template, tag)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX template_tag_of_build ON template_tag (build);"
+    /* Archives of files for builds. hash: what the client calls it; digest: of its bytes. */
+    "CREATE TABLE upload ("
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " hash TEXT NOT NULL,"
+    " file TEXT NOT NULL UNIQUE,"
+    " digest TEXT NOT NULL,"
+    " bytes INTEGER NOT NULL,"
+    " used INTEGER NOT NULL,"
+    " PRIMARY KEY (tenant, hash)) STRICT, WITHOUT ROWID;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

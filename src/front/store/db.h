@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include "front/store/contexts_sql.h"
+#include "front/store/templates_sql.h"
 #include "front/store/store.h"
 
 #define LIMIT_COLUMN(type, name) ", t." #name
@@ -48,7 +49,9 @@
                   "ON CONFLICT (name) DO NOTHING")                                               \
     X(SECRET_GET, "SELECT value FROM secret WHERE name = ?1")                                    \
     X(SNAPSHOT_ADD, "INSERT INTO snapshot (id, tenant, name, tag, sandbox, base_template, "      \
-                    "created_ms, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                \
+                    "created_ms, bytes, defaults) "                                              \
+                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                               \
+    X(SNAPSHOT_DEFAULTS, "SELECT defaults FROM snapshot WHERE id = ?1")                          \
     X(SNAPSHOT_BY_ID, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot WHERE tenant = ?1 AND id = ?2") \
     X(SNAPSHOT_BY_NAME, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot "                             \
                         "WHERE tenant = ?1 AND name = ?2 AND tag = ?3")                          \
@@ -94,6 +97,7 @@
                     "coalesce(json_extract(?1, '$.pathId'), ''))")                               \
     X(LIVING_END, "DELETE FROM living WHERE sandbox = json_extract(?1, '$.sandboxId')")          \
     X(LIVING_ADD, "INSERT OR REPLACE INTO living VALUES (?1, ?2, ?3, ?4, ?5)")                   \
+    TEMPLATE_STATEMENTS(X)                                                                       \
     CONTEXT_STATEMENTS(X)
 
 #define KEY_SELECT       "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.revoked_ms"

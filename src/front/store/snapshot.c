@@ -64,8 +64,22 @@ static int insert(struct store *s, const struct store_snapshot *snap, struct sg_
                   DB_WITH(db_text(snap->id), db_text(snap->tenant), db_text(snap->name),
                           db_text(snap->tag[0] ? snap->tag : DEFAULT_TAG),
                           db_text(snap->sandbox_id), db_text(snap->base_template),
-                          db_number(snap->created_ms), db_number((int64_t)bytes)),
+                          db_number(snap->created_ms), db_number((int64_t)bytes),
+                          db_text(snap->defaults ? snap->defaults : "")),
                   e);
+}
+
+int store_snapshot_defaults(struct store *s, const char *id, char **ret, struct sg_error *e)
+{
+    struct db_rows row = db_rows(s, DB_SNAPSHOT_DEFAULTS, DB_WITH(db_text(id)), e);
+
+    if (!db_next(&row)) {
+        if (row.r == 0)
+            *ret = xstrdup("");
+        return row.r;
+    }
+    *ret = xstrdup((const char *)sqlite3_column_text(row.st, 0));
+    return db_done(&row);
 }
 
 int store_snapshot_remove(struct store *s, const char *tenant, const char *id, struct sg_error *e)

@@ -67,6 +67,8 @@ struct store_snapshot {
     char base_template[STORE_NAME_MAX + 1];
     int64_t created_ms;
     uint64_t bytes;
+    /* JSON of front/core/defaults.h, or NULL: to be added; not filled in by readers. */
+    const char *defaults;
 };
 
 int store_open(const char *dir, struct store **ret, struct sg_error *e);
@@ -119,6 +121,8 @@ int store_snapshot_get(struct store *s, const char *tenant, const char *ref,
 /* store_snapshot_remove: -ENOENT if there is no such snapshot. */
 int store_snapshots_count(struct store *s, const char *tenant, uint32_t *ret, struct sg_error *e);
 int store_snapshot_remove(struct store *s, const char *tenant, const char *id, struct sg_error *e);
+/* On the heap; "" if the snapshot has none, or there is none. */
+int store_snapshot_defaults(struct store *s, const char *id, char **ret, struct sg_error *e);
 #define STORE_NEWEST INT64_MAX
 /* Calls fn for each snapshot with a seq below `before`, newest first, until fn returns false. */
 int store_snapshots_each(struct store *s, const char *tenant, int64_t before,

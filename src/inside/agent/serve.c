@@ -126,6 +126,7 @@ static const struct handler {
     [OP_PROCESS_RESIZE] = {.fn = process_resize},
     [OP_FILE_READ] = {file_read_start, true},
     [OP_FILE_WRITE] = {file_write_start, true, true},
+    [OP_FILE_UNPACK] = {file_unpack_start, true, true},
     [OP_FILE_LIST] = {file_list_start, true},
     [OP_FILE_STAT] = {file_stat, true},
     [OP_FILE_MOVE] = {file_move_start, true, true},

@@ -160,6 +160,7 @@ int process_input(struct request *q);
 int process_resize(struct request *q);
 int file_read_start(struct request *q);
 int file_write_start(struct request *q);
+int file_unpack_start(struct request *q);
 int file_list_start(struct request *q);
 int file_stat(struct request *q);
 int file_move_start(struct request *q);

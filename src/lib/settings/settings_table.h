@@ -65,6 +65,15 @@ SETTING(COUNT, tenant_rate, LIVE, 0, 1000000, "NUMBER", "2000",
         "control requests a second of a tenant; 0: no limit")
 SETTING(COUNT, tenant_snapshots, LIVE, 0, 1000000, "NUMBER", "100",
         "snapshots that a tenant may keep")
+SETTING(COUNT, tenant_templates, LIVE, 0, 100000, "NUMBER", "100",
+        "templates that a tenant may have built")
+SETTING(COUNT, tenant_builds, LIVE, 1, 100, "NUMBER", "4",
+        "builds of templates of one tenant at a time; more wait")
+SETTING(COUNT, tenant_build_layers, LIVE, 0, 100000, "NUMBER", "200",
+        "results of build steps that are kept for a tenant's next builds")
+SETTING(TIME, build_timeout, LIVE, 1000, DAY_MS, "TIME", "1h", "longest build of a template")
+SETTING(SIZE, build_upload_max, LIVE, MIB, TIB, "SIZE", "1G",
+        "files of one COPY of a build, packed")
 SETTING(TIME, tenant_idle, LIVE, 1000, DAY_MS, "TIME", "10m",
         "how long a tenant without sandboxes keeps a pool")
 SETTING(TIME, drain_timeout, LIVE, 0, DAY_MS, "TIME", "30s",

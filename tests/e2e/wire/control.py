@@ -305,12 +305,9 @@ def _():
 
 # What E2B has and this server does not, yet: it says so, and does nothing.
 NOT_YET = """
-    POST /v3/templates
-    POST /v2/templates/base/builds/b
-    GET /templates/base/builds/b/status
-    GET /templates/base/files/0000
-    POST /templates/tags
-    DELETE /templates/tags
+    POST /templates
+    POST /templates/mine
+    POST /templates/mine/builds/b
     GET /volumes
     POST /volumes
     GET /volumes/v

@@ -1,0 +1,672 @@
+#include "front/builds/build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "front/builds/log.h"
+#include "front/builds/pour.h"
+#include "front/builds/steps.h"
+#include "front/builds/upload.h"
+#include "front/core/defaults.h"
+#include "front/core/output_filter.h"
+#include "front/core/shell.h"
+#include "front/core/starting.h"
+#include "lib/base/clock.h"
+#include "lib/base/list.h"
+#include "lib/log/log.h"
+#include "lib/uv/handle.h"
+
+#define NS_PER_MS      1000000ull
+#define GRACE_MS       60000 /* the sandbox outlives the build's own deadline by this */
+#define READY_MS       (10ull * 60 * 1000)
+#define READY_EVERY_MS 2000
+#define BLIND_MS       20000
+#define SHOWN          300 /* bytes of a command in an error */
+#define FRONT_DIED     "the server was restarted while this was built: build it again"
+
+struct build {
+    struct list link; /* in builds.all, oldest first */
+    struct front *front;
+    struct build_plan plan;
+    struct build_log log;
+    struct step_state state;
+    struct step step; /* that is being done */
+    size_t at;        /* its index */
+    char key[STORE_KEY_HEX + 1];
+    char layer[ID_LEN + 1]; /* what the steps so far have made; "": the plain base */
+    bool layer_own;         /* it is a layer of this tenant's builds */
+    bool missed;            /* a step was not in the cache: the ones after it are not looked for */
+    bool begun;             /* it is no longer queued */
+    bool over;              /* its end was told: freed when no callback is outstanding */
+    unsigned waiting;       /* orders whose callback is outstanding */
+    struct sandbox *sandbox;
+    struct output_filter *filter; /* NULL: output is not sanitised */
+    struct call call;
+    struct pour *pour;
+    struct starting *starting;
+    uv_timer_t *turn; /* the next step, in a turn of its own; then the deadline */
+    uv_timer_t *deadline;
+    char saving[ID_LEN + 1];
+    uint64_t began_ns;
+};
+
+struct builds {
+    struct list all;
+};
+
+static void pump(struct front *f, const char *tenant);
+
+void build_plan_done(struct build_plan *p)
+{
+    json_decref(p->defaults);
+    json_decref(p->steps);
+    free(p->start);
+    free(p->ready);
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static void on_output(void *arg, bool err, const char *p, size_t len)
+{
+    struct build *b = arg;
+    struct output_filter_text text =
+        output_filter_feed(b->filter, err ? OUTPUT_FILTER_ERR : OUTPUT_FILTER_OUT, p, len);
+
+    build_log_output(&b->log, err, text.p, text.len);
+}
+
+/* The command is over: tells what was held back. */
+static void flush_output(struct build *b)
+{
+    for (int err = 0; err < 2; err++) {
+        struct output_filter_text text =
+            output_filter_flush(b->filter, err ? OUTPUT_FILTER_ERR : OUTPUT_FILTER_OUT);
+
+        build_log_output(&b->log, err, text.p, text.len);
+    }
+    build_log_flush(&b->log);
+}
+
+/* ---- end ------------------------------------------------------------------------------------- */
+
+static void drop_if_over(struct build *b)
+{
+    if (!b->over || b->waiting > 0)
+        return;
+    build_log_done(&b->log);
+    step_state_done(&b->state);
+    build_plan_done(&b->plan);
+    free(b);
+}
+
+static void stop_work(struct build *b)
+{
+    output_filter_free(steal_ptr(&b->filter));
+    call_cancel(&b->call);
+    if (b->pour)
+        pour_cancel(steal_ptr(&b->pour));
+    if (b->starting)
+        starting_cancel(steal_ptr(&b->starting));
+    alarm_drop(&b->turn);
+    alarm_drop(&b->deadline);
+    if (!b->sandbox)
+        return;
+    sandbox_kill(b->sandbox, NULL, NULL);
+    sandbox_unref(steal_ptr(&b->sandbox));
+}
+
+/* The build is over, whatever its row says. Another may begin. */
+static void leave(struct build *b)
+{
+    struct front *f = b->front;
+    char tenant[ID_LEN + 1];
+
+    memcpy(tenant, b->plan.tenant.id, sizeof(tenant));
+    b->over = true;
+    list_remove(&b->link);
+    stop_work(b);
+    drop_if_over(b);
+    pump(f, tenant);
+    builds_sweep(f, tenant);
+}
+
+static void write_end(struct build *b, const char *defaults)
+{
+    struct store_build *row = &b->plan.row;
+    struct sg_error e;
+
+    int r = store_build_end(b->front->store, row, defaults, &e);
+    if (r < 0 && r != -EALREADY)
+        log_line(LEVEL_ERROR, "the end of build %s could not be stored: %s", row->id, e.message);
+}
+
+PRINTF(2, 3)
+static void fail(struct build *b, const char *fmt, ...)
+{
+    struct store_build *row = &b->plan.row;
+    va_list ap;
+
+    row->state = BUILD_ERROR;
+    va_start(ap, fmt);
+    vsnprintf(row->reason, sizeof(row->reason), fmt, ap);
+    va_end(ap);
+    snprintf(row->reason_step, sizeof(row->reason_step), "%s", b->log.step);
+    flush_output(b);
+    build_log_line(&b->log, BUILD_FAULT, "%s", row->reason);
+    write_end(b, "");
+    leave(b);
+}
+
+static void succeed(struct build *b, json_t *defaults)
+{
+    struct store_build *row = &b->plan.row;
+    AUTO(free_p) char *text = json_dumps(defaults, JSON_COMPACT | JSON_SORT_KEYS);
+
+    row->state = BUILD_READY;
+    memcpy(row->base, b->plan.base, sizeof(row->base));
+    memcpy(row->layer, b->layer, sizeof(row->layer));
+    build_log_line(&b->log, BUILD_INFO, "Build finished in %.1f s",
+                   (double)(clock_ns() - b->began_ns) / 1e9);
+    write_end(b, text ? text : "");
+    leave(b);
+}
+
+/* An order has been answered. False: the build is over, and may be gone. */
+static bool back(struct build *b)
+{
+    bool over = b->over;
+
+    b->waiting--;
+    drop_if_over(b);
+    return !over;
+}
+
+/* ---- the sandbox ----------------------------------------------------------------------------- */
+
+typedef void (*build_go)(struct build *b);
+
+struct making {
+    struct build *build;
+    build_go go;
+};
+
+static void on_created(void *arg, struct sandbox *sandbox, int r, const struct sg_error *e)
+{
+    struct making *m = arg;
+    struct build *b = m->build;
+    build_go go = m->go;
+
+    free(m);
+    if (!back(b)) {
+        if (r == 0)
+            sandbox_kill(sandbox, NULL, NULL);
+        return;
+    }
+    if (r < 0) {
+        fail(b, "no sandbox could be had for the build: %s", e->message);
+        return;
+    }
+    b->sandbox = sandbox_ref(sandbox);
+    b->filter =
+        output_filter_new(b->front, output_filter_mode_of(b->front, b->plan.tenant.id, false),
+                          b->plan.tenant.id, sandbox->id, NULL, NULL);
+    go(b);
+}
+
+static void fill_spec(const struct build *b, struct sandbox_spec *ret)
+{
+    const struct settings *s = &b->front->settings;
+    const struct store_build *row = &b->plan.row;
+
+    sandbox_spec_init(ret);
+    memcpy(ret->tenant, b->plan.tenant.id, sizeof(b->plan.tenant.id));
+    snprintf(ret->template_id, sizeof(ret->template_id), "%s", row->template_id);
+    snprintf(ret->alias, sizeof(ret->alias), "%s", b->plan.name);
+    ret->envs = json_object();
+    ret->build = true;
+    token_random(ret->envd_token);
+    ret->limits = (struct sg_limits){
+        .memory_bytes = row->memory_mib ? (uint64_t)row->memory_mib << 20 : s->sandbox_memory,
+        .disk_bytes = s->sandbox_disk,
+        .cpus_milli = row->cpus ? row->cpus * 1000 : s->sandbox_cpus_milli,
+        .pids = s->sandbox_pids};
+}
+
+/* Goes on when there is a sandbox with what the steps so far have made. */
+static void with_sandbox(struct build *b, build_go go)
+{
+    struct sandbox_spec spec;
+
+    if (b->sandbox) {
+        go(b);
+        return;
+    }
+    fill_spec(b, &spec);
+    b->waiting++;
+    sandbox_create(b->front, &spec, b->layer[0] ? b->layer : NULL,
+                   b->front->settings.build_timeout_ms + GRACE_MS, on_created,
+                   NEW(struct making, .build = b, .go = go));
+}
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+struct saving {
+    struct build *build;
+    bool cached; /* the cache is to find it */
+    build_go go;
+};
+
+static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
+{
+    struct saving *s = arg;
+    struct build *b = s->build;
+    struct front *f = b->front;
+    struct sg_error failed;
+    char id[ID_LEN + 1];
+    build_go go = s->go;
+
+    memcpy(id, b->saving, sizeof(id));
+    if (r == 0 && !b->over) {
+        r = store_build_layer_add(f->store, b->plan.tenant.id, s->cached ? b->key : NULL, id, bytes,
+                                  &failed);
+        e = &failed;
+        if (r < 0)
+            sandbox_forget_snapshot(f, id);
+    } else if (r == 0) {
+        sandbox_forget_snapshot(f, id);
+    }
+    free(s);
+    if (!back(b))
+        return;
+    if (r < 0) {
+        fail(b, "the files could not be saved: %s", e->message);
+        return;
+    }
+    memcpy(b->layer, id, sizeof(id));
+    b->layer_own = true;
+    go(b);
+}
+
+static void save(struct build *b, bool cached, build_go go)
+{
+    id_random(b->saving);
+    b->waiting++;
+    sandbox_snapshot(b->sandbox, b->saving, true, on_saved,
+                     NEW(struct saving, .build = b, .cached = cached, .go = go));
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static void next_step(struct build *b);
+
+static void on_turn(uv_timer_t *t)
+{
+    next_step(t->data);
+}
+
+static void step_saved(struct build *b)
+{
+    b->at++;
+    alarm_set(b->turn, 0, on_turn);
+}
+
+/* The step has been carried out in the sandbox. */
+static void step_done(struct build *b)
+{
+    flush_output(b);
+    save(b, true, step_saved);
+}
+
+static void ignore_event(struct call *c UNUSED, uint8_t what UNUSED, const void *p UNUSED,
+                         size_t len UNUSED)
+{
+}
+
+static void on_run_data(struct call *c, uint8_t sub, const void *p, size_t len)
+{
+    struct build *b = c->owner;
+
+    on_output(b, sub == CHAN_STDERR, p, len);
+    call_consumed(c, len);
+}
+
+static void on_run_end(struct call *c, int status, const char *message, const void *result,
+                       size_t len)
+{
+    struct build *b = c->owner;
+    const char *command = step_arg(&b->step, 0);
+    struct shell_end end;
+    struct sg_error e;
+
+    if (status == CALL_GONE) {
+        sandbox_gone_error(b->sandbox, &e);
+        fail(b, "failed to run command '%.*s': %s", SHOWN, command, e.message);
+    } else if (status != 0) {
+        fail(b, "failed to run command '%.*s': %s", SHOWN, command, message);
+    } else if (shell_end_read(result, len, &end) < 0) {
+        fail(b, "failed to run command '%.*s': the sandbox sent a malformed answer", SHOWN,
+             command);
+    } else if (end.text[0]) {
+        fail(b, "failed to run command '%.*s': %s", SHOWN, command, end.text);
+    } else {
+        step_done(b);
+    }
+}
+
+static void do_run(struct build *b)
+{
+    struct shell sh = {.command = step_arg(&b->step, 0),
+                       .user = step_arg(&b->step, 1)[0] ? step_arg(&b->step, 1) : b->state.user,
+                       .cwd = b->state.workdir,
+                       .envs = b->state.envs};
+    struct sg_error e;
+
+    b->call = (struct call){.owner = b,
+                            .uncounted = true,
+                            .on_event = ignore_event,
+                            .on_data = on_run_data,
+                            .on_end = on_run_end};
+    if (shell_begin(&b->call, b->sandbox, &sh, &e) < 0)
+        fail(b, "failed to run command '%.*s': %s", SHOWN, sh.command, e.message);
+}
+
+static void on_poured(void *arg, int r, const struct sg_error *e)
+{
+    struct build *b = arg;
+
+    b->pour = NULL;
+    if (r < 0)
+        fail(b, "failed to %s '%.*s': %s", b->step.type == STEP_COPY ? "copy" : "make", SHOWN,
+             step_arg(&b->step, 0), e->message);
+    else
+        step_done(b);
+}
+
+static int find_upload(struct build *b, struct store_upload *ret)
+{
+    return store_upload_get(b->front->store, b->plan.tenant.id, b->step.hash, ret, NULL);
+}
+
+static void do_copy(struct build *b)
+{
+    struct store_upload u;
+    struct step_copy how;
+    struct sg_error e;
+
+    if (step_copy(&b->step, &b->state, &how, &e) < 0) {
+        fail(b, "failed to copy '%.*s': %s", SHOWN, step_arg(&b->step, 0), e.message);
+        return;
+    }
+    int fd = find_upload(b, &u) < 0 ? -1 : upload_open(b->front->store, &u);
+    if (fd < 0)
+        fail(b, "failed to copy '%.*s': its files are no longer on the server: build again", SHOWN,
+             step_arg(&b->step, 0));
+    else
+        b->pour = pour_begin(b->sandbox, fd, &how, on_poured, b);
+}
+
+/* Makes the working directory: an archive without files. */
+static void do_workdir(struct build *b)
+{
+    struct step_copy how = {.mode = UNPACK_OWN_MODE};
+
+    memcpy(how.user, b->state.user, sizeof(how.user));
+    memcpy(how.group, b->state.user, sizeof(how.group));
+    snprintf(how.dest, sizeof(how.dest), "%.*s/", OPS_PATH_MAX - 2, b->state.workdir);
+    b->pour = pour_begin(b->sandbox, -1, &how, on_poured, b);
+}
+
+static void do_step(struct build *b)
+{
+    static void (*const todo[STEP_MAX_])(struct build *) = {
+        [STEP_RUN] = do_run, [STEP_COPY] = do_copy, [STEP_WORKDIR] = do_workdir};
+
+    todo[b->step.type](b);
+}
+
+/* Carries out the next step, or finds what it made in the cache. */
+static void begin_step(struct build *b)
+{
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(1024);
+    size_t n = json_array_size(b->plan.steps);
+    struct store_upload u = {.digest = ""};
+    char below[STORE_KEY_HEX + 1];
+    struct sg_error e;
+
+    step_read(json_array_get(b->plan.steps, b->at), &b->step, &e);
+    step_text(&b->step, &text);
+    snprintf(b->log.step, sizeof(b->log.step), "%zu", b->at + 1);
+    snprintf(b->log.prefix, sizeof(b->log.prefix), "[builder %zu/%zu]", b->at + 1, n);
+    if (step_apply(&b->step, &b->state, &e) < 0) {
+        build_log_line(&b->log, BUILD_INFO, "%s %s", b->log.prefix, text.buf);
+        fail(b, "%s: %s", text.buf, e.message);
+        return;
+    }
+    if (b->step.type == STEP_COPY && find_upload(b, &u) < 0) {
+        fail(b, "failed to copy '%.*s': its files were not uploaded", SHOWN, step_arg(&b->step, 0));
+        return;
+    }
+    memcpy(below, b->key, sizeof(below));
+    step_key(below, &b->step, u.digest, b->key);
+    b->missed |= b->step.force;
+    bool changes_files = b->step.type != STEP_ENV && b->step.type != STEP_USER;
+    bool cached =
+        changes_files && !b->missed &&
+        store_build_layer_get(b->front->store, b->plan.tenant.id, b->key, b->layer, NULL) == 0;
+    b->layer_own |= cached;
+    b->missed |= changes_files && !cached;
+    build_log_line(&b->log, BUILD_INFO, "%s%s %s",
+                   cached || (!changes_files && !b->missed) ? "CACHED " : "", b->log.prefix,
+                   text.buf);
+    if (cached || !changes_files)
+        step_saved(b);
+    else
+        with_sandbox(b, do_step);
+}
+
+/* ---- the end of the steps -------------------------------------------------------------------- */
+
+static json_t *final_defaults(const struct build *b)
+{
+    const struct build_plan *p = &b->plan;
+    const char *start = p->start ? p->start : defaults_start(p->defaults);
+    const char *ready = p->ready ? p->ready : p->start ? NULL : defaults_ready(p->defaults);
+
+    return step_state_defaults(&b->state, start, ready);
+}
+
+static void finish(struct build *b)
+{
+    json_t *defaults = final_defaults(b);
+
+    succeed(b, defaults);
+    json_decref(defaults);
+}
+
+static void on_started(void *arg, int r, const struct sg_error *e)
+{
+    struct build *b = arg;
+
+    b->starting = NULL;
+    flush_output(b);
+    if (r < 0) {
+        fail(b, "%s", e->message);
+        return;
+    }
+    build_log_line(&b->log, BUILD_INFO, "[finalize] Template is ready");
+    save(b, false, finish);
+}
+
+static void do_start(struct build *b)
+{
+    struct starting_plan plan = {.limit_ms = READY_MS,
+                                 .every_ms = READY_EVERY_MS,
+                                 .blind_ms = BLIND_MS,
+                                 .on_output = on_output,
+                                 .done = on_started,
+                                 .arg = b};
+
+    b->sandbox->spec.defaults = final_defaults(b); /* as in the sandboxes of the template */
+    b->starting = starting_begin(b->sandbox, &plan);
+}
+
+static void save_all(struct build *b)
+{
+    save(b, false, finish);
+}
+
+static void finalize(struct build *b)
+{
+    json_t *defaults = final_defaults(b);
+    bool starts = starting_needed(defaults);
+
+    snprintf(b->log.step, sizeof(b->log.step), "finalize");
+    snprintf(b->log.prefix, sizeof(b->log.prefix), "[finalize]");
+    if (defaults_start(defaults))
+        build_log_line(&b->log, BUILD_INFO, "[finalize] Running start command: %.*s", SHOWN,
+                       defaults_start(defaults));
+    if (defaults_ready(defaults))
+        build_log_line(&b->log, BUILD_INFO, "[finalize] Waiting for ready command: %.*s", SHOWN,
+                       defaults_ready(defaults));
+    json_decref(defaults);
+    if (starts)
+        with_sandbox(b, do_start);
+    else if (b->layer[0] && !b->layer_own) /* the files of a snapshot */
+        with_sandbox(b, save_all);
+    else
+        finish(b);
+}
+
+static void next_step(struct build *b)
+{
+    if (b->at < json_array_size(b->plan.steps))
+        begin_step(b);
+    else
+        finalize(b);
+}
+
+/* ---- begin ----------------------------------------------------------------------------------- */
+
+static void on_deadline(uv_timer_t *t)
+{
+    struct build *b = t->data;
+
+    fail(b, "the build took longer than %llu s (build_timeout)",
+         (unsigned long long)b->front->settings.build_timeout_ms / 1000);
+}
+
+static void begin(struct build *b)
+{
+    struct build_plan *p = &b->plan;
+    struct sg_error e;
+
+    b->begun = true;
+    b->began_ns = clock_ns();
+    b->missed = p->force;
+    if (store_build_state(b->front->store, p->row.id, BUILD_RUNNING, &e) < 0) {
+        fail(b, "%s", e.message);
+        return;
+    }
+    build_log_line(&b->log, BUILD_INFO, "[base] FROM %s", p->from);
+    if (p->refusal[0]) {
+        fail(b, "%s", p->refusal);
+        return;
+    }
+    step_state_init(&b->state, p->defaults);
+    memcpy(b->layer, p->layer, sizeof(b->layer));
+    b->layer_own = p->layer_own;
+    step_base_key(p->base, p->layer, p->defaults, b->key);
+    b->deadline = alarm_new(b->front->loop, b);
+    alarm_set(b->deadline, b->front->settings.build_timeout_ms * NS_PER_MS, on_deadline);
+    alarm_set(b->turn, 0, on_turn);
+}
+
+static void on_begin(uv_timer_t *t)
+{
+    begin(t->data);
+}
+
+static bool is_of(const struct build *b, const char *tenant)
+{
+    return strcmp(b->plan.tenant.id, tenant) == 0;
+}
+
+/* Begins builds of a tenant that wait, as many as may run. */
+static void pump(struct front *f, const char *tenant)
+{
+    uint32_t running = 0;
+
+    LIST_EACH(struct build, b, &f->builds->all, link) {
+        running += is_of(b, tenant) && b->begun;
+    }
+    LIST_EACH(struct build, b, &f->builds->all, link) {
+        if (running >= f->settings.tenant_builds)
+            break;
+        if (is_of(b, tenant) && !b->begun) {
+            b->begun = true;
+            alarm_set(b->turn, 0, on_begin);
+            running++;
+        }
+    }
+}
+
+int build_submit(struct front *f, struct build_plan *plan, struct sg_error *e)
+{
+    int r = store_build_state(f->store, plan->row.id, BUILD_QUEUED, e);
+
+    if (r < 0)
+        return r;
+    struct build *b = NEW(struct build, .front = f, .plan = *plan);
+    build_log_init(&b->log, f->store, plan->row.id);
+    snprintf(b->log.step, sizeof(b->log.step), "base");
+    b->turn = alarm_new(f->loop, b);
+    list_append(&f->builds->all, &b->link);
+    pump(f, plan->tenant.id);
+    return 0;
+}
+
+size_t builds_cancel(struct front *f, const char *template_id, const char *id)
+{
+    size_t n = 0;
+
+    for (bool again = true; again;) {
+        again = false;
+        LIST_EACH(struct build, b, &f->builds->all, link) {
+            if (strcmp(b->plan.row.template_id, template_id) == 0 &&
+                (!id || strcmp(b->plan.row.id, id) == 0)) {
+                fail(b, "the build was cancelled");
+                n++;
+                again = true; /* the end of one may begin another */
+                break;
+            }
+        }
+    }
+    return n;
+}
+
+/* ---- layers that nothing needs --------------------------------------------------------------- */
+
+static void forget_layer(const char *id, void *arg)
+{
+    sandbox_forget_snapshot(arg, id);
+}
+
+void builds_sweep(struct front *f, const char *tenant)
+{
+    struct sg_error e;
+
+    LIST_EACH(struct build, b, &f->builds->all, link) {
+        if (is_of(b, tenant))
+            return; /* it may be about to start from any of them */
+    }
+    if (store_build_layers_sweep(f->store, tenant, f->settings.tenant_build_layers, forget_layer, f,
+                                 &e) < 0)
+        log_line(LEVEL_WARN, "layers of builds could not be removed: %s", e.message);
+}
+
+int builds_start(struct front *f, struct sg_error *e)
+{
+    f->builds = xcalloc(1, sizeof(*f->builds));
+    uploads_tidy(f);
+    return store_builds_abandon(f->store, FRONT_DIED, e);
+}

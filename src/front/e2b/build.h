@@ -1,0 +1,11 @@
+/* Routes of builds of templates (front/builds/build.h). */
+#pragma once
+
+#include "front/e2b/request.h"
+
+void build_create(struct http_req *req);
+void build_files(struct http_req *req);
+void build_start(struct http_req *req);
+void build_status(struct http_req *req);
+void build_logs(struct http_req *req);
+void build_cancel(struct http_req *req);

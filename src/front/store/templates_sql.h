@@ -1,0 +1,89 @@
+/* The statements of templates, builds, layers and uploads: a part of db.h's list. */
+#pragma once
+
+#define TEMPLATE_COLUMNS "t.seq, t.id, t.tenant, t.name, t.created_ms, t.updated_ms"
+#define BUILD_COLUMNS                                                                          \
+    "b.id, b.template, b.state, b.tags, b.cpus, b.memory_mib, b.base, coalesce(b.layer, ''), " \
+    "b.reason, b.reason_step, b.created_ms, b.ended_ms"
+#define UPLOAD_COLUMNS "file, digest, bytes"
+/* States in which nothing more happens to a build. */
+#define BUILD_OVER "(3, 4)"
+
+#define TEMPLATE_STATEMENTS(X)                                                                     \
+    X(TEMPLATE_ADD, "INSERT INTO template (id, tenant, name, created_ms, updated_ms) "             \
+                    "VALUES (?1, ?2, ?3, ?4, ?4)")                                                 \
+    X(TEMPLATE_OWN, "SELECT " TEMPLATE_COLUMNS " FROM template t "                                 \
+                    "WHERE t.tenant = ?1 AND (t.id = ?2 OR t.name = ?2) "                          \
+                    "ORDER BY t.name = ?2 DESC")                                                   \
+    X(TEMPLATE_COUNT, "SELECT count(*) FROM template WHERE tenant = ?1")                           \
+    X(TEMPLATE_LIST, "SELECT " TEMPLATE_COLUMNS " FROM template t WHERE t.tenant = ?1 "            \
+                     "ORDER BY t.seq")                                                             \
+    X(TEMPLATE_TOUCH, "UPDATE template SET updated_ms = ?2 WHERE id = ?1")                         \
+    X(TEMPLATE_REMOVE, "DELETE FROM template WHERE id = ?1")                                       \
+    X(BUILD_ADD, "INSERT INTO build (id, template, state, tags, cpus, memory_mib, created_ms) "    \
+                 "VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6)")                                             \
+    X(BUILD_GET, "SELECT " BUILD_COLUMNS " FROM build b WHERE b.template = ?1 AND b.id = ?2")      \
+    X(BUILD_BY_TAG, "SELECT " BUILD_COLUMNS " FROM build b JOIN template_tag g ON g.build = b.id " \
+                    "WHERE g.template = ?1 AND g.tag = ?2")                                        \
+    X(BUILD_NEWEST, "SELECT " BUILD_COLUMNS " FROM build b WHERE b.template = ?1 "                 \
+                    "ORDER BY b.seq DESC LIMIT 1")                                                 \
+    X(BUILD_LIST, "SELECT " BUILD_COLUMNS " FROM build b WHERE b.template = ?1 "                   \
+                  "ORDER BY b.seq DESC")                                                           \
+    X(BUILD_COUNT, "SELECT count(*) FROM build WHERE template = ?1")                               \
+    X(BUILD_DEFAULTS, "SELECT defaults FROM build WHERE id = ?1")                                  \
+    X(BUILD_STATE, "UPDATE build SET state = ?2 WHERE id = ?1 AND state < ?2")                     \
+    X(BUILD_END, "UPDATE build SET state = ?2, base = ?3, layer = ?4, defaults = ?5, "             \
+                 "reason = ?6, reason_step = ?7, ended_ms = ?8 "                                   \
+                 "WHERE id = ?1 AND state NOT IN " BUILD_OVER)                                     \
+    X(BUILD_ABANDON, "UPDATE build SET state = 4, reason = ?1, reason_step = 'finalize', "         \
+                     "ended_ms = ?2 WHERE state IN (1, 2)")                                        \
+    X(BUILD_REMOVE_ALL, "DELETE FROM build WHERE template = ?1")                                   \
+    X(BUILD_FORGET, "DELETE FROM build WHERE template = ?1 AND id NOT IN "                         \
+                    "(SELECT build FROM template_tag WHERE template = ?1) AND "                    \
+                    "(state IN " BUILD_OVER " OR (state = 0 AND created_ms < ?3)) AND seq < "      \
+                    "(SELECT max(seq) - ?2 FROM build WHERE template = ?1)")                       \
+    /* A build that no tag names any more keeps its entry, and gives up its files. */              \
+    X(BUILD_STRIP, "UPDATE build SET layer = NULL WHERE template = ?1 AND layer IS NOT NULL "      \
+                   "AND id NOT IN (SELECT build FROM template_tag WHERE template = ?1)")           \
+    X(TAG_SET, "INSERT INTO template_tag (template, tag, build, created_ms) "                      \
+               "VALUES (?1, ?2, ?3, ?4) ON CONFLICT (template, tag) "                              \
+               "DO UPDATE SET build = ?3, created_ms = ?4")                                        \
+    X(TAG_REMOVE, "DELETE FROM template_tag WHERE template = ?1 AND tag = ?2")                     \
+    X(TAG_REMOVE_ALL, "DELETE FROM template_tag WHERE template = ?1")                              \
+    X(TAG_COUNT, "SELECT count(*) FROM template_tag WHERE template = ?1")                          \
+    X(TAG_LIST, "SELECT tag, build, created_ms FROM template_tag WHERE template = ?1 "             \
+                "ORDER BY tag")                                                                    \
+    X(BUILD_LOG_ADD, "INSERT INTO build_log (build, n, ms, level, step, message) "                 \
+                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                            \
+    X(BUILD_LOG_NEXT, "SELECT coalesce(max(n) + 1, 0) FROM build_log WHERE build = ?1")            \
+    X(BUILD_LOG_LIST, "SELECT ms, level, step, message FROM build_log WHERE build = ?1 AND "       \
+                      "level >= ?4 AND ms >= ?5 ORDER BY n LIMIT ?3 OFFSET ?2")                    \
+    X(BUILD_LOG_BACK, "SELECT ms, level, step, message FROM build_log WHERE build = ?1 AND "       \
+                      "level >= ?4 AND ms <= ?5 ORDER BY n DESC LIMIT ?3 OFFSET ?2")               \
+    X(BUILD_LAYER_ADD, "INSERT INTO build_layer (id, tenant, bytes) VALUES (?1, ?2, ?3)")          \
+    X(BUILD_LAYER_BYTES, "SELECT bytes FROM build_layer WHERE id = ?1")                            \
+    X(CACHE_SET, "INSERT INTO build_cache (tenant, key, layer, used) VALUES (?1, ?2, ?3, "         \
+                 "(SELECT coalesce(max(used), 0) + 1 FROM build_cache)) "                          \
+                 "ON CONFLICT (tenant, key) DO UPDATE SET layer = ?3, used = excluded.used")       \
+    X(CACHE_GET, "SELECT layer FROM build_cache WHERE tenant = ?1 AND key = ?2")                   \
+    X(CACHE_USE, "UPDATE build_cache SET used = (SELECT max(used) + 1 FROM build_cache) "          \
+                 "WHERE tenant = ?1 AND key = ?2")                                                 \
+    X(CACHE_TRIM, "DELETE FROM build_cache WHERE tenant = ?1 AND key NOT IN (SELECT key "          \
+                  "FROM build_cache WHERE tenant = ?1 ORDER BY used DESC LIMIT ?2)")               \
+    X(BUILD_LAYER_UNUSED, "SELECT id FROM build_layer l WHERE tenant = ?1 AND "                    \
+                          "NOT EXISTS (SELECT 1 FROM build_cache WHERE layer = l.id) AND "         \
+                          "NOT EXISTS (SELECT 1 FROM build WHERE layer = l.id) LIMIT ?2")          \
+    X(BUILD_LAYER_REMOVE, "DELETE FROM build_layer WHERE id = ?1")                                 \
+    X(UPLOAD_ADD, "INSERT INTO upload (tenant, hash, file, digest, bytes, used) "                  \
+                  "VALUES (?1, ?2, ?3, ?4, ?5, "                                                   \
+                  "(SELECT coalesce(max(used), 0) + 1 FROM upload)) "                              \
+                  "ON CONFLICT (tenant, hash) DO UPDATE SET file = ?3, digest = ?4, bytes = ?5, "  \
+                  "used = excluded.used")                                                          \
+    X(UPLOAD_GET, "SELECT " UPLOAD_COLUMNS " FROM upload WHERE tenant = ?1 AND hash = ?2")         \
+    X(UPLOAD_USE, "UPDATE upload SET used = (SELECT max(used) + 1 FROM upload) "                   \
+                  "WHERE tenant = ?1 AND hash = ?2")                                               \
+    X(UPLOAD_SUM, "SELECT coalesce(sum(bytes), 0) FROM upload WHERE tenant = ?1")                  \
+    X(UPLOAD_OLDEST, "SELECT hash FROM upload WHERE tenant = ?1 AND hash <> ?2 "                   \
+                     "ORDER BY used LIMIT 1")                                                      \
+    X(UPLOAD_REMOVE, "DELETE FROM upload WHERE tenant = ?1 AND hash = ?2")                         \
+    X(UPLOAD_BY_FILE, "SELECT count(*) FROM upload WHERE file = ?1")

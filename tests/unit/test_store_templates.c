@@ -1,0 +1,282 @@
+/* Templates in the store: builds and their states, tags that move, the cache of layers and what is
+ * swept out of it, logs, uploads. */
+#include "store_place.h"
+
+#include "front/store/copy.h"
+#include "front/store/db.h"
+#include "front/store/templates.h"
+#include "lib/text/strbuf.h"
+
+TAP_MAIN
+
+static struct store *open_store(struct store_tenant *a, struct store_tenant *b)
+{
+    struct store *s = NULL;
+    struct sg_error e = {0};
+
+    EXPECT(db_open_memory(&s, &e) == 0);
+    EXPECT(store_tenant_ensure(s, "acme", a, &e) == 0);
+    EXPECT(store_tenant_ensure(s, "beta", b, &e) == 0);
+    return s;
+}
+
+static void add_build(struct store *s, const char *template_id, const char *id)
+{
+    struct store_build b = {.cpus = 2};
+    struct sg_error e = {0};
+
+    snprintf(b.id, sizeof(b.id), "%s", id);
+    snprintf(b.template_id, sizeof(b.template_id), "%s", template_id);
+    snprintf(b.tags, sizeof(b.tags), "default v1");
+    EXPECT(store_build_add(s, &b, 3, &e) == 0);
+}
+
+static int end_build(struct store *s, const char *template_id, const char *id, const char *layer,
+                     enum store_build_state state)
+{
+    struct store_build b;
+    struct sg_error e = {0};
+
+    EXPECT(store_build_get(s, template_id, id, &b, &e) == 0);
+    b.state = state;
+    snprintf(b.layer, sizeof(b.layer), "%s", layer);
+    snprintf(b.reason, sizeof(b.reason), "%s", state == BUILD_ERROR ? "why" : "");
+    return store_build_end(s, &b, "{\"user\":\"root\"}", &e);
+}
+
+static const char *tagged(struct store *s, const char *template_id, const char *tag)
+{
+    static struct store_build b;
+
+    return store_build_by_tag(s, template_id, tag, &b, NULL) == 0 ? b.id : "(none)";
+}
+
+static unsigned swept;
+
+static void count_swept(const char *id, void *arg)
+{
+    (void)id, (void)arg;
+    swept++;
+}
+
+static unsigned sweep(struct store *s, const char *tenant, uint32_t keep)
+{
+    swept = 0;
+    EXPECT(store_build_layers_sweep(s, tenant, keep, count_swept, NULL, NULL) == 0);
+    return swept;
+}
+
+TEST(templates)
+{
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    struct store_template t, again;
+    struct sg_error e = {0};
+
+    EXPECT(store_template_ensure(s, a.id, "mine", 1, &t, &e) == 0);
+    EXPECT(store_template_ensure(s, a.id, "mine", 1, &again, &e) == 0);
+    EXPECT_STR(t.id, again.id);
+    EXPECT(store_template_ensure(s, a.id, "other", 1, &again, &e) == -EDQUOT);
+    EXPECT(store_template_ensure(s, b.id, "mine", 1, &again, &e) == 0);
+    EXPECT(strcmp(t.id, again.id) != 0);
+    EXPECT(store_template_get(s, b.id, t.id, &again, &e) == -ENOENT);
+    EXPECT(store_template_get(s, a.id, t.id, &again, &e) == 0);
+    add_build(s, t.id, "b1");
+    end_build(s, t.id, "b1", "", BUILD_READY);
+    EXPECT(store_template_remove(s, t.id, &e) == 0);
+    EXPECT(store_template_get(s, a.id, "mine", &again, &e) == -ENOENT);
+    store_close(s);
+}
+
+TEST(builds_and_tags)
+{
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    struct store_template t;
+    struct store_build build;
+    struct sg_error e = {0};
+    char *defaults = NULL;
+
+    store_template_ensure(s, a.id, "mine", 10, &t, &e);
+    add_build(s, t.id, "b1");
+    EXPECT(store_build_state(s, "b1", BUILD_QUEUED, &e) == 0);
+    EXPECT(store_build_state(s, "b1", BUILD_QUEUED, &e) == -EALREADY);
+    EXPECT(store_build_state(s, "b1", BUILD_RUNNING, &e) == 0);
+    EXPECT(store_build_layer_add(s, a.id, NULL, "layer000000000000001", 5, &e) == 0);
+    EXPECT_STR(tagged(s, t.id, "v1"), "(none)");
+    EXPECT(end_build(s, t.id, "b1", "layer000000000000001", BUILD_READY) == 0);
+    EXPECT(end_build(s, t.id, "b1", "", BUILD_ERROR) == -EALREADY);
+    EXPECT_STR(tagged(s, t.id, "v1"), "b1");
+    EXPECT_STR(tagged(s, t.id, "default"), "b1");
+    EXPECT(store_build_defaults(s, "b1", &defaults, &e) == 0);
+    EXPECT_STR(defaults, "{\"user\":\"root\"}");
+    free(defaults);
+    EXPECT(sweep(s, a.id, 0) == 0);
+    add_build(s, t.id, "b2");
+    EXPECT(end_build(s, t.id, "b2", "", BUILD_ERROR) == 0);
+    EXPECT_STR(tagged(s, t.id, "v1"), "b1");
+    add_build(s, t.id, "b3");
+    EXPECT(end_build(s, t.id, "b3", "", BUILD_READY) == 0);
+    EXPECT_STR(tagged(s, t.id, "v1"), "b3");
+    EXPECT(sweep(s, a.id, 0) == 1); /* no tag names b1 any more */
+    EXPECT(store_build_get(s, t.id, "b1", &build, &e) == 0 && build.layer[0] == '\0');
+    EXPECT(store_tags_set(s, t.id, "x y", "b1", &e) == 0);
+    EXPECT_STR(tagged(s, t.id, "y"), "b1");
+    EXPECT(store_tags_remove(s, t.id, "x none", &e) == 0);
+    EXPECT_STR(tagged(s, t.id, "x"), "(none)");
+    store_close(s);
+}
+
+TEST(entries_are_forgotten)
+{
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    struct store_template t;
+    struct store_build build;
+    struct sg_error e = {0};
+    char id[8];
+    uint32_t n = 0;
+
+    store_template_ensure(s, a.id, "mine", 10, &t, &e);
+    add_build(s, t.id, "tagged");
+    end_build(s, t.id, "tagged", "", BUILD_READY);
+    add_build(s, t.id, "running");
+    store_build_state(s, "running", BUILD_RUNNING, &e);
+    for (int i = 0; i < 10; i++) {
+        snprintf(id, sizeof(id), "b%d", i);
+        add_build(s, t.id, id);
+        end_build(s, t.id, id, "", BUILD_ERROR);
+    }
+    EXPECT(store_builds_count(s, t.id, &n, &e) == 0 && n < 8);
+    EXPECT(store_build_get(s, t.id, "tagged", &build, &e) == 0);
+    EXPECT(store_build_get(s, t.id, "b9", &build, &e) == 0);
+    EXPECT(store_builds_abandon(s, "died", &e) == 0);
+    EXPECT(store_build_get(s, t.id, "running", &build, &e) == 0);
+    EXPECT(build.state == BUILD_ERROR);
+    EXPECT_STR(build.reason, "died");
+    EXPECT(store_build_get(s, t.id, "tagged", &build, &e) == 0 && build.state == BUILD_READY);
+    store_close(s);
+}
+
+TEST(cache)
+{
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    struct sg_error e = {0};
+    char layer[ID_LEN + 1];
+
+    EXPECT(store_build_layer_add(s, a.id, "k1", "layer000000000000001", 7, &e) == 0);
+    EXPECT(store_build_layer_add(s, a.id, "k2", "layer000000000000002", 7, &e) == 0);
+    EXPECT(store_build_layer_add(s, a.id, "k3", "layer000000000000003", 7, &e) == 0);
+    EXPECT(store_build_layer_get(s, b.id, "k1", layer, &e) == -ENOENT);
+    EXPECT(store_build_layer_get(s, a.id, "k1", layer, &e) == 0);
+    EXPECT_STR(layer, "layer000000000000001");
+    EXPECT(sweep(s, a.id, 2) == 1); /* k2: k1 was used since */
+    EXPECT(store_build_layer_get(s, a.id, "k2", layer, &e) == -ENOENT);
+    EXPECT(store_build_layer_add(s, a.id, "k3", "layer000000000000004", 7, &e) == 0);
+    EXPECT(sweep(s, a.id, 2) == 1); /* the first one of k3 */
+    EXPECT(sweep(s, b.id, 0) == 0);
+    EXPECT(sweep(s, a.id, 0) == 2);
+    store_close(s);
+}
+
+static void join(const struct store_log *line, void *arg)
+{
+    strbuf_addf(arg, "%u %s %s,", line->level, line->step, line->message);
+}
+
+TEST(logs)
+{
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(4096);
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    struct store_template t;
+    struct sg_error e = {0};
+
+    store_template_ensure(s, a.id, "mine", 10, &t, &e);
+    add_build(s, t.id, "b1");
+    for (unsigned i = 0; i < 4; i++) {
+        char message[8];
+        struct store_log line = {.ms = 100 + i, .level = i % 2, .step = "1", .message = message};
+
+        snprintf(message, sizeof(message), "m%u", i);
+        EXPECT(store_build_log_add(s, "b1", &line, &e) == 0);
+    }
+    store_build_log_each(s, "b1", &(struct store_log_query){.offset = 1, .limit = 2}, join, &text,
+                         &e);
+    EXPECT_STR(text.buf, "1 1 m1,0 1 m2,");
+    strbuf_reset(&text);
+    store_build_log_each(s, "b1", &(struct store_log_query){.limit = 9, .level = 1}, join, &text,
+                         &e);
+    EXPECT_STR(text.buf, "1 1 m1,1 1 m3,");
+    strbuf_reset(&text);
+    store_build_log_each(s, "b1",
+                         &(struct store_log_query){.limit = 2, .backward = true, .at_ms = 102},
+                         join, &text, &e);
+    EXPECT_STR(text.buf, "0 1 m2,1 1 m1,");
+    store_close(s);
+}
+
+TEST(uploads)
+{
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    struct store_upload u = {.file = "file0000000000000001", .digest = "d1", .bytes = 10}, got;
+    struct sg_error e = {0};
+    char old[ID_LEN + 1];
+
+    EXPECT(store_upload_add(s, a.id, "h1", &u, old, &e) == 0 && old[0] == '\0');
+    memcpy(u.file, "file0000000000000002", sizeof(u.file));
+    EXPECT(store_upload_add(s, a.id, "h1", &u, old, &e) == 0);
+    EXPECT_STR(old, "file0000000000000001");
+    EXPECT(store_upload_get(s, b.id, "h1", &got, &e) == -ENOENT);
+    EXPECT(store_upload_get(s, a.id, "h1", &got, &e) == 0 && got.bytes == 10);
+    memcpy(u.file, "file0000000000000003", sizeof(u.file));
+    EXPECT(store_upload_add(s, a.id, "h2", &u, old, &e) == 0);
+    EXPECT(store_upload_trim(s, a.id, "h2", 20, &got, &e) == 0);
+    EXPECT(store_upload_trim(s, a.id, "h2", 19, &got, &e) == 1);
+    EXPECT_STR(got.file, "file0000000000000002");
+    EXPECT(store_upload_trim(s, a.id, "h2", 5, &got, &e) == 0); /* never the one just come */
+    EXPECT(store_upload_is_file(s, "file0000000000000003"));
+    EXPECT(!store_upload_is_file(s, "file0000000000000002"));
+    store_close(s);
+}
+
+static bool not_copied(const char *id, void *arg)
+{
+    (void)arg;
+    return strcmp(id, "layer000000000000001") != 0;
+}
+
+/* A layer whose files are not in a backup: no tag leads to a template without its files. */
+TEST(a_backup_without_a_layer)
+{
+    struct place p = place_make();
+    struct store *s = open_ok(&p);
+    struct store_facts facts;
+    struct store_template t;
+    struct store_tenant a;
+    struct sg_error e = {0};
+    char layer[ID_LEN + 1];
+
+    EXPECT(store_tenant_ensure(s, "acme", &a, &e) == 0);
+    EXPECT(store_template_ensure(s, a.id, "mine", 10, &t, &e) == 0);
+    EXPECT(store_build_layer_add(s, a.id, "k1", "layer000000000000001", 5, &e) == 0);
+    EXPECT(store_build_layer_add(s, a.id, "k2", "layer000000000000002", 5, &e) == 0);
+    add_build(s, t.id, "lost");
+    end_build(s, t.id, "lost", "layer000000000000001", BUILD_READY);
+    EXPECT(store_tags_set(s, t.id, "old", "lost", &e) == 0);
+    add_build(s, t.id, "kept");
+    end_build(s, t.id, "kept", "layer000000000000002", BUILD_READY);
+    store_close(s);
+    EXPECT(store_copied_open(p.dir, &s, &facts, &e) == 0);
+    EXPECT(store_copied_snapshots(s, not_copied, NULL, &e) == 0);
+    store_close(s);
+    s = open_ok(&p);
+    EXPECT_STR(tagged(s, t.id, "old"), "(none)");
+    EXPECT_STR(tagged(s, t.id, "v1"), "kept");
+    EXPECT(store_build_layer_get(s, a.id, "k1", layer, &e) == -ENOENT);
+    EXPECT(store_build_layer_get(s, a.id, "k2", layer, &e) == 0);
+    store_close(s);
+    place_remove(&p);
+}
