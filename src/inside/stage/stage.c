@@ -16,11 +16,14 @@
 #include "inside/stage/confine.h"
 #include "inside/stage/defences.h"
 #include "inside/stage/stage.h"
+#include "inside/stage/view.h"
 
 #define CHANNEL_FD 3
 
 /* The spawner compiles the filters once; every sandbox inherits them. */
 static struct seccomp_prog filter, agent_filter;
+
+static struct view_fds view = VIEW_NONE;
 
 int stage_prepare(struct sg_error *e)
 {
@@ -71,7 +74,7 @@ static int prepare(int channel_fd, const int *cgroup_fds, const struct spawn_req
         return err_errno(e, "move the channel");
     if (sys_close_range(CHANNEL_FD + 1, ~0U, 0) < 0)
         return err_errno(e, "close the spawner's descriptors");
-    return root_build(q->omit, e);
+    return root_build(q, &view, e);
 }
 
 static int finish(unsigned omit, struct agent_config *config, struct sg_error *e)
@@ -87,12 +90,13 @@ static int finish(unsigned omit, struct agent_config *config, struct sg_error *e
         return r;
     if (sethostname(setup.hostname, strnlen(setup.hostname, sizeof(setup.hostname))) < 0)
         return err_errno(e, "set the host name");
-    sys_close_range(CHANNEL_FD + 1, ~0U, 0);
+    sys_close_range(view_end(&view, CHANNEL_FD + 1), ~0U, 0);
     *config = (struct agent_config){.filter = &filter,
                                     .agent_filter = &agent_filter,
                                     .disk_bytes = setup.disk_bytes,
                                     .pids = setup.pids,
                                     .cpus = setup.cpus,
+                                    .view = &view,
                                     .line = (setup.flags & STAGE_LINE) != 0,
                                     .twins = (setup.flags & STAGE_TWINS) != 0,
                                     .omit = omit};

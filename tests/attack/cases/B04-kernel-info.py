@@ -3,8 +3,8 @@
 # users: user root
 # control: proc-mask
 NAMES = """kcore kmsg keys timer_list timer_stats sched_debug interrupts slabinfo iomem ioports
-config.gz vmallocinfo kpagecount kpageflags kpagecgroup pagetypeinfo modules fb cgroups
-latency_stats""".split()
+config.gz vmallocinfo kpagecount kpageflags kpagecgroup pagetypeinfo modules fb
+latency_stats zoneinfo buddyinfo schedstat softirqs partitions""".split()
 
 for name in NAMES:
     try:
@@ -33,6 +33,7 @@ for path in (
     "/sys/module",
     "/boot",
     "/proc/dynamic_debug",
+    "/proc/pressure",
 ):
     try:
         if os.listdir(path):
