@@ -17,6 +17,7 @@
 
 #define TEXT_MAX     (1u << 20) /* the size of the tmpfs */
 #define STAT_MAX     8192       /* memory.stat of v2 has about 2,000 */
+#define PATH_LEN     128
 #define CPUINFO_MAX  (8u << 20)
 #define DELAY_MIN_NS 1000000ull    /* most readers are done by then */
 #define DELAY_MAX_NS 1000000000ull /* so often a file is written that stays open */
@@ -25,36 +26,41 @@ static struct view *only; /* for view_yield */
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static const char *read_small(int dir, const char *name, char buf[STAT_MAX])
+/* A file of the sandbox's group; under v1 the name has the controller in front. */
+static const char *read_small(const struct view *v, const char *name, char buf[STAT_MAX])
 {
-    AUTO(close_p) int fd = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, buf, STAT_MAX - 1);
+    AUTO(close_p) int fd = -1;
+    char path[PATH_LEN];
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "%s/%s", v->config->view->groups, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? 0 : read(fd, buf, STAT_MAX - 1);
 
     buf[n > 0 ? n : 0] = '\0';
     return buf;
 }
 
-static uint64_t read_number(int dir, const char *name)
+static uint64_t read_number(const struct view *v, const char *name)
 {
     char buf[STAT_MAX];
 
-    return strtoull(read_small(dir, name, buf), NULL, 10);
+    return strtoull(read_small(v, name, buf), NULL, 10);
 }
 
 static void look_at_memory(const struct view *v, struct view_figures *f)
 {
-    const struct view_fds *at = v->config->view;
+    bool v1 = v->config->view->v1;
+    uint64_t limit = read_number(v, v1 ? "memory/memory.limit_in_bytes" : "memory.max");
     char buf[STAT_MAX];
-    bool v1 = at->file[VIEW_CPU_MAX] >= 0;
-    uint64_t limit = read_number(at->memory, v1 ? "memory.limit_in_bytes" : "memory.max");
     struct sysinfo host = {.mem_unit = 1};
 
     sysinfo(&host);
     f->memory_max = (uint64_t)host.totalram * host.mem_unit;
     if (limit > 0 && limit < f->memory_max)
         f->memory_max = limit;
-    f->memory_used = read_number(at->memory, v1 ? "memory.usage_in_bytes" : "memory.current");
-    view_read_memory(f, read_small(at->memory, "memory.stat", buf));
+    f->memory_used = read_number(v, v1 ? "memory/memory.usage_in_bytes" : "memory.current");
+    view_read_memory(f, read_small(v, v1 ? "memory/memory.stat" : "memory.stat", buf));
 }
 
 static uint64_t usec_of(const struct timeval *t)
@@ -75,16 +81,16 @@ static void look_at_children(struct view_figures *f)
 
 static void look_at_cpu(const struct view *v, struct view_figures *f)
 {
-    const struct view_fds *at = v->config->view;
     char buf[STAT_MAX];
 
-    if (at->cpuacct >= 0) {
-        f->user_usec = read_number(at->cpuacct, "cpuacct.usage_user") / 1000;
-        f->system_usec = read_number(at->cpuacct, "cpuacct.usage_sys") / 1000;
+    if (v->config->view->v1) {
+        f->user_usec = read_number(v, "cpuacct/cpuacct.usage_user") / 1000;
+        f->system_usec = read_number(v, "cpuacct/cpuacct.usage_sys") / 1000;
     } else {
-        look_at_children(f);
+        view_read_cpu(f, read_small(v, "cpu.stat", buf));
     }
-    view_read_cpu(f, read_small(at->cpu, "cpu.stat", buf));
+    if (f->user_usec + f->system_usec == 0)
+        look_at_children(f);
 }
 
 /* The load since it was last asked for is taken to have been even. */
@@ -110,28 +116,24 @@ static uint64_t boot_time(void)
 
 static struct view_figures look(struct view *v, enum view_file which)
 {
-    const struct view_fds *at = v->config->view;
+    bool v1 = v->config->view->v1;
     struct view_figures f = {.cpus = v->config->cpus > 0 ? v->config->cpus : 1};
 
     switch (which) {
     case VIEW_MEMINFO:
-    case VIEW_MEMORY_STAT:
         look_at_memory(v, &f);
         break;
     case VIEW_STAT:
     case VIEW_LOADAVG:
-        f.processes = read_number(at->pids, "pids.current");
+        f.processes = read_number(v, v1 ? "pids/pids.current" : "pids.current");
         f.age_usec = (clock_ns() - v->made_ns) / 1000;
         f.boot = boot_time();
         look_at_cpu(v, &f);
         look_at_load(v, &f);
         break;
-    case VIEW_CPU_STAT:
-        look_at_cpu(v, &f);
-        break;
     case VIEW_CPU_MAX:
-        f.quota_usec = read_number(at->cpu, "cpu.cfs_quota_us");
-        f.period_usec = read_number(at->cpu, "cpu.cfs_period_us");
+        f.quota_usec = read_number(v, "cpu/cpu.cfs_quota_us");
+        f.period_usec = read_number(v, "cpu/cpu.cfs_period_us");
         break;
     case VIEW_CPUINFO:
     case VIEW_CPUS:

@@ -17,7 +17,7 @@
  * and works when it is tried again.
  *
  * Under cgroup v2 the rest is a real mount of the sandbox's own group; under v1 there are real
- * mounts of its v1 groups, and a v2 view made of links to their files and of files of this kind. */
+ * mounts of its v1 groups, and beside them v2's names: links to their files. */
 #pragma once
 
 #include <stdint.h>
@@ -33,9 +33,7 @@ enum view_file {
     VIEW_LOADAVG,
     VIEW_CPUINFO,
     VIEW_CPUS,
-    VIEW_CPU_MAX, /* from here on: with cgroup v1 only */
-    VIEW_MEMORY_STAT,
-    VIEW_CPU_STAT,
+    VIEW_CPU_MAX, /* with cgroup v1 only */
     VIEW_FILES_MAX_
 };
 extern const char *const view_names[VIEW_FILES_MAX_];
@@ -43,12 +41,13 @@ extern const char *const view_names[VIEW_FILES_MAX_];
 /* Where the agent writes to and reads from; -1: not there. */
 struct view_fds {
     int file[VIEW_FILES_MAX_];
-    int cpuinfo;                    /* the host's /proc/cpuinfo, by O_PATH */
-    int memory, cpu, cpuacct, pids; /* directories of the sandbox's groups, all the same under v2 */
+    int cpuinfo; /* the host's /proc/cpuinfo, by O_PATH */
+    bool v1;
+    const char *groups; /* where the sandbox's groups are mounted; nobody inside can change that */
 };
-#define VIEW_NONE                                            \
-    {                                                        \
-        {-1, -1, -1, -1, -1, -1, -1, -1}, -1, -1, -1, -1, -1 \
+#define VIEW_NONE                                                                   \
+    {                                                                               \
+        .file = {-1, -1, -1, -1, -1, -1}, .cpuinfo = -1, .groups = "/sys/fs/cgroup" \
     }
 
 struct view {
@@ -83,7 +82,7 @@ struct view_figures {
     uint64_t cache, anon, shmem, mapped, dirty, writeback, slab_reclaimable, slab_unreclaimable;
     uint64_t kernel_stack, pagetables;
     uint64_t inactive_anon, active_anon, inactive_file, active_file, unevictable;
-    uint64_t user_usec, system_usec, nr_periods, nr_throttled, throttled_usec;
+    uint64_t user_usec, system_usec;
     uint64_t processes;
     uint64_t age_usec; /* since the sandbox was made */
     uint64_t boot; /* when the machine was started, in seconds: what starts of processes refer to */

@@ -6,9 +6,8 @@
 #define TICK_USEC 10000u /* /proc/stat counts in hundredths of a second, on every machine */
 
 const char *const view_names[VIEW_FILES_MAX_] = {
-    [VIEW_MEMINFO] = "meminfo",         [VIEW_STAT] = "stat",         [VIEW_LOADAVG] = "loadavg",
-    [VIEW_CPUINFO] = "cpuinfo",         [VIEW_CPUS] = "cpus",         [VIEW_CPU_MAX] = "cpu.max",
-    [VIEW_MEMORY_STAT] = "memory.stat", [VIEW_CPU_STAT] = "cpu.stat",
+    [VIEW_MEMINFO] = "meminfo", [VIEW_STAT] = "stat", [VIEW_LOADAVG] = "loadavg",
+    [VIEW_CPUINFO] = "cpuinfo", [VIEW_CPUS] = "cpus", [VIEW_CPU_MAX] = "cpu.max",
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -50,18 +49,10 @@ void view_read_memory(struct view_figures *f, const char *t)
     f->unevictable = value_of(t, "unevictable");
 }
 
-/* v1 has the times of use elsewhere: they are left as they are if the text has none. */
 void view_read_cpu(struct view_figures *f, const char *t)
 {
-    f->nr_periods = value_of(t, "nr_periods");
-    f->nr_throttled = value_of(t, "nr_throttled");
-    f->throttled_usec = value_of(t, "throttled_usec");
-    if (f->throttled_usec == 0)
-        f->throttled_usec = value_of(t, "throttled_time") / 1000;
-    if (value_of(t, "usage_usec") > 0) {
-        f->user_usec = value_of(t, "user_usec");
-        f->system_usec = value_of(t, "system_usec");
-    }
+    f->user_usec = value_of(t, "user_usec");
+    f->system_usec = value_of(t, "system_usec");
 }
 
 /* e to the power of -x, near enough for two digits. */
@@ -185,40 +176,6 @@ static void put_cpuinfo(const char *host, uint32_t cpus, struct strbuf *out)
     strbuf_add(out, host, (size_t)(end - host));
 }
 
-static void put_memory_stat(const struct view_figures *f, struct strbuf *out)
-{
-    const struct {
-        const char *name;
-        uint64_t bytes;
-    } rows[] = {
-        {"anon", f->anon},
-        {"file", f->cache},
-        {"shmem", f->shmem},
-        {"file_mapped", f->mapped},
-        {"file_dirty", f->dirty},
-        {"file_writeback", f->writeback},
-        {"inactive_anon", f->inactive_anon},
-        {"active_anon", f->active_anon},
-        {"inactive_file", f->inactive_file},
-        {"active_file", f->active_file},
-        {"unevictable", f->unevictable},
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-        strbuf_addf(out, "%s %llu\n", rows[i].name, (unsigned long long)rows[i].bytes);
-}
-
-static void put_cpu_stat(const struct view_figures *f, struct strbuf *out)
-{
-    strbuf_addf(out,
-                "usage_usec %llu\nuser_usec %llu\nsystem_usec %llu\nnr_periods %llu\n"
-                "nr_throttled %llu\nthrottled_usec %llu\n",
-                (unsigned long long)(f->user_usec + f->system_usec),
-                (unsigned long long)f->user_usec, (unsigned long long)f->system_usec,
-                (unsigned long long)f->nr_periods, (unsigned long long)f->nr_throttled,
-                (unsigned long long)f->throttled_usec);
-}
-
 void view_text(enum view_file which, const struct view_figures *f, const char *host_cpuinfo,
                struct strbuf *out)
 {
@@ -244,12 +201,6 @@ void view_text(enum view_file which, const struct view_figures *f, const char *h
     case VIEW_CPU_MAX:
         strbuf_addf(out, "%llu %llu\n", (unsigned long long)f->quota_usec,
                     (unsigned long long)f->period_usec);
-        break;
-    case VIEW_MEMORY_STAT:
-        put_memory_stat(f, out);
-        break;
-    case VIEW_CPU_STAT:
-        put_cpu_stat(f, out);
         break;
     case VIEW_FILES_MAX_:
         break;

@@ -32,15 +32,13 @@
 
 /* Files that tell about the host or its other tenants, or could be used to change the host. */
 static const char *masked_files[] = {
-    "buddyinfo",   "config.gz",   "fb",           "interrupts",    "iomem",
-    "ioports",     "kallsyms",    "kcore",        "key-users",     "keys",
-    "kmsg",        "kpagecgroup", "kpagecount",   "kpageflags",    "latency_stats",
-    "locks",       "modules",     "pagetypeinfo", "partitions",    "sched_debug",
-    "schedstat",   "slabinfo",    "softirqs",     "sysrq-trigger", "timer_list",
-    "timer_stats", "vmallocinfo", "zoneinfo",
+    "config.gz",   "fb",           "interrupts",  "iomem",         "ioports",
+    "kallsyms",    "kcore",        "key-users",   "keys",          "kmsg",
+    "kpagecgroup", "kpagecount",   "kpageflags",  "latency_stats", "locks",
+    "modules",     "pagetypeinfo", "sched_debug", "slabinfo",      "sysrq-trigger",
+    "timer_list",  "timer_stats",  "vmallocinfo",
 };
-static const char *masked_dirs[] = {"acpi",          "asound",   "driver",
-                                    "dynamic_debug", "pressure", "scsi"};
+static const char *masked_dirs[] = {"acpi", "asound", "driver", "dynamic_debug", "scsi"};
 /* Programs need to read these; nobody may write them. */
 static const char *readonly_dirs[] = {"sys", "irq", "bus", "fs"};
 

@@ -34,8 +34,6 @@ static const struct node common[] = {
     {.path = "sys/fs/cgroup"},
     {.path = "same"},
     {"same/swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n", NULL},
-    {"same/vmstat", "pgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n", NULL},
-    {"same/diskstats", "", NULL},
     /* Java takes hierarchies that are all 0 for v2, and then reads no v1 file. */
     {"same/cgroups",
      "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"
@@ -53,9 +51,9 @@ static const struct node of_v1[] = {
     {.path = "sys/fs/cgroup/memory.max", .target = "memory/memory.limit_in_bytes"},
     {.path = "sys/fs/cgroup/memory.current", .target = "memory/memory.usage_in_bytes"},
     {.path = "sys/fs/cgroup/memory.peak", .target = "memory/memory.max_usage_in_bytes"},
-    {.path = "sys/fs/cgroup/memory.stat", .target = "/sys/limits/memory.stat"},
+    {.path = "sys/fs/cgroup/memory.stat", .target = "memory/memory.stat"},
     {.path = "sys/fs/cgroup/cpu.max", .target = "/sys/limits/cpu.max"},
-    {.path = "sys/fs/cgroup/cpu.stat", .target = "/sys/limits/cpu.stat"},
+    {.path = "sys/fs/cgroup/cpu.stat", .target = "cpu/cpu.stat"},
     {.path = "sys/fs/cgroup/pids.max", .target = "pids/pids.max"},
     {.path = "sys/fs/cgroup/pids.current", .target = "pids/pids.current"},
     {.path = "sys/fs/cgroup/cgroup.procs", .target = "pids/cgroup.procs"},
@@ -77,14 +75,15 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Reads lines such as "4:cpu,cpuacct:/". v2's is "0::/". */
+/* Reads lines such as "4:cpu,cpuacct:/". v2's is "0::/". Every sandbox is a copy of this process, so
+ * nothing is put on the heap. */
 static void learn_groups(void)
 {
-    AUTO(free_p) char *text = NULL;
-    char list[sizeof(options[0])];
+    AUTO(close_p) int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+    char text[4096], list[sizeof(options[0])];
+    ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 
-    if (file_read(AT_FDCWD, "/proc/self/cgroup", 65536, &text, NULL) < 0)
-        return;
+    text[len > 0 ? len : 0] = '\0';
     for (const char *line = text; *line; line = strchrnul(line, '\n'), line += *line == '\n') {
         if (sscanf(line, "%*u:%63[^:]:", list) != 1)
             continue;
@@ -125,14 +124,9 @@ int view_prepare(struct sg_error *e)
 
 /* ---- in the sandbox -------------------------------------------------------------------------- */
 
-static int open_dir(const char *path)
-{
-    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
 static int make_files(struct view_fds *v, struct sg_error *e)
 {
-    if (mount("sandglass", OWN, "tmpfs", FLAGS, "mode=0555,size=1m,nr_inodes=12") < 0)
+    if (mount("sandglass", OWN, "tmpfs", FLAGS, "mode=0555,size=1m,nr_inodes=8") < 0)
         return err_errno(e, "mount the tmpfs of /sys/limits");
     for (int i = 0; i < (v1 ? VIEW_FILES_MAX_ : VIEW_CPU_MAX); i++) {
         char path[PATH_LEN];
@@ -165,11 +159,8 @@ static int mount_token(const char *cgroup)
 
 /* The sandbox has joined a group of every hierarchy, but of cpuacct only where processor time is to
  * be counted: else there is one less to join. */
-static int mount_v1(const struct spawn_request *q, const char *cgroup, struct view_fds *v,
-                    struct sg_error *e)
+static int mount_v1(const struct spawn_request *q, const char *cgroup, struct sg_error *e)
 {
-    int *const fds[N_GROUPS] = {&v->memory, &v->cpu, &v->cpuacct, &v->pids};
-
     if (mount_token(cgroup) < 0 || bind("/sys/fs/cgroup", cgroup) < 0)
         return err_errno(e, "attach /sys/fs/cgroup");
     for (int k = 0; k < N_GROUPS; k++) {
@@ -182,18 +173,14 @@ static int mount_v1(const struct spawn_request *q, const char *cgroup, struct vi
         snprintf(path, sizeof(path), "%.100s/%s", cgroup, groups[k]);
         if (mount("cgroup", path, "cgroup", MS_RDONLY | FLAGS, options[k]) < 0)
             return err_errno(e, "mount the sandbox's control group '%s'", groups[k]);
-        *fds[k] = open_dir(path);
     }
     return 0;
 }
 
-static int mount_v2(const char *cgroup, struct view_fds *v, struct sg_error *e)
+static int mount_v2(const char *cgroup, struct sg_error *e)
 {
     if (mount("cgroup2", cgroup, "cgroup2", MS_RDONLY | FLAGS, NULL) < 0)
         return err_errno(e, "mount the sandbox's control group");
-    v->memory = open_dir(cgroup);
-    v->cpu = dup(v->memory);
-    v->pids = dup(v->memory);
     return 0;
 }
 
@@ -210,7 +197,7 @@ static int cover_one(const char *with, const char *proc, const char *name, struc
 static int cover_proc(const char *proc, const char *sys, struct sg_error *e)
 {
     static const int own[] = {VIEW_MEMINFO, VIEW_STAT, VIEW_LOADAVG, VIEW_CPUINFO};
-    static const char *const same[] = {"swaps", "vmstat", "diskstats", "cgroups"};
+    static const char *const same[] = {"swaps", "cgroups"};
     char path[PATH_LEN];
     int r = 0;
 
@@ -234,6 +221,7 @@ int view_build(const struct spawn_request *q, const char *proc, const char *sys,
     if (r < 0)
         return r;
     snprintf(path, sizeof(path), "%s/cpuinfo", proc);
+    ret->v1 = v1;
     ret->cpuinfo = open(path, O_PATH | O_CLOEXEC);
     if (bind("/sys", sys) < 0)
         return err_errno(e, "attach /sys");
@@ -243,7 +231,7 @@ int view_build(const struct spawn_request *q, const char *proc, const char *sys,
     snprintf(path, sizeof(path), "%s/fs/cgroup", sys);
     /* Without groups of its own (control builds) it would see those that it was started in. */
     if (q->n_cgroups > 0 && !DEFENCE_OMITTED(q->omit, DEFENCE_CGROUP))
-        r = v1 ? mount_v1(q, path, ret, e) : mount_v2(path, ret, e);
+        r = v1 ? mount_v1(q, path, e) : mount_v2(path, e);
     if (r < 0 || DEFENCE_OMITTED(q->omit, DEFENCE_PROC_MASK))
         return r;
     return cover_proc(proc, sys, e);
@@ -251,12 +239,9 @@ int view_build(const struct spawn_request *q, const char *proc, const char *sys,
 
 unsigned view_end(const struct view_fds *v, unsigned from)
 {
-    const int more[] = {v->cpuinfo, v->memory, v->cpu, v->cpuacct, v->pids};
-    int last = (int)from - 1;
+    int last = v->cpuinfo > (int)from ? v->cpuinfo : (int)from;
 
     for (int i = 0; i < VIEW_FILES_MAX_; i++)
         last = v->file[i] > last ? v->file[i] : last;
-    for (size_t i = 0; i < ARRAY_SIZE(more); i++)
-        last = more[i] > last ? more[i] : last;
     return (unsigned)last + 1;
 }

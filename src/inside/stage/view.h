@@ -27,5 +27,5 @@ int view_prepare(struct sg_error *e);
  * were free. */
 int view_build(const struct spawn_request *q, const char *proc, const char *sys,
                struct view_fds *ret, struct sg_error *e);
-/* The first descriptor from `from` on that is above all of these. */
+/* The first descriptor above `from` and all of these. */
 unsigned view_end(const struct view_fds *v, unsigned from);

@@ -4,7 +4,7 @@
 # control: proc-mask
 NAMES = """kcore kmsg keys timer_list timer_stats sched_debug interrupts slabinfo iomem ioports
 config.gz vmallocinfo kpagecount kpageflags kpagecgroup pagetypeinfo modules fb
-latency_stats zoneinfo buddyinfo schedstat softirqs partitions""".split()
+latency_stats""".split()
 
 for name in NAMES:
     try:
@@ -33,7 +33,6 @@ for path in (
     "/sys/module",
     "/boot",
     "/proc/dynamic_debug",
-    "/proc/pressure",
 ):
     try:
         if os.listdir(path):

@@ -1,5 +1,5 @@
 # case: B20
-# title: the host's memory, processors, load, groups and disks in /proc and /sys
+# title: the host's memory, processors, load, groups and swap in /proc and /sys
 # users: user root
 # options: --timeout 20s --memory 300M --cpus 1
 # control: proc-mask
@@ -21,16 +21,12 @@ for path, line in cpus.items():
 work = [int(n) for n in open("/proc/stat").readline().split()[1:]]
 if work[0] + work[2] > 100 * 60:
     pwned(f"/proc/stat has the work of others: {work}")
-for path in ("zoneinfo", "buddyinfo", "schedstat", "softirqs", "partitions", "pagetypeinfo"):
-    attempt(f"read /proc/{path}", lambda: open(f"/proc/{path}").read(1))
-try:
-    if os.listdir("/proc/pressure"):
-        pwned("/proc/pressure can be listed")
-except OSError as e:
-    denied("/proc/pressure", name_of(e))
-for path, most in (("/proc/vmstat", 4), ("/proc/diskstats", 0), ("/proc/swaps", 1)):
-    if len(open(path).readlines()) > most:
+for path in ("/proc/swaps", "/sys/fs/cgroup/memory.swap.max", "/sys/fs/cgroup/memory.swap.current"):
+    if os.path.exists(path) and len(open(path).readlines()) > 1:
         pwned(f"{path} is the host's")
+load = float(open("/proc/loadavg").read().split()[0])
+if load > 1:
+    pwned(f"/proc/loadavg is the host's: {load}")
 if re.search(r"^\w+\t[^0]", open("/proc/cgroups").read(), re.M):
     pwned("/proc/cgroups is the host's")
 
