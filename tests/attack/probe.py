@@ -161,7 +161,6 @@ FILES = {
         "/proc/iomem",
         "/sys/firmware",
         "/sys/kernel",
-        "/sys/fs/cgroup",
         "/sys/kernel/debug",
     ],
     os.O_WRONLY: [

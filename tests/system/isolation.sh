@@ -33,10 +33,10 @@ for user in $USERS; do
         "bin dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys tmp usr var "
     sg run -u "$user" -- sh -c 'ls -A /dev | sort | tr "\n" " "'
     check "$user: devices" gives 0 "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "
-    sg run -u "$user" -- sh -c 'ls -A /usr/local/* | tr -d "\n"; find /sys -type f | sort | tr "\n" " "'
-    check "$user: /usr/local has sudo and the kernels only, /sys has the processors only" gives 0 \
-        "/usr/local/bin:sudo/usr/local/etc:/usr/local/games:/usr/local/include:/usr/local/lib:sandglass/usr/local/sbin:/usr/local/share:/usr/local/src:/sys/devices/system/cpu/online /sys/devices/system/cpu/possible /sys/devices/system/cpu/present "
-    sg run -u "$user" -- sh -c 'ls -d /etc/machine-id /etc/hostname.old /etc/ssh /boot /work /var/lib/sandglass /run/sandglass/slots /sys/fs /sys/kernel /sys/class /var/log/* "$0" 2>/dev/null' "$TOP"
+    sg run -u "$user" -- sh -c 'ls -A /usr/local/* | tr -d "\n"; ls /sys /sys/devices/system/cpu /sys/fs | tr "\n" " "'
+    check "$user: /usr/local has sudo and the kernels only, /sys has its own limits only" gives 0 \
+        "/usr/local/bin:sudo/usr/local/etc:/usr/local/games:/usr/local/include:/usr/local/lib:sandglass/usr/local/sbin:/usr/local/share:/usr/local/src:/sys: devices fs limits  /sys/devices/system/cpu: online possible present  /sys/fs: cgroup "
+    sg run -u "$user" -- sh -c 'ls -d /etc/machine-id /etc/hostname.old /etc/ssh /boot /work /var/lib/sandglass /run/sandglass/slots /sys/kernel /sys/class /var/log/* "$0" 2>/dev/null' "$TOP"
     check "$user: no state of the host" gives 2 ''
     sg run -u "$user" -- sh -c 'cut -d: -f1,3 /etc/passwd | grep -E "^(root|user):" | sort; test "$(wc -l < /etc/passwd)" -lt 15'
     check "$user: users of its own" gives 0 $'root:0\nuser:1000'
@@ -151,15 +151,15 @@ check "the host keeps its name" [ "$(hostname)" = "$name" ]
 # ---- mounts --------------------------------------------------------------------------------------
 
 for user in $USERS; do
-    sg run -u "$user" -- sh -c 'cut -d" " -f5 /proc/self/mountinfo | grep -vE "^/(proc/|usr/[^l])" | sort | tr "\n" " "'
-    check "$user: the mounts" gives 0 "/ /dev /dev/pts /dev/shm /proc /usr /usr/local "
+    sg run -u "$user" -- sh -c 'cut -d" " -f5 /proc/self/mountinfo | grep -vE "^/(proc/|usr/[^l]|sys/fs/cgroup/)" | sort -u | tr "\n" " "'
+    check "$user: the mounts" gives 0 "/ /dev /dev/pts /dev/shm /proc /sys /sys/fs/cgroup /sys/limits /usr /usr/local "
     # The host's /usr names its file system; that is all.
     sg run -u "$user" -- grep -hv " /usr " /proc/self/mountinfo /proc/mounts /proc/self/mountstats
     check "$user: they tell nothing of the host" \
         is_not out_has "/var/lib|/run/sandglass|template|$T|$TOP|/dev/(vd|sd|nvme|mapper)|ext4|xfs|btrfs"
     sg run -u "$user" -- sh -c 'mount -t tmpfs x /mnt 2>/dev/null || umount /proc 2>/dev/null || mount -o remount,rw /proc/sys 2>/dev/null || echo refused'
     check "$user: they cannot be changed" gives 0 refused
-    sg run -u "$user" -- sh -c 'for f in cgroups config.gz fb interrupts iomem ioports kallsyms kcore key-users keys kmsg kpagecgroup kpagecount kpageflags latency_stats modules pagetypeinfo sched_debug slabinfo sysrq-trigger timer_list timer_stats vmallocinfo; do test -e /proc/$f && cat /proc/$f 2>/dev/null | head -c 10; done; for d in acpi asound scsi; do ls /proc/$d 2>/dev/null; done; echo end'
+    sg run -u "$user" -- sh -c 'for f in config.gz fb interrupts iomem ioports kallsyms kcore key-users keys kmsg kpagecgroup kpagecount kpageflags latency_stats modules pagetypeinfo sched_debug slabinfo sysrq-trigger timer_list timer_stats vmallocinfo; do test -e /proc/$f && cat /proc/$f 2>/dev/null | head -c 10; done; for d in acpi asound scsi; do ls /proc/$d 2>/dev/null; done; echo end'
     check "$user: /proc is masked" gives 0 end
 done
 

@@ -5,6 +5,7 @@
 #include "lib/ipc/ipc.h"
 #include "agent_host.h"
 #include "lib/base/sys.h"
+#include "inside/agent/view.h"
 
 #define ROOT_IDS 300000000u
 
@@ -13,9 +14,9 @@ static int root_fds[2] = {-1, -1}; /* of the next agent: its root, and /usr */
 /* A detached tmpfs with what a root needs, and a file /marker that tells it from others. */
 static inline int root_make(const char *marker)
 {
-    static const char *const dirs[] = {
-        "dev",     "etc", "home", "home/user", "proc",          "root",         "run",
-        "run/shm", "tmp", "usr",  "usr/local", "home/user/sub", "usr/local/lib"};
+    static const char *const dirs[] = {"dev",  "etc",       "home",          "home/user",    "proc",
+                                       "root", "run",       "run/shm",       "sys",          "tmp",
+                                       "usr",  "usr/local", "home/user/sub", "usr/local/lib"};
     static const char *const links[][2] = {
         {"bin", "usr/bin"}, {"sbin", "usr/sbin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"}};
     int fs = sys_fsopen("tmpfs");
@@ -55,10 +56,12 @@ static inline bool root_outside(void)
 static inline bool root_inside(void)
 {
     struct stage_setup setup = {.magic = STAGE_MAGIC};
+    struct spawn_request q = {.magic = STAGE_MAGIC};
+    static struct view_fds view = VIEW_NONE;
     struct sg_error e = {0};
 
     umask(022);
-    if (root_build(0, &e) == 0 && root_enter(&setup, root_fds, 0, &e) == 0)
+    if (root_build(&q, &view, &e) == 0 && root_enter(&setup, root_fds, 0, &e) == 0)
         return true;
     printf("# %s\n", e.message);
     return false;

@@ -21,14 +21,17 @@ struct agent_user {
 const struct agent_user *agent_user_find(const char *name);
 const struct agent_user *agent_user_by_uid(uint32_t uid);
 
+struct view_fds;
+
 struct agent_config {
     const struct seccomp_prog *filter; /* for every process but the agent */
     const struct seccomp_prog *agent_filter;
-    uint64_t disk_bytes; /* RLIMIT_FSIZE */
-    uint32_t pids;       /* RLIMIT_NPROC */
-    uint32_t cpus;       /* how many processors; 0: unknown */
-    bool line;           /* fd of agent_serve is a line, not a channel: see there */
-    bool twins;          /* the agent can ask for kernels on the line */
+    uint64_t disk_bytes;         /* RLIMIT_FSIZE */
+    uint32_t pids;               /* RLIMIT_NPROC */
+    uint32_t cpus;               /* how many processors; 0: unknown */
+    const struct view_fds *view; /* NULL: programs see the host's figures */
+    bool line;                   /* fd of agent_serve is a line, not a channel: see there */
+    bool twins;                  /* the agent can ask for kernels on the line */
     const char *kernels; /* where the kernels' programs are; NULL: where a template has them */
     unsigned omit;       /* defences left out, in control builds only: see stage/defences.h */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "inside/agent/view.h"
 #include "lib/base/sys.h"
 
 #ifndef SYS_faccessat2
@@ -79,6 +80,7 @@ static int open_checked(int dirfd, const char *path, int flags, mode_t mode, uin
         fd = sys_openat2(dirfd, path, &how);
         if (fd >= 0 || errno != EAGAIN)
             break;
+        view_yield();
     }
     if (fd < 0)
         return -errno;

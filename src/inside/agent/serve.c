@@ -307,6 +307,8 @@ static int agent_init(struct agent *a, int fd)
         r = loop_init(&a->loop, LOOP_BATCH_MAX);
     if (r == 0)
         r = reaper_init(&a->reaper, &a->loop);
+    if (r == 0)
+        r = view_init(&a->view, &a->loop, a->config);
     procs_init(&a->procs, &a->loop);
     door_init(&a->door, a);
     if (r == 0)
@@ -342,6 +344,7 @@ int agent_serve(int fd, const struct agent_config *config)
     procs_done(&a.procs);
     line_done(&a.line);
     door_done(&a.door);
+    view_done(&a.view);
     reaper_done(&a.reaper);
     loop_done(&a.loop);
     return r == -EPIPE ? 0 : r;

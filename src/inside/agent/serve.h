@@ -7,6 +7,7 @@
 #include "inside/agent/line.h"
 #include "lib/loop/tasks.h"
 #include "inside/agent/reaper.h"
+#include "inside/agent/view.h"
 #include "lib/channel/chan.h"
 #include "lib/channel/wire.h"
 #include "wire/agent.h"
@@ -66,6 +67,7 @@ struct agent {
     struct reaper reaper;
     struct door door;
     struct line line;
+    struct view view;
 };
 
 /* procs.c */

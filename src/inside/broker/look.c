@@ -333,7 +333,8 @@ static void drop(struct findings *f, const struct opening *o)
 static void pack(const struct look *l, struct open_files *files, const struct opening *o)
 {
     bool own = is_stored(o) && is_own(l->view, &o->at);
-    bool in_proc = strncmp(o->path, "/proc/", 6) == 0;
+    /* Files of /sys belong to one sandbox, or make the open wait for its agent. */
+    bool in_proc = strncmp(o->path, "/proc/", 6) == 0 || strncmp(o->path, "/sys/", 5) == 0;
     struct open_file item = {.fd = o->fd, .same = -1, .flags = o->info.flags};
 
     if (S_ISREG(o->at.mode))

@@ -256,6 +256,12 @@ int confine_agent(const struct agent_config *config, struct sg_error *e)
 
 /* The agent's own capabilities, saved while it works as somebody else. */
 static uint64_t own_effective, own_permitted;
+static const struct agent_user *working_as;
+
+const struct agent_user *confine_fs_who(void)
+{
+    return working_as;
+}
 
 int confine_fs_begin(const struct agent_user *as)
 {
@@ -270,6 +276,7 @@ int confine_fs_begin(const struct agent_user *as)
      * result. */
     syscall(SYS_setfsgid, as->gid);
     syscall(SYS_setfsuid, as->uid);
+    working_as = as;
     if (syscall(SYS_setfsgid, -1) != as->gid || syscall(SYS_setfsuid, -1) != as->uid)
         r = -EPERM;
     if (r == 0)
@@ -290,4 +297,5 @@ void confine_fs_end(void)
     if (syscall(SYS_setfsgid, -1) != gid || syscall(SYS_setfsuid, -1) != uid ||
         confine_caps(own_effective, own_permitted) < 0)
         abort();
+    working_as = NULL;
 }

@@ -39,6 +39,8 @@ int confine_agent(const struct agent_config *config, struct sg_error *e);
  *       return entered; */
 int confine_fs_begin(const struct agent_user *as);
 void confine_fs_end(void);
+/* Whom the agent works as, or NULL. */
+const struct agent_user *confine_fs_who(void);
 static inline void confine_fs_leave(const int *entered)
 {
     if (*entered == 0)

@@ -27,7 +27,8 @@ static int open_place(int root, const char *path, int *ret, struct sg_error *e)
 
 int places_open(int root, struct places *ret, struct sg_error *e)
 {
-    static const char *const paths[PLACE_MAX_] = {"dev", "proc", "usr", "usr/local", "run/shm"};
+    static const char *const paths[PLACE_MAX_] = {"dev", "proc",      "sys",
+                                                  "usr", "usr/local", "run/shm"};
     int r = 0;
 
     for (int i = 0; i < PLACE_MAX_ && r == 0; i++)
@@ -76,6 +77,9 @@ int places_mend(int root, struct sg_error *e)
     AUTO(close_p) int run = -1;
     int r = mend(root, "run", 0755, e);
 
+    /* Layers of earlier versions have a /sys that could be changed. */
+    if (r == 0)
+        r = mend(root, "sys", 0555, e);
     if (r == 0)
         r = open_place(root, "run", &run, e);
     return r < 0 ? r : mend(run, "shm", 01777, e);

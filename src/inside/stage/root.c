@@ -5,10 +5,11 @@
  * only where one is fully visible already.)
  *
  *   /new         where the sandbox's root is attached
- *   /aside       proc, dev and usr/local of the sandbox, until they are attached to its root
+ *   /aside       proc, dev, sys and usr/local of the sandbox, until they are attached to its root
  *   /mask/file   cover what /proc should not show. Both have mode 000 and belong to the host's
  *   /mask/dir    root, who is nobody inside, so even root inside cannot open them
  *   /dev         the device nodes
+ *   /sys, /same  what all sandboxes of the domain have in /sys and /proc (view.h)
  *   /proc        of W */
 #include <dirent.h>
 #include <fcntl.h>
@@ -27,14 +28,15 @@
 #include "inside/stage/defences.h"
 #include "inside/stage/places.h"
 #include "inside/stage/stage.h"
+#include "inside/stage/view.h"
 
 /* Files that tell about the host or its other tenants, or could be used to change the host. */
 static const char *masked_files[] = {
-    "config.gz",     "cgroups",     "fb",           "interrupts",  "iomem",
-    "ioports",       "kallsyms",    "kcore",        "key-users",   "keys",
-    "kmsg",          "kpagecgroup", "kpagecount",   "kpageflags",  "latency_stats",
-    "locks",         "modules",     "pagetypeinfo", "sched_debug", "slabinfo",
-    "sysrq-trigger", "timer_list",  "timer_stats",  "vmallocinfo",
+    "config.gz",   "fb",           "interrupts",  "iomem",         "ioports",
+    "kallsyms",    "kcore",        "key-users",   "keys",          "kmsg",
+    "kpagecgroup", "kpagecount",   "kpageflags",  "latency_stats", "locks",
+    "modules",     "pagetypeinfo", "sched_debug", "slabinfo",      "sysrq-trigger",
+    "timer_list",  "timer_stats",  "vmallocinfo",
 };
 static const char *masked_dirs[] = {"acpi", "asound", "driver", "dynamic_debug", "scsi"};
 /* Programs need to read these; nobody may write them. */
@@ -84,7 +86,7 @@ static const struct {
 
 static int make_tiny_root(struct sg_error *e)
 {
-    if (mount("sandglass", "/tmp", "tmpfs", TINY_FLAGS, "mode=0755,size=64k,nr_inodes=32") < 0 ||
+    if (mount("sandglass", "/tmp", "tmpfs", TINY_FLAGS, "mode=0755,size=128k,nr_inodes=80") < 0 ||
         chdir("/tmp") < 0)
         return err_errno(e, "mount the domain's tmpfs");
     for (size_t i = 0; i < ARRAY_SIZE(tiny_nodes); i++) {
@@ -100,7 +102,7 @@ static int make_tiny_root(struct sg_error *e)
             return err_errno(e, "make '%s' in the domain's tmpfs", tiny_links[i].path);
     if (mount("proc", "proc", "proc", PROC_FLAGS, NULL) < 0)
         return err_errno(e, "mount the domain's /proc");
-    return 0;
+    return view_prepare(e);
 }
 
 static int pivot_here(struct sg_error *e)
@@ -313,11 +315,13 @@ static int leave_old_root(unsigned omit, struct sg_error *e)
     return pivot_here(e);
 }
 
-int root_build(unsigned omit, struct sg_error *e)
+int root_build(const struct spawn_request *q, struct view_fds *ret_view, struct sg_error *e)
 {
     int r = mount_dev(e);
 
-    return r < 0 ? r : mount_proc(omit, e);
+    if (r == 0)
+        r = mount_proc(q->omit, e);
+    return r < 0 ? r : view_build(q, ASIDE "/proc", ASIDE "/sys", ret_view, e);
 }
 
 static void closedir_p(DIR **d)
@@ -395,8 +399,9 @@ int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit
     if (r < 0)
         return r;
     if (mount(ASIDE "/dev", "/new/dev", NULL, MS_MOVE, NULL) < 0 ||
-        mount(ASIDE "/proc", "/new/proc", NULL, MS_MOVE, NULL) < 0)
-        return err_errno(e, "attach /dev and /proc");
+        mount(ASIDE "/proc", "/new/proc", NULL, MS_MOVE, NULL) < 0 ||
+        mount(ASIDE "/sys", "/new/sys", NULL, MS_MOVE, NULL) < 0)
+        return err_errno(e, "attach /dev, /proc and /sys");
     r = boot_id_renew(e);
     if (r < 0)
         return r;

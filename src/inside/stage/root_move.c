@@ -50,6 +50,8 @@ static int attach_parts(const struct places *p, bool with_usr, struct sg_error *
         return err_errno(e, "attach /dev");
     if (bind_to("/proc", p->fd[PLACE_PROC], MS_REC) < 0)
         return err_errno(e, "attach /proc");
+    if (bind_to("/sys", p->fd[PLACE_SYS], MS_REC) < 0)
+        return err_errno(e, "attach /sys");
     if (with_usr && (bind_to("/usr", p->fd[PLACE_USR], MS_REC) < 0 ||
                      umount2("usr/local", MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ||
                      bind_place(p->fd[PLACE_LOCAL], "usr/local") < 0))

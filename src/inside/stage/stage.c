@@ -16,6 +16,7 @@
 #include "inside/stage/confine.h"
 #include "inside/stage/defences.h"
 #include "inside/stage/stage.h"
+#include "inside/stage/view.h"
 
 #define CHANNEL_FD 3
 
@@ -58,7 +59,7 @@ static int join_cgroups(const int *fds, size_t n, struct sg_error *e)
 /* Does everything that does not depend on stage_setup. Moves the channel to a fixed number, and
  * closes every other descriptor of the spawner. */
 static int prepare(int channel_fd, const int *cgroup_fds, const struct spawn_request *q,
-                   struct sg_error *e)
+                   struct view_fds *ret_view, struct sg_error *e)
 {
     int r = confine_ids(0, 0);
 
@@ -71,10 +72,11 @@ static int prepare(int channel_fd, const int *cgroup_fds, const struct spawn_req
         return err_errno(e, "move the channel");
     if (sys_close_range(CHANNEL_FD + 1, ~0U, 0) < 0)
         return err_errno(e, "close the spawner's descriptors");
-    return root_build(q->omit, e);
+    return root_build(q, ret_view, e);
 }
 
-static int finish(unsigned omit, struct agent_config *config, struct sg_error *e)
+static int finish(unsigned omit, const struct view_fds *view, struct agent_config *config,
+                  struct sg_error *e)
 {
     struct stage_setup setup;
     struct ipc_fds fds = {.max = STAGE_FDS_MAX};
@@ -87,12 +89,13 @@ static int finish(unsigned omit, struct agent_config *config, struct sg_error *e
         return r;
     if (sethostname(setup.hostname, strnlen(setup.hostname, sizeof(setup.hostname))) < 0)
         return err_errno(e, "set the host name");
-    sys_close_range(CHANNEL_FD + 1, ~0U, 0);
+    sys_close_range(view_end(view, CHANNEL_FD), ~0U, 0);
     *config = (struct agent_config){.filter = &filter,
                                     .agent_filter = &agent_filter,
                                     .disk_bytes = setup.disk_bytes,
                                     .pids = setup.pids,
                                     .cpus = setup.cpus,
+                                    .view = view,
                                     .line = (setup.flags & STAGE_LINE) != 0,
                                     .twins = (setup.flags & STAGE_TWINS) != 0,
                                     .omit = omit};
@@ -101,6 +104,7 @@ static int finish(unsigned omit, struct agent_config *config, struct sg_error *e
 
 void stage_main(int channel_fd, const int *cgroup_fds, const struct spawn_request *q)
 {
+    struct view_fds view = VIEW_NONE;
     struct agent_config config;
     struct stage_reply reply = {0};
     struct sg_error e = {0};
@@ -108,9 +112,9 @@ void stage_main(int channel_fd, const int *cgroup_fds, const struct spawn_reques
 
     prctl(PR_SET_NAME, "sg-agent");
     umask(022);
-    r = prepare(channel_fd, cgroup_fds, q, &e);
+    r = prepare(channel_fd, cgroup_fds, q, &view, &e);
     if (r == 0)
-        r = finish(q->omit, &config, &e);
+        r = finish(q->omit, &view, &config, &e);
     reply.code = r;
     reply.kind = (int32_t)e.kind;
     snprintf(reply.message, sizeof(reply.message), "%.255s", e.message);

@@ -130,22 +130,22 @@ int netns_renew(int procfd, struct sg_error *e);
 /* root.c, in the order of use. In the spawner, once: makes a mount namespace that has only what the
  * following functions need. */
 int root_prepare(struct sg_error *e);
-/* In the spawner, while it has time: learns which entries of /proc this kernel lacks, so that later
- * sandboxes need not try them. */
+/* In the spawner, while it has time: learns which entries of /proc this kernel lacks. */
 void root_learn(void);
 /* What root_move and root_uncover have to know of /usr. */
 enum root_usr { ROOT_USR_HOST, ROOT_USR_COVERED, ROOT_USR_BARE };
 extern enum root_usr root_usr;
-/* In the sandbox: builds /proc and /dev aside. */
-int root_build(unsigned omit, struct sg_error *e);
+/* In the sandbox: builds /proc, /dev and /sys aside. */
+struct view_fds;
+int root_build(const struct spawn_request *q, struct view_fds *ret_view, struct sg_error *e);
 /* Builds the sandbox's root directory from detached mounts, in the order of struct stage_setup, and
  * enters it. */
 int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit,
                struct sg_error *e);
-/* In the agent: replaces its root by this one, another overlay like it. /usr, /dev, /proc and their
- * masks go along; /usr/local and /dev/shm are the new root's own. A process whose root or working
- * directory was the old root is in the new one; whatever else it has open in the old root stays
- * open. On failure everything is as before. bare: see LINE_ROOT_BARE. */
+/* In the agent: replaces its root by this one, another overlay like it. /usr, /dev, /proc, /sys
+ * and their masks go along; /usr/local and /dev/shm are the new root's own. A process whose root or
+ * working directory was the old root is in the new one; whatever else it has open in the old root
+ * stays open. On failure everything is as before. bare: see LINE_ROOT_BARE. */
 int root_move(int new_root, bool bare, struct sg_error *e);
 /* In the agent: takes the cover off /usr, if there is one. Programs that have files of it open go on
  * with these. */

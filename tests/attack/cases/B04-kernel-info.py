@@ -3,7 +3,7 @@
 # users: user root
 # control: proc-mask
 NAMES = """kcore kmsg keys timer_list timer_stats sched_debug interrupts slabinfo iomem ioports
-config.gz vmallocinfo kpagecount kpageflags kpagecgroup pagetypeinfo modules fb cgroups
+config.gz vmallocinfo kpagecount kpageflags kpagecgroup pagetypeinfo modules fb
 latency_stats""".split()
 
 for name in NAMES:

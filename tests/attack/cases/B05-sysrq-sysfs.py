@@ -23,8 +23,6 @@ for line in open("/proc/self/mountinfo"):
     kind = line.split(" - ")[1].split()[0]
     if kind in (
         "sysfs",
-        "cgroup",
-        "cgroup2",
         "debugfs",
         "tracefs",
         "securityfs",

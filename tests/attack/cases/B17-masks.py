@@ -12,6 +12,10 @@ MASKS = (
     "/proc/sysrq-trigger",
     "/proc/scsi",
     "/proc/bus",
+    "/proc/meminfo",
+    "/sys/fs/cgroup",
+    "/sys/limits",
+    "/sys",
     "/dev/null",
     "/dev",
     "/usr",
@@ -29,7 +33,7 @@ for path in MASKS:
     if ret == 0:
         pwned(f"move {path}")
 if not CONTROL:
-    for path in ("/proc/kcore", "/proc/interrupts", "/proc/sys", "/proc/scsi", "/dev", "/usr"):
+    for path in ("/proc/kcore", "/proc/interrupts", "/proc/sys", "/proc/scsi", "/proc/meminfo", "/sys", "/dev", "/usr"):
         attempt(f"rename {path}", os.rename, path, f"{path}-away")
         attempt(f"rmdir {path}", os.rmdir, path)
         attempt(f"unlink {path}", os.unlink, path)
