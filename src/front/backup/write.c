@@ -249,12 +249,20 @@ static int open_family(int layers, const char *id, char ret_world[ID_LEN + 1])
     return -1;
 }
 
+/* Its template may have been deleted, while snapshots stand on it (warden/sandboxes/snapshot.h). */
+static int open_world(int worlds, const char *id)
+{
+    char gone[ID_LEN + 8];
+    int fd = openat(worlds, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    snprintf(gone, sizeof(gone), "gone-%s", id);
+    return fd >= 0 ? fd : openat(worlds, gone, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 /* Copies a world, unless it was copied already; others may stand on it too. */
 static int write_world(const struct snapshots *l, const char *id, struct sg_error *e)
 {
-    AUTO(close_p)
-    int from = openat(l->worlds, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    AUTO(close_p) int to = -1;
+    AUTO(close_p) int from = open_world(l->worlds, id), to = -1;
     struct tree_pass pass = {.from = from, .same = &l->w->same, .progress = on_bytes, .arg = l->w};
     char path[ID_LEN + 16];
     struct tree_sum sum;

@@ -85,12 +85,38 @@ struct snapshot *snapshot_use(struct snapshot *l)
     return l;
 }
 
+static bool is_needed(struct server *s, const char *world)
+{
+    return LIST_FIND(struct snapshot, l, &s->snapshots, link, strcmp(l->world.id, world) == 0);
+}
+
+/* Removes a world whose name was forgotten, unless something is it or stands on it. */
+static void remove_world(struct server *s, const char *id)
+{
+    char file[FILES_NAME];
+    struct family *f;
+
+    if (!id[0] || is_needed(s, id))
+        return;
+    f = family_of_worlds(s);
+    world_gone_name(id, file);
+    family_remove(f, file);
+    family_release(f);
+}
+
 void snapshot_release(struct snapshot *l)
 {
+    char world[ID_LEN + 1];
+    struct server *s;
+
     if (!l || --l->users > 0)
         return;
-    family_remove(l->family, l->file);
+    s = l->family->server;
+    memcpy(world, l->world.id, sizeof(world));
+    if (!is_world(l))
+        family_remove(l->family, l->file);
     snapshot_free(l);
+    remove_world(s, world);
 }
 
 /* Worlds are made by others while the server runs, so each is looked for when it is first wanted. */
@@ -136,8 +162,11 @@ void snapshot_forget(struct snapshot *l)
 
     if (!l->name[0])
         return;
+    if (is_world(l))
+        world_gone_name(l->name, file);
+    else
+        work_name(file);
     l->name[0] = '\0';
-    work_name(file);
     if (renameat(l->family->dir, l->file, l->family->dir, file) == 0)
         memcpy(l->file, file, sizeof(l->file));
     snapshot_release(l);
@@ -156,13 +185,17 @@ static void on_found(struct family *f, const char *name)
 
 int snapshots_load(struct server *s, struct sg_error *e)
 {
-    return families_load(s, on_found, e);
+    int r = families_load(s, on_found, e);
+
+    if (r == 0)
+        worlds_load(s, remove_world);
+    return r;
 }
 
 void snapshots_unload(struct server *s)
 {
     LIST_EACH(struct snapshot, l, &s->snapshots, link) {
-        if (!id_valid(l->file))
+        if (!is_world(l) && !id_valid(l->file))
             family_remove(l->family, l->file);
         snapshot_free(l);
     }

@@ -4,7 +4,8 @@
  *
  * A world (warden/layers/world.h) is named like a snapshot, and is a directory of STATE/worlds. A
  * sandbox made from it has that world instead of the host's /usr, and so has each that is made from
- * its snapshots.
+ * its snapshots. If its name is forgotten while something stands on it, its directory is gone-ID until
+ * the last that does is removed.
  *
  *            snapshot_save                        snapshot_forget, and the last user gone
  *   absent ------------> being written -> there -----------------------------------> removed

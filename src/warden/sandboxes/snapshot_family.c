@@ -12,7 +12,9 @@
 #include "warden/processes/task.h"
 #include "warden/server.h"
 
-#define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define OPEN_DIR  (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define OPEN_PATH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define GONE      "gone-"
 
 static const char *prefix_of(const struct server *s)
 {
@@ -31,12 +33,17 @@ static int open_world(struct server *s, const char *name, struct world_source *r
                       struct sg_error *e)
 {
     const char *dot = strchr(name, '.');
+    char file[FILES_NAME];
 
     *ret = (struct world_source){.dir = -1};
     if (!dot)
         return 0;
     snprintf(ret->id, sizeof(ret->id), "%s", dot + 1);
-    ret->dir = openat(s->state.worlds, ret->id, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    ret->dir = openat(s->state.worlds, ret->id, OPEN_PATH);
+    if (ret->dir < 0 && errno == ENOENT) {
+        world_gone_name(ret->id, file);
+        ret->dir = openat(s->state.worlds, file, OPEN_PATH);
+    }
     return ret->dir < 0 ? err_errno(e, "open '%s/worlds/%s', on which snapshots stand",
                                     s->state.path, ret->id)
                         : 0;
@@ -58,6 +65,11 @@ static int family_open(struct server *s, const char *name, struct family **ret, 
     snprintf(f->name, sizeof(f->name), "%s", name);
     *ret = f;
     return 0;
+}
+
+void world_gone_name(const char *id, char ret[FILES_NAME])
+{
+    snprintf(ret, FILES_NAME, GONE "%s", id);
 }
 
 struct family *family_of_worlds(struct server *s)
@@ -281,4 +293,24 @@ int families_load(struct server *s, family_found found, struct sg_error *e)
     if (r == 0)
         r = each(s, convert_one, found, e);
     return r < 0 ? r : each(s, load_one, found, e);
+}
+
+void worlds_load(struct server *s, void (*gone)(struct server *s, const char *id))
+{
+    int fd = openat(s->state.worlds, ".", OPEN_DIR);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct family *f = family_of_worlds(s);
+    const struct dirent *entry;
+
+    while (d && (entry = readdir(d)) != NULL) {
+        const char *id = after(entry->d_name, GONE);
+
+        if (id && id_valid(id))
+            gone(s, id);
+        else if (after(entry->d_name, "old-"))
+            family_remove(f, entry->d_name);
+    }
+    if (d)
+        closedir(d);
+    family_release(f);
 }

@@ -5,6 +5,7 @@
 #include "lib/base/list.h"
 #include "lib/base/err.h"
 #include "warden/layers/world.h"
+#include "wire/files.h"
 
 struct server;
 
@@ -24,6 +25,11 @@ int family_make(struct server *s, const struct world_source *world, struct famil
                 struct sg_error *e);
 /* The worlds, STATE/worlds, as a family of one member: for each of them another. */
 struct family *family_of_worlds(struct server *s);
+/* What the directory of a world is called when its name was forgotten. */
+void world_gone_name(const char *id, char ret[FILES_NAME]);
+/* At start, after families_load: calls `gone` for each such world, and has removed what is left of
+ * worlds that were being removed. */
+void worlds_load(struct server *s, void (*gone)(struct server *s, const char *id));
 struct family *family_use(struct family *f);
 /* The last user removes the directory. */
 void family_release(struct family *f);
