@@ -143,7 +143,7 @@ static bool has_snapshots(const struct state *s)
 
 static int move_aside(struct state *s, struct sg_error *e)
 {
-    static const char *const names[] = {"front", "layers"};
+    static const char *const names[] = {"front", "layers", "volumes"};
     AUTO(close_p) int aside = -1;
     char id[ID_LEN + 1], name[ID_LEN + 8];
 
@@ -156,8 +156,11 @@ static int move_aside(struct state *s, struct sg_error *e)
         if (renameat(s->dir, names[i], aside, names[i]) < 0 && errno != ENOENT)
             return err_errno(e, "move '%s/%s' aside", s->path, names[i]);
     close_p(&s->snapshots);
+    close_p(&s->volumes);
     s->snapshots = open_sub(s->dir, "layers", 0, 0, e);
-    return s->snapshots < 0 ? s->snapshots : 0;
+    if (s->snapshots >= 0)
+        s->volumes = open_sub(s->dir, "volumes", 0, 0, e);
+    return s->snapshots < 0 ? s->snapshots : s->volumes < 0 ? s->volumes : 0;
 }
 
 int state_check_database(struct state *s, bool anew, struct sg_error *e)
@@ -252,6 +255,8 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
         r = t.lock = take_lock(t.dir, path, e);
     if (r >= 0)
         r = t.snapshots = open_sub(t.dir, "layers", 0, 0, e);
+    if (r >= 0)
+        r = t.volumes = open_sub(t.dir, "volumes", 0, 0, e);
     if (r < 0) {
         state_close(&t);
         return r;
@@ -265,6 +270,7 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
 void state_close(struct state *s)
 {
     close_p(&s->snapshots);
+    close_p(&s->volumes);
     close_p(&s->lock);
     close_p(&s->dir);
     *s = (struct state)STATE_NONE;

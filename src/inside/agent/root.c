@@ -37,6 +37,6 @@ static int move_root(struct agent *a, int root, bool clear)
 
 void root_came(struct agent *a, int root, bool clear)
 {
-    line_rooted(&a->line, move_root(a, root, clear));
+    line_told(&a->line, LINE_ROOT, move_root(a, root, clear));
     close(root);
 }

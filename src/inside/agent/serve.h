@@ -83,7 +83,7 @@ void kernels_clear(struct agent *a);
  * 0. Or none, although one was asked for. */
 void kernel_came(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX]);
 void no_kernel_came(struct agent *a);
-/* root.c: a new root; clear: nothing that runs may stay. Answers with line_rooted. */
+/* root.c: a new root; clear: nothing that runs may stay. Answers with line_told. */
 void root_came(struct agent *a, int root, bool clear);
 
 /* watch.c: call it when the root has been replaced, by one with the same files or not. Clients that

@@ -246,4 +246,5 @@ const struct provider_ops process_provider = {
     .kernels = &process_kernels,
     .files = &process_files,
     .fork = &process_fork,
+    .mount = instance_mount,
 };
