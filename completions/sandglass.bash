@@ -130,7 +130,7 @@ _sandglass_serve_value()
     --listen)
         _sandglass_words "127.0.0.1:3000 [::1]:3000" "$cur"
         ;;
-    --sandbox-memory | --sandbox-disk | --machine-memory | --tenant-memory | --checkpoint-memory | --agent-replay | --log-size)
+    --sandbox-memory | --sandbox-disk | --volume-size | --machine-memory | --tenant-memory | --checkpoint-memory | --agent-replay | --log-size)
         _sandglass_words "512M 1G 2G 4G" "$cur"
         ;;
     --context-keep | --usage-keep)
@@ -174,7 +174,7 @@ _sandglass_serve_value()
         _sandglass_words "debug info warn error" "$cur"
         ;;
     --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | --tenant-paused | \
-        --tenant-snapshots | --tenant-rate | --default-template | --public-url | --context-template | \
+        --tenant-snapshots | --tenant-volumes | --tenant-rate | --default-template | --public-url | --context-template | \
         --tenant-contexts | --conversation-contexts | --code-max | --reap-batch | --egress-dns | --egress-internal | \
         --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files | \
         --checkpoint-keep | --checkpoint-max | --tenant-agents | --otlp-endpoint | --otlp-headers | --trace-sample | \
@@ -194,6 +194,7 @@ _sandglass_serve()
     _sandglass_words "--config -c --new --listen --state --tls-cert --tls-key --domain --insecure
         --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-paused --tenant-paused-memory --tenant-snapshots
+        --tenant-volumes --volume-size
         --machine-memory --tenant-memory
         --tenant-rate --tenant-idle --drain-timeout --max-timeout --store --public-url --context-template --context-ttl
         --context-keep --usage-keep

@@ -256,7 +256,8 @@ TEST(usage_of_an_older_file_is_kept)
 
     store_close(open_ok(&p));
     /* What later versions have added. */
-    run_sql(&p, "DROP TRIGGER context_over; DROP TABLE context_kept; DROP TABLE living;"
+    run_sql(&p, "DROP TABLE volume;"
+                "DROP TRIGGER context_over; DROP TABLE context_kept; DROP TABLE living;"
                 "DROP INDEX context_final; DROP INDEX context_of_node;"
                 "DROP INDEX path_of_conversation; DROP INDEX usage_day_by_day;"
                 "ALTER TABLE tenant DROP COLUMN max_paused;"

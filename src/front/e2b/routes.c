@@ -5,6 +5,7 @@
 #include "front/e2b/sandbox.h"
 #include "front/e2b/secrets.h"
 #include "front/e2b/template.h"
+#include "front/e2b/volumes.h"
 #include "front/core/auth.h"
 #include "front/core/ready.h"
 
@@ -29,11 +30,6 @@ static void no_publishing(struct http_req *req)
 static void no_tagging(struct http_req *req)
 {
     not_here(req, "Moving tags", "give the tag when you make the snapshot: name:tag");
-}
-
-static void no_volumes(struct http_req *req)
-{
-    not_here(req, "Volumes", "use snapshots to keep files");
 }
 
 static void no_accounts(struct http_req *req)
@@ -100,15 +96,10 @@ static const struct http_route routes[] = {
     {HTTP_M_GET, "/templates/{id}/builds/{build}/status", no_builds, 0},
     {HTTP_M_GET, "/templates/{id}/builds/{build}/logs", no_builds, 0},
 
-    {HTTP_M_GET, "/volumes", no_volumes, 0},
-    {HTTP_M_POST, "/volumes", no_volumes, 0},
-    {HTTP_M_GET, "/volumes/{id}", no_volumes, 0},
-    {HTTP_M_DELETE, "/volumes/{id}", no_volumes, 0},
-    {HTTP_M_GET, "/volumecontent/{id}/{what}", no_volumes, 0},
-    {HTTP_M_PUT, "/volumecontent/{id}/{what}", no_volumes, 0},
-    {HTTP_M_POST, "/volumecontent/{id}/{what}", no_volumes, 0},
-    {HTTP_M_PATCH, "/volumecontent/{id}/{what}", no_volumes, 0},
-    {HTTP_M_DELETE, "/volumecontent/{id}/{what}", no_volumes, 0},
+    {HTTP_M_GET, "/volumes", volumes_list, 0},
+    {HTTP_M_POST, "/volumes", volume_post, E2B_BODY_MAX},
+    {HTTP_M_GET, "/volumes/{id}", volume_get, 0},
+    {HTTP_M_DELETE, "/volumes/{id}", volume_remove, 0},
 
     {HTTP_M_GET, "/secrets", secrets_list, 0},
     {HTTP_M_POST, "/secrets", secret_create, 0},

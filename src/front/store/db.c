@@ -191,6 +191,15 @@ static const char *const migrations[] = {
 
     ("ALTER TABLE tenant ADD COLUMN max_paused INTEGER NOT NULL DEFAULT 0;"
      "ALTER TABLE tenant ADD COLUMN max_paused_memory INTEGER NOT NULL DEFAULT 0;"),
+
+    "CREATE TABLE volume ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " loose INTEGER NOT NULL," /* it is being made or removed */
+    " UNIQUE (tenant, name)) STRICT;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

@@ -65,6 +65,8 @@ SETTING(COUNT, tenant_rate, LIVE, 0, 1000000, "NUMBER", "2000",
         "control requests a second of a tenant; 0: no limit")
 SETTING(COUNT, tenant_snapshots, LIVE, 0, 1000000, "NUMBER", "100",
         "snapshots that a tenant may keep")
+SETTING(COUNT, tenant_volumes, LIVE, 0, 1000000, "NUMBER", "100", "volumes that a tenant may have")
+SETTING(SIZE, volume_size, LIVE, MIB, 8 * TIB, "SIZE", "10G", "how much a volume may hold")
 SETTING(TIME, tenant_idle, LIVE, 1000, DAY_MS, "TIME", "10m",
         "how long a tenant without sandboxes keeps a pool")
 SETTING(TIME, drain_timeout, LIVE, 0, DAY_MS, "TIME", "30s",

@@ -311,10 +311,6 @@ NOT_YET = """
     GET /templates/base/files/0000
     POST /templates/tags
     DELETE /templates/tags
-    GET /volumes
-    POST /volumes
-    GET /volumes/v
-    DELETE /volumes/v
     GET /teams
     POST /api-keys
     POST /access-tokens

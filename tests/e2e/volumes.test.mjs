@@ -1,0 +1,281 @@
+// Volumes: every method of the SDK's class, and sandboxes that mount them.
+import { api, API, assert, e2b, eventually, fresh, KEY, OTHER_KEY, rejects, run, Sandbox, sh, sha256, test, unique } from './lib.mjs'
+
+process.env.E2B_VOLUME_API_URL ??= API
+const { AuthenticationError, Volume, VolumeError, VolumePathNotFoundError } = e2b
+const MIB = 1024 * 1024
+
+const make = () => Volume.create(`v-${unique()}`)
+const content = (v, method, what, query, { token = v.token, body, headers } = {}) =>
+  fetch(`${API}/volumecontent/${v.volumeId}/${what}?${new URLSearchParams(query)}`, {
+    method, body, duplex: 'half', headers: { ...(token ? { Authorization: `Bearer ${token}` } : {}), ...headers } })
+const mount = (mounts, opts) => fresh('base', { volumeMounts: mounts, ...opts })
+const raw = (mounts, key = KEY) => api('POST', '/v2/sandboxes', { key, body: { templateID: 'base', volumeMounts: mounts } })
+
+test('create, list, connect, getInfo, destroy', async () => {
+  const name = `data-${unique()}`
+  const v = await Volume.create(name)
+  assert.equal(v.name, name)
+  assert.match(v.token, /^[0-9a-f]{40}$/)
+  assert.ok((await Volume.list()).some((one) => one.volumeId === v.volumeId && one.name === name))
+  const again = await Volume.connect(v.volumeId)
+  assert.deepEqual([again.volumeId, again.name, again.token], [v.volumeId, name, v.token])
+  assert.equal((await Volume.getInfo(v.volumeId)).name, name)
+  await rejects(Volume.create(name), VolumeError, /409.*already exists/)
+  assert.equal(await Volume.destroy(v.volumeId), true)
+  assert.equal(await Volume.destroy(v.volumeId), false)
+  await rejects(Volume.getInfo(v.volumeId), e2b.VolumeNotFoundError)
+  assert.ok(!(await Volume.list()).some((one) => one.volumeId === v.volumeId))
+  assert.equal((await content(v, 'GET', 'path', { path: '/' })).status, 404)
+  assert.equal(await Volume.destroy((await Volume.create(name)).volumeId), true)
+})
+
+test('names that are none', async () => {
+  for (const name of ['', 'a b', 'a/b', '../x', 'x'.repeat(65), 'ä']) await rejects(Volume.create(name), VolumeError, /^400: Invalid name/)
+})
+
+test('files: write, read in every format, overwrite, remove', async () => {
+  const v = await make()
+  const entry = await v.writeFile('/f', 'hello')
+  assert.deepEqual([entry.name, entry.path, entry.type, entry.size, entry.uid, entry.gid, entry.mode], ['f', '/f', 'file', 5, 1000, 1000, 0o644])
+  assert.ok(Math.abs(entry.mtime - Date.now()) < 60_000)
+  assert.equal(await v.readFile('/f'), 'hello')
+  assert.deepEqual(Buffer.from(await v.readFile('/f', { format: 'bytes' })).toString(), 'hello')
+  assert.equal(await (await v.readFile('/f', { format: 'blob' })).text(), 'hello')
+  const chunks = []
+  for await (const chunk of await v.readFile('/f', { format: 'stream' })) chunks.push(Buffer.from(chunk))
+  assert.equal(Buffer.concat(chunks).toString(), 'hello')
+  await v.writeFile('/f', new Blob(['other']))
+  assert.equal(await v.readFile('/f'), 'other')
+  await v.writeFile('/empty', '')
+  assert.equal(await v.readFile('/empty'), '')
+  assert.equal(await v.exists('/f'), true)
+  await v.remove('/f')
+  assert.equal(await v.exists('/f'), false)
+  await rejects(v.readFile('/f'), VolumePathNotFoundError)
+  await rejects(v.remove('/f'), VolumePathNotFoundError)
+  await rejects(v.readFile('/'), VolumeError, /^400: /)
+  await Volume.destroy(v.volumeId)
+})
+
+test('owners, modes and force', async () => {
+  const v = await make()
+  const looks = async (path) => {
+    const { uid, gid, mode } = await v.getInfo(path)
+    return [uid, gid, mode]
+  }
+  await rejects(v.writeFile('/a/b/f', 'x'), VolumePathNotFoundError)
+  await v.writeFile('/a/b/f', 'x', { uid: 5, gid: 6, mode: 0o600, force: true })
+  assert.deepEqual(await looks('/a/b/f'), [5, 6, 0o600])
+  assert.deepEqual(await looks('/a/b'), [5, 6, 0o755])
+  await v.writeFile('/a/b/f', 'y')
+  assert.deepEqual(await looks('/a/b/f'), [5, 6, 0o600], 'it keeps them')
+  await v.makeDir('/d', { mode: 0o711, uid: 0, gid: 0 })
+  assert.deepEqual(await looks('/d'), [0, 0, 0o711])
+  await rejects(v.makeDir('/d'), VolumeError, /^409: /)
+  await v.makeDir('/d', { force: true })
+  await rejects(v.makeDir('/n/e/w'), VolumePathNotFoundError)
+  await v.makeDir('/n/e/w', { force: true })
+  assert.deepEqual((await v.updateMetadata('/d', { uid: 1, gid: 2, mode: 0o700 })).mode, 0o700)
+  assert.deepEqual(await looks('/d'), [1, 2, 0o700])
+  await v.updateMetadata('/d', { mode: 0o750 })
+  assert.deepEqual(await looks('/d'), [1, 2, 0o750])
+  await rejects(v.updateMetadata('/none', { mode: 0 }), VolumePathNotFoundError)
+  for (const wrong of [{ uid: 65536 }, { mode: 0o10000 }, { gid: -1 }]) await rejects(v.updateMetadata('/d', wrong), VolumeError, /^400: /)
+  await rejects(v.writeFile('/w', 'x', { uid: 70000 }), VolumeError, /^400: /)
+  await rejects(v.writeFile('/d', 'x'), VolumeError, /^400: /)
+  await rejects(v.remove('/'), VolumeError, /^409: /)
+  await v.remove('/a')
+  assert.equal(await v.exists('/a/b/f'), false)
+  await Volume.destroy(v.volumeId)
+})
+
+test('lists, by depth', async () => {
+  const v = await make()
+  await v.writeFile('/top', '1')
+  await v.writeFile('/a/b/c/d', '2', { force: true })
+  const paths = async (path, depth) => (await v.list(path, { depth })).map((e) => e.path).sort()
+  assert.deepEqual(await paths('/'), ['/a', '/top'])
+  assert.deepEqual(await paths('/', 2), ['/a', '/a/b', '/top'])
+  assert.deepEqual(await paths('/', 64), ['/a', '/a/b', '/a/b/c', '/a/b/c/d', '/top'])
+  assert.deepEqual(await paths('/a/b/', 2), ['/a/b/c', '/a/b/c/d'])
+  assert.deepEqual(await v.list('/a/b/c').then(([e]) => [e.name, e.type, e.size]), ['d', 'file', 1])
+  await v.makeDir('/nothing')
+  assert.deepEqual(await v.list('/nothing'), [])
+  await rejects(v.list('/none'), VolumePathNotFoundError)
+  await rejects(v.list('/top'), VolumeError, /^400: /)
+  for (const depth of [0, 65]) await rejects(v.list('/', { depth }), VolumeError, /^400: /)
+  await Volume.destroy(v.volumeId)
+})
+
+test('a sandbox reads and writes; another reads the same, read-only', async () => {
+  const v = await make()
+  await v.writeFile('/greeting', 'from outside')
+  const a = await mount({ '/mnt/data': v })
+  assert.deepEqual((await a.getInfo()).volumeMounts.map((m) => [m.name, m.path]), [[v.name, '/mnt/data']])
+  assert.equal(await sh(a, 'cat /mnt/data/greeting; echo; stat -c "%U %a" /mnt/data/greeting'), 'from outside\nuser 644')
+  await sh(a, 'echo inside > /mnt/data/f; mkdir /mnt/data/d; ln -s f /mnt/data/l')
+  await sh(a, 'echo root > /mnt/data/r', { user: 'root' })
+  assert.equal(await v.readFile('/f'), 'inside\n')
+  assert.deepEqual([(await v.getInfo('/f')).uid, (await v.getInfo('/r')).uid], [1000, 0])
+  assert.deepEqual(await v.getInfo('/l').then((e) => [e.type, e.target]), ['symlink', 'f'])
+  assert.equal(await v.readFile('/l'), 'inside\n')
+  const { status, json } = await raw([{ name: v.name, path: '/srv/shared', readOnly: true }])
+  assert.equal(status, 201)
+  const b = await Sandbox.connect(json.sandboxID)
+  assert.equal(await sh(b, 'cat /srv/shared/f; stat -c %U /srv/shared/f /srv/shared/r'), 'inside\nuser\nroot')
+  for (const user of ['user', 'root']) {
+    assert.match(await sh(b, 'touch /srv/shared/x 2>&1 || true', { user }), /Read-only file system/)
+    assert.match(await sh(b, 'mount -o remount,rw /srv/shared 2>&1 || true', { user }), /permission denied|must be superuser|not permitted/i)
+  }
+  await v.writeFile('/f', 'changed')
+  assert.equal(await sh(b, 'cat /srv/shared/f'), 'changed')
+  assert.equal(await sh(a, 'cat /mnt/data/f'), 'changed')
+  assert.equal(await sh(a, 'grep " /mnt/data " /proc/self/mountinfo | grep -c nosuid.*nodev; cp /bin/true /mnt/data/s; chmod u+s /mnt/data/s; stat -c %a /mnt/data/s'), '1\n4755')
+  await b.kill()
+  await Volume.destroy(v.volumeId).then(() => assert.fail('it is mounted'), (err) => assert.match(err.message, new RegExp(`409: .*${a.sandboxId}`)))
+  await a.kill()
+  assert.equal(await Volume.destroy(v.volumeId), true)
+})
+
+test('two sandboxes and HTTP write to one volume', async () => {
+  const v = await make()
+  const [a, b] = await Promise.all([mount({ '/mnt/v': v }), mount({ '/home/user/v': v })])
+  await Promise.all([sh(a, 'for i in $(seq 200); do echo a >> /mnt/v/a; done'), sh(b, 'for i in $(seq 200); do echo b >> v/b; done'),
+    ...Array.from({ length: 20 }, (_, i) => v.writeFile(`/http-${i}`, String(i)))])
+  assert.equal(await sh(a, 'wc -l < /mnt/v/b; ls /mnt/v | wc -l'), '200\n22')
+  await Promise.all([a.kill(), b.kill()])
+  assert.equal((await v.readFile('/a')).length, 400)
+  await Volume.destroy(v.volumeId)
+})
+
+test('mounts that are refused', async () => {
+  const v = await make()
+  const closed = ['/', '/proc', '/proc/x', '/dev/shm', '/sys', '/usr', '/usr/local/x', '/etc', '/etc/ssl', '/bin', '/lib64', '/run/x', '/home', '/home/user', '/root', '/tmp', '/var',
+    '/mnt/../etc', 'relative', '', `/${'x'.repeat(300)}`]
+  for (const path of closed) {
+    const { status, json } = await raw([{ name: v.name, path }])
+    assert.equal(status, 400, `${path}: ${JSON.stringify(json)}`)
+    assert.match(json.message, /mount path|must/)
+  }
+  assert.equal((await raw([{ name: `no-${unique()}`, path: '/mnt/x' }])).status, 404)
+  assert.equal((await raw([{ name: v.name, path: '/mnt/x' }], OTHER_KEY)).status, 404)
+  assert.equal((await raw([{ name: v.name, path: '/mnt/x' }, { name: v.name, path: '/mnt/x/y' }])).status, 400)
+  assert.equal((await raw(Array.from({ length: 9 }, (_, i) => ({ name: v.name, path: `/mnt/${i}` })))).status, 400)
+  const linked = await raw([{ name: v.name, path: '/var/run/x' }])
+  assert.ok([400, 201].includes(linked.status), JSON.stringify(linked.json))
+  if (linked.status === 201) await Sandbox.kill(linked.json.sandboxID)
+  // A snapshot whose files are in the way.
+  const s = await fresh()
+  await sh(s, 'ln -s /etc /opt/link; touch /opt/file', { user: 'root' })
+  const { snapshotId } = await s.createSnapshot()
+  for (const path of ['/opt/link/x', '/opt/link', '/opt/file', '/opt/file/x']) {
+    const { status, json } = await api('POST', '/v2/sandboxes', { body: { templateID: snapshotId, volumeMounts: [{ name: v.name, path }] } })
+    assert.equal(status, 400, `${path}: ${JSON.stringify(json)}`)
+    assert.match(json.message, /mount path/)
+  }
+  await Sandbox.deleteSnapshot(snapshotId)
+  await eventually('nothing has it', () => Volume.destroy(v.volumeId))
+})
+
+test('links and dots do not lead out of a volume', async () => {
+  const v = await make()
+  const a = await mount({ '/mnt/v': v })
+  await sh(a, 'cd /mnt/v && ln -s /etc/passwd abs && ln -s ../../../../../../etc/passwd rel && ln -s / root && ln -s /proc/self/root magic && ln -s loop loop && mkdir etc && echo mine > etc/passwd && mkfifo fifo')
+  assert.equal(await v.readFile('/abs'), 'mine\n')
+  assert.equal(await v.readFile('/rel'), 'mine\n')
+  assert.equal(await v.readFile('/root/etc/passwd'), 'mine\n')
+  assert.equal(await v.readFile('/../../etc/passwd'), 'mine\n')
+  await rejects(v.readFile('/magic/etc/passwd'), VolumePathNotFoundError)
+  await rejects(v.readFile('/loop'), VolumeError, /^400: /)
+  await rejects(v.readFile('/fifo'), VolumeError, /^400: /)
+  await v.writeFile('/rel', 'replaces the link')
+  assert.equal(await v.readFile('/etc/passwd'), 'mine\n')
+  await v.writeFile('/root/new', 'in the volume')
+  assert.equal(await sh(a, 'cat /mnt/v/new'), 'in the volume')
+  assert.equal(await sh(a, 'test -e /new || echo not there'), 'not there')
+  for (const path of [`/${'x'.repeat(256)}`, '/' + 'x/'.repeat(1000) + 'y'.repeat(2100), '/a\0b']) assert.equal((await content(v, 'GET', 'path', { path })).status, 400, path.slice(0, 20))
+  // Names that are no text.
+  await sh(a, `printf x > /mnt/v/$'bad\\xff\\n"name'`)
+  assert.ok((await v.list('/')).some((e) => e.name.startsWith('bad')))
+  await a.kill()
+  await Volume.destroy(v.volumeId)
+})
+
+test('tokens: none, wrong, of another volume, an API key; other tenants', async () => {
+  const v = await make(), w = await make()
+  await v.writeFile('/f', 'secret')
+  for (const token of [null, 'x', w.token, KEY, v.token + '0', v.token.toUpperCase()])
+    for (const [method, what] of [['GET', 'file'], ['GET', 'dir'], ['GET', 'path'], ['DELETE', 'path'], ['PUT', 'file'], ['POST', 'dir'], ['PATCH', 'path']])
+      assert.equal((await content(v, method, what, { path: '/f' }, { token })).status, 401, `${method} ${what} ${token}`)
+  await rejects(v.readFile('/f', { token: w.token }), AuthenticationError)
+  const a = await content({ volumeId: 'z'.repeat(20) }, 'GET', 'file', { path: '/f' }, { token: v.token })
+  assert.equal(a.status, 401, 'unknown and foreign ids answer alike')
+  assert.deepEqual((await Volume.list({ apiKey: OTHER_KEY })).filter((one) => [v.volumeId, w.volumeId].includes(one.volumeId)), [])
+  await rejects(Volume.getInfo(v.volumeId, { apiKey: OTHER_KEY }), e2b.VolumeNotFoundError)
+  assert.equal(await Volume.destroy(v.volumeId, { apiKey: OTHER_KEY }), false)
+  assert.equal(await v.readFile('/f'), 'secret')
+  await Promise.all([v, w].map((one) => Volume.destroy(one.volumeId)))
+})
+
+test('200 MB in and out, streamed', async () => {
+  const v = await make()
+  const piece = Buffer.alloc(MIB, 'x')
+  let left = 200
+  const body = new ReadableStream({ pull(c) { if (left-- > 0) c.enqueue(piece); else c.close() } })
+  const entry = await v.writeFile('/big', body)
+  assert.equal(entry.size, 200 * MIB)
+  let size = 0
+  for await (const chunk of await v.readFile('/big', { format: 'stream' })) size += chunk.length
+  assert.equal(size, 200 * MIB)
+  const a = await mount({ '/mnt/v': v })
+  assert.equal(await sh(a, 'sha256sum < /mnt/v/big | cut -c1-64'), sha256(Buffer.alloc(200 * MIB, 'x')))
+  await a.kill()
+  await Volume.destroy(v.volumeId)
+}, { seconds: 90 })
+
+test('an upload that is broken off leaves nothing', async () => {
+  const v = await make()
+  await v.writeFile('/f', 'old')
+  const controller = new AbortController()
+  const body = new ReadableStream({ async pull(c) { c.enqueue(Buffer.alloc(65536)); await new Promise((r) => setTimeout(r, 20)) } })
+  const sent = fetch(`${API}/volumecontent/${v.volumeId}/file?path=/f`, { method: 'PUT', body, duplex: 'half', signal: controller.signal, headers: { Authorization: `Bearer ${v.token}` } })
+  setTimeout(() => controller.abort(), 500)
+  await assert.rejects(sent)
+  await eventually('the old file is alone', async () => (await v.list('/')).length === 1 && (await v.readFile('/f')) === 'old')
+  await Volume.destroy(v.volumeId)
+})
+
+test('pause, files-only pause, snapshot, fork and rewind', async () => {
+  const v = await make()
+  const a = await mount({ '/mnt/v': v }, { timeoutMs: 300_000 })
+  await sh(a, 'echo 1 > /mnt/v/f; echo own > ~/own')
+  await a.pause()
+  await assert.rejects(Volume.destroy(v.volumeId), new RegExp(a.sandboxId))
+  await a.connect()
+  assert.equal(await sh(a, 'cat /mnt/v/f ~/own'), '1\nown')
+  assert.ok((await api('POST', `/sandboxes/${a.sandboxId}/pause`, { body: { memory: false } })).status < 300)
+  await v.writeFile('/f', '2')
+  await a.connect()
+  assert.equal(await sh(a, 'cat /mnt/v/f; cat ~/own'), '2own')
+  const { snapshotId } = await a.createSnapshot()
+  const plain = await fresh(snapshotId)
+  assert.equal(await sh(plain, 'ls /mnt/v | wc -l; cat ~/own'), '0\nown', 'a snapshot has nothing of a volume')
+  const again = await fresh(snapshotId, { volumeMounts: { '/mnt/v': v } })
+  assert.equal(await sh(again, 'cat /mnt/v/f'), '2')
+  const { json: forks, status } = await api('POST', `/sandboxes/${a.sandboxId}/fork`, { body: {} })
+  assert.equal(status, 201, JSON.stringify(forks))
+  const fork = await Sandbox.connect(forks[0].sandbox.sandboxID)
+  assert.equal(await sh(fork, 'cat /mnt/v/f ~/own; echo fork > /mnt/v/fork'), '2own')
+  assert.equal(await sh(a, 'cat /mnt/v/fork'), 'fork')
+  await fork.kill()
+  const point = await api('POST', `/sandboxes/${a.sandboxId}/checkpoints`, { body: {} })
+  assert.equal(point.status, 201, point.text)
+  await sh(a, 'echo later > ~/own; echo later > /mnt/v/f')
+  const back = await api('POST', `/sandboxes/${a.sandboxId}/rewind`, { body: { checkpointId: point.json.checkpoint.checkpointId } })
+  assert.ok(back.status < 300, back.text)
+  assert.equal(await sh(a, 'cat ~/own /mnt/v/f'), 'own\nlater', 'files go back, the volume does not')
+  await Sandbox.deleteSnapshot(snapshotId)
+}, { seconds: 60 })
+
+await run()
