@@ -1,4 +1,5 @@
 // Volumes: every method of the SDK's class, and sandboxes that mount them.
+import { checkpoint, fork, py, rewind, says, warm } from './fork.mjs'
 import { api, API, assert, e2b, eventually, fresh, KEY, OTHER_KEY, rejects, run, Sandbox, sh, sha256, test, unique } from './lib.mjs'
 
 process.env.E2B_VOLUME_API_URL ??= API
@@ -276,6 +277,29 @@ test('pause, files-only pause, snapshot, fork and rewind', async () => {
   assert.ok(back.status < 300, back.text)
   assert.equal(await sh(a, 'cat ~/own /mnt/v/f'), 'own\nlater', 'files go back, the volume does not')
   await Sandbox.deleteSnapshot(snapshotId)
+}, { seconds: 60 })
+
+test('a kernel has files of a volume open: a fork and a rewind have them too', async () => {
+  const v = await make()
+  await v.writeFile('/in', 'one\ntwo\nthree\n')
+  const a = await warm(undefined, { volumeMounts: { '/mnt/v': v } })
+  await says(a, 'import os\nlog = open("/mnt/v/log", "a")\nlines = open("/mnt/v/in")\nfirst = lines.readline()\nx = 41\nos.chdir("/mnt/v")')
+  const { sandbox: b, kernels } = await fork(a)
+  assert.equal(kernels[0].state, 'carried', JSON.stringify(kernels))
+  assert.deepEqual(await py(b, '[x, lines.readline(), os.getcwd()]'), [41, 'two\n', '/mnt/v'])
+  await says(b, 'log.write("fork\\n"); log.flush();')
+  await says(a, 'log.write("first\\n"); log.flush();')
+  assert.equal(await v.readFile('/log'), 'fork\nfirst\n', 'one file, both write to it')
+  const point = await checkpoint(a)
+  await says(a, 'x = 0\nlog.write("later\\n"); log.flush(); open("/mnt/v/new", "w").close()')
+  await rewind(a, { checkpointId: point.checkpoint.checkpointId })
+  assert.deepEqual(await py(a, '[x, lines.readline(), os.path.exists("/mnt/v/new")]'), [41, 'two\n', true])
+  await says(a, 'log.write("again\\n"); log.flush();')
+  assert.equal(await v.readFile('/log'), 'fork\nfirst\nlater\nagain\n')
+  await says(a, 'import fcntl\nfcntl.flock(log, fcntl.LOCK_EX)')
+  const { sandbox: c } = await fork(a)
+  await says(c, 'import fcntl\nfcntl.flock(os.open("/mnt/v/in", os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB);')
+  assert.match((await c.runCode('fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)')).error.name, /BlockingIOError/, 'the lock stays where it was')
 }, { seconds: 60 })
 
 await run()

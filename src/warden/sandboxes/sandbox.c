@@ -370,8 +370,8 @@ void action_failed(struct sandbox *g, const struct happening *h)
 {
     bool clients = h->e->kind == SG_ERR_INVALID; /* a volume's path */
 
-    log_sandbox(clients ? LEVEL_DEBUG : LEVEL_WARN,
-                clients ? FAULT_CLIENT : FAULT_INFRASTRUCTURE, g->id, "%s", h->e->message);
+    log_sandbox(clients ? LEVEL_DEBUG : LEVEL_WARN, clients ? FAULT_CLIENT : FAULT_INFRASTRUCTURE,
+                g->id, "%s", h->e->message);
     front_answer_error(g->server, &g->job.ticket, h->r, h->e);
     g->job.answered = true;
     if (g->ending == 0)
