@@ -1,7 +1,7 @@
 // Volumes: trees that are too deep, helpers that die in the middle, programs that get in the way.
 import fs from 'node:fs'
 import { assert, e2b, eventually, run, Sandbox, sh, test, unique } from './lib.mjs'
-import { start } from './server.mjs'
+import { front, start } from './server.mjs'
 
 const { Volume } = e2b
 const MIB = 1024 * 1024
@@ -31,6 +31,21 @@ open('bottom', 'w').close()
   await v.remove('/deep')
   await v.writeFile('/f', 'x')
   await a.kill()
+  await destroy(v)
+})
+
+test('200 MB in and out cost the front next to nothing', async () => {
+  const v = await make()
+  const status = () => fs.readFileSync(`/proc/${front(server)}/status`, 'utf8')
+  const before = Number(status().match(/VmRSS:\s+(\d+)/)[1])
+  const piece = Buffer.alloc(MIB)
+  let left = 200
+  await v.writeFile('/big', new ReadableStream({ pull(c) { if (left-- > 0) c.enqueue(piece); else c.close() } }))
+  let size = 0
+  for await (const chunk of await v.readFile('/big', { format: 'stream' })) size += chunk.length
+  assert.equal(size, 200 * MIB)
+  const peak = Number(status().match(/VmHWM:\s+(\d+)/)[1])
+  assert.ok(peak - before < 16 * 1024, `${before} KiB before, ${peak} KiB at most`)
   await destroy(v)
 })
 
