@@ -59,7 +59,7 @@ struct snapshot {
     struct list link;
     char name[ID_LEN + 1];
     unsigned users;
-    int dir;
+    int dir; /* -1: it is being written */
 };
 
 struct save {
@@ -74,12 +74,17 @@ static struct save *rig_saves;
 static unsigned rig_snapshots;
 static bool rig_saves_wait;
 
+static struct snapshot *rig_named(struct server *s, const char *name)
+{
+    return LIST_FIND(struct snapshot, l, &s->snapshots, link,
+                     l->name[0] && strcmp(l->name, name) == 0);
+}
+
 struct snapshot *snapshot_find(struct server *s, const char *name)
 {
-    LIST_EACH(struct snapshot, l, &s->snapshots, link)
-        if (l->name[0] && strcmp(l->name, name) == 0)
-            return l;
-    return NULL;
+    struct snapshot *l = rig_named(s, name);
+
+    return l && l->dir >= 0 ? l : NULL;
 }
 
 const int *snapshot_dir(const struct snapshot *l)
@@ -117,7 +122,7 @@ struct save *snapshot_save(struct server *s, const struct save_order *o, save_do
 
     if (fake_error(FAKE_SAVE, -EMFILE, e) < 0)
         return NULL;
-    if (o->name && snapshot_find(s, o->name)) {
+    if (o->name && rig_named(s, o->name)) {
         err_set(e, SG_ERR_INVALID, -EEXIST, "there is one already");
         return NULL;
     }
@@ -163,6 +168,8 @@ static void rig_saved(bool well)
         snapshot_release(v->snapshot);
         err_set(&e, SG_ERR_LIMIT, -ENOSPC, "no room for a snapshot");
     }
+    if (well)
+        v->snapshot->dir = 0;
     v->done(v->arg, well ? v->snapshot : NULL, 1, &e);
     free(v);
 }
