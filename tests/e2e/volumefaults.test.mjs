@@ -1,7 +1,7 @@
-// Volumes: trees that are too deep, helpers that die in the middle, programs that get in the way.
+// Volumes: trees that are too deep or too wide, helpers that die in the middle, programs that get in the way.
 import fs from 'node:fs'
 import { assert, e2b, eventually, run, Sandbox, sh, test, unique } from './lib.mjs'
-import { front, start } from './server.mjs'
+import { front, start, stop } from './server.mjs'
 
 const { Volume } = e2b
 const MIB = 1024 * 1024
@@ -49,6 +49,30 @@ test('200 MB in and out cost the front next to nothing', async () => {
   await destroy(v)
 })
 
+test('200,000 files: listed with flat memory, counted, removed', async () => {
+  const memory = (pid) => Number(fs.readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) * 1024
+  const v = await make()
+  const a = await mount(v)
+  await sh(a, `python3 -c "
+import os
+os.chdir('/mnt/v'); os.mkdir('many'); os.chdir('many')
+for i in range(200000): os.close(os.open(f'file-{i:06}', os.O_CREAT | os.O_WRONLY))
+"`, { timeoutMs: 100_000 })
+  const res = await fetch(`${server.url}/volumecontent/${v.volumeId}/dir?path=/many`, { headers: { Authorization: `Bearer ${v.token}` } })
+  assert.equal(res.status, 200)
+  let text = '', peak = 0
+  for await (const chunk of res.body) {
+    text += Buffer.from(chunk).toString()
+    for (const pid of children()) try { peak = Math.max(peak, memory(pid)) } catch {}
+  }
+  assert.equal(JSON.parse(text).length, 200_000)
+  assert.ok(peak > 0 && peak < 8 * MIB, `a helper took ${peak} bytes`)
+  await v.remove('/many')
+  assert.deepEqual(await v.list('/'), [])
+  await a.kill()
+  await destroy(v)
+}, { seconds: 100 })
+
 test('a helper that is killed costs what it was doing; the next request starts another', async () => {
   const v = await make()
   await v.writeFile('/big', Buffer.alloc(64 * MIB))
@@ -95,6 +119,10 @@ test('programs move the directories that are on the way', async () => {
   await moving.kill()
   await a.kill()
   await destroy(v)
+})
+
+test('the server ends in good order', async () => {
+  assert.equal(await stop(server), 0)
 })
 
 await run()

@@ -1,7 +1,7 @@
-// Volumes under hostile programs, at their limits, and when processes of the server die.
+// Volumes at their limits, and when the server ends.
 import fs from 'node:fs'
 import path from 'node:path'
-import { assert, e2b, eventually, rejects, run, Sandbox, sh, sleep, test, unique } from './lib.mjs'
+import { assert, e2b, eventually, rejects, run, Sandbox, sh, test, unique } from './lib.mjs'
 import { killFront, start, stop } from './server.mjs'
 
 const { Volume, VolumeError } = e2b
@@ -15,13 +15,6 @@ const begin = async (state, key) => {
 const make = () => Volume.create(`v-${unique()}`, server.as)
 const destroy = (v) => Volume.destroy(v.volumeId, server.as)
 const mount = (v, opts) => Sandbox.create('base', { ...server.as, volumeMounts: { '/mnt/v': v }, timeoutMs: 300_000, ...opts })
-const helpers = () => fs.readdirSync('/proc').filter((n) => {
-  try {
-    return /^\d+$/.test(n) && fs.readFileSync(`/proc/${n}/comm`, 'utf8') === 'sg-volume\n'
-  } catch { return false }
-}).map(Number)
-const memory = (pid) => Number(fs.readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) * 1024
-
 test('what is in a volume survives the server', async () => {
   await begin()
   const v = await make()
@@ -57,45 +50,21 @@ test('a full volume: HTTP is refused, and further writers', async () => {
   await v.writeFile('/b', Buffer.alloc(20 * MIB))
   const a = await mount(v)
   await sh(a, 'head -c 30M /dev/zero > /mnt/v/inside')
-  await rejects(v.writeFile('/c', 'x'), VolumeError, /^507: /).catch(async () => {
-    await sleep(61_000)
-    await rejects(v.writeFile('/c', 'x'), VolumeError, /^507: /)
-  })
   await eventually('the look has seen it', async () => {
     const { usedBytes, maxBytes } = await (await fetch(`${server.url}/volumes/${v.volumeId}`, { headers: { 'X-API-Key': server.as.apiKey } })).json()
     return maxBytes === 64 * MIB && usedBytes > 85 * MIB
   }, 40)
+  await rejects(v.writeFile('/c', 'x'), VolumeError, /^507: /)
   await assert.rejects(mount(v), /is full/)
   await a.kill()
   await v.remove('/a')
   await v.writeFile('/c', 'room again').catch(() => v.remove('/inside'))
   await v.writeFile('/c', 'room again')
   await destroy(v)
-}, { seconds: 130 })
+}, { seconds: 80 })
 
-test('200,000 files: listed with flat memory, counted, removed', async () => {
-  const v = await make()
-  const a = await mount(v, { timeoutMs: 300_000 })
-  await sh(a, `python3 -c "
-import os
-os.chdir('/mnt/v'); os.mkdir('many'); os.chdir('many')
-for i in range(200000): os.close(os.open(f'file-{i:06}', os.O_CREAT | os.O_WRONLY))
-"`, { timeoutMs: 100_000 })
-  const res = await fetch(`${server.url}/volumecontent/${v.volumeId}/dir?path=/many`, { headers: { Authorization: `Bearer ${v.token}` } })
-  assert.equal(res.status, 200)
-  let text = '', peak = 0
-  for await (const chunk of res.body) {
-    text += Buffer.from(chunk).toString()
-    for (const pid of helpers()) try { peak = Math.max(peak, memory(pid)) } catch {}
-  }
-  assert.equal(JSON.parse(text).length, 200_000)
-  assert.ok(peak > 0 && peak < 8 * MIB, `a helper took ${peak} bytes`)
-  const began = Date.now()
-  await v.remove('/many')
-  console.log(`# 200,000 files removed in ${Date.now() - began} ms`)
-  assert.deepEqual(await v.list('/'), [])
-  await a.kill()
-  await destroy(v)
-}, { seconds: 140 })
+test('the server ends in good order', async () => {
+  assert.equal(await stop(server), 0)
+})
 
 await run()
