@@ -31,6 +31,7 @@ static void let_wait(uint8_t what)
     fake.never_still = what & 16;
     rig_saves_wait = what & 32;
     fake.open_files = what & 64;
+    fake.no_mount = what & 128;
 }
 
 /* What had to wait, and may go on now, says so. */
@@ -42,7 +43,8 @@ static void wake(struct rig *r)
         if (!fake.no_news && p->n_news > 0)
             fake_signal(p->broker, true);
         for (uint32_t i = 0; i < p->n; i++)
-            if (p->all[i]->up ? p->all[i]->roots && !fake.no_root
+            if (p->all[i]->up ? (p->all[i]->roots && !fake.no_root) ||
+                                    (p->all[i]->mounts > 0 && !fake.no_mount)
                               : p->all[i]->finished && !fake.no_word)
                 fake_signal(p->all[i]->line, true);
     }
@@ -64,6 +66,11 @@ static void give_order(struct rig *r, uint8_t what, uint8_t arg)
     if (op == ORDER_DEADLINE || op == ORDER_CREATE || op == ORDER_RESUME) {
         o.deadline_ns = arg & 4 ? rig_now + (arg >> 3) * 1000000ull : 0;
         o.on_expiry = (uint32_t)(arg >> 4) % EXPIRY_MAX_;
+    }
+    if (op == ORDER_CREATE && (arg & 3) == 3) {
+        o.n_volumes = arg & 4 ? 2 : 1;
+        for (uint32_t i = 0; i < o.n_volumes; i++)
+            o.volumes[i].target[0] = '/';
     }
     if (op != ORDER_CREATE || (arg & 8))
         snprintf(o.snapshot, sizeof(o.snapshot), "snapshot%012u", (arg >> 2) % 3u);

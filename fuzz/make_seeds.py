@@ -494,6 +494,37 @@ TAR = {
     "cut": archive_of(("f", tarfile.REGTYPE, b"x" * 600, ""))[:1000],
 }
 
+
+def volume_record(kind, payload=b""):
+    return struct.pack("<II", kind, len(payload)) + payload
+
+
+def volume_entry(path, kind=0, target=b"", size=5):
+    return volume_record(1, struct.pack("<IIIIQqqqII", kind, 0o644, 1000, 1000, size, 0, 1, 2, len(path), len(target)) + path + target)
+
+
+def volume_end(code=0, text=b""):
+    return volume_record(3, struct.pack("<iIQ160s", code, 1, 4096, text))
+
+
+def volume_request(op, path, flags=0, depth=1, length=None):
+    return b"\x01" + struct.pack("<8IQ", 0x53565631, op, flags, 0, 0, 0o644, depth, len(path) if length is None else length, 1 << 30) + path
+
+
+# 0: records of a helper; 1: a request and its path; 2: a path of a client
+VOLUME = {
+    "list": b"\x00" + volume_entry(b"/a", 1) + volume_entry(b"/a/l", 2, b"../f") + volume_end(),
+    "read": b"\x00" + volume_entry(b"/f") + volume_record(2, b"hello") + volume_end(),
+    "failed": b"\x00" + volume_end(-2, b"No such file or directory"),
+    "bad-kind": b"\x00" + volume_record(9) + volume_end(),
+    "bad-length": b"\x00" + struct.pack("<II", 2, 1 << 30) + b"x",
+    "bad-entry": b"\x00" + volume_record(1, b"short") + volume_entry(b"") + volume_end(1),
+    "request": volume_request(1, b"/a/b", depth=2),
+    "request-bad": volume_request(7, b"/a/../b", 255, length=5000),
+    "path": b"\x02//a/./b/../c/",
+    "path-up": b"\x02/../../etc/passwd",
+}
+
 for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "requests": REQUESTS, "interpreter_lines": LINES,
                       "kernel_packets": KERNEL_PACKETS, "guard_hello": GUARD_HELLO, "guard_peek": GUARD_PEEK,
                       "guard_socks5": GUARD_SOCKS5,
@@ -503,7 +534,7 @@ for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "req
                       "guard_dns": GUARD_DNS, "guard_dns_answer": GUARD_DNS_ANSWER,
                       "guard_http_request": GUARD_HTTP_REQUEST, "guard_http_response": GUARD_HTTP_RESPONSE,
                       "guard_scrub": GUARD_SCRUB, "ipc_link": IPC_LINK,
-                      "image_tar": IMAGE_TAR, "image_list": IMAGE_LIST, "image_check": IMAGE_CHECK, "tar": TAR}.items():
+                      "image_tar": IMAGE_TAR, "image_list": IMAGE_LIST, "image_check": IMAGE_CHECK, "tar": TAR, "volume": VOLUME}.items():
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (CORPUS / target / name).write_bytes(data)

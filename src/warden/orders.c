@@ -15,6 +15,8 @@
 #include "warden/sandboxes/sandbox.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/sandboxes/checkpoint.h"
+#include "warden/sandboxes/sandbox_volumes.h"
+#include "warden/sandboxes/volume.h"
 #include "warden/processes/notify.h"
 #include "warden/server.h"
 #include "warden/sandboxes/tenant_pool.h"
@@ -116,6 +118,7 @@ static int order_create(struct server *s, const struct ticket *t, struct order *
     struct policy_text policy = {0};
     struct checkpoint *checkpoint = NULL;
     struct snapshot *snapshot = NULL;
+    struct sandbox_volumes volumes = {0};
     int r = check_note(fds[0], e);
 
     if (r == 0 && !id_valid(o->tenant))
@@ -127,9 +130,13 @@ static int order_create(struct server *s, const struct ticket *t, struct order *
     if (r == 0 && sandbox_find(s, o->id))
         r = err_set(e, SG_ERR_INVALID, -EEXIST, "there is a sandbox '%s' already", o->id);
     if (r == 0)
+        r = sandbox_volumes_open(s, o, &volumes, e);
+    if (r == 0)
         r = read_policy(o, fds[1], &policy, e);
     if (r == 0)
-        sandbox_create(s, t, o, snapshot, checkpoint, steal_fd(&fds[0]), &policy);
+        sandbox_create(s, t, o, snapshot, checkpoint, steal_fd(&fds[0]), &policy, &volumes);
+    else
+        sandbox_volumes_done(&volumes);
     return r;
 }
 
@@ -236,6 +243,26 @@ static int order_forget(struct server *s, const struct ticket *t, struct order *
     return 0;
 }
 
+static int order_volume(struct server *s, const struct ticket *t, const struct order *o,
+                        struct sg_error *e)
+{
+    const char *id = o->volumes[0].id;
+    AUTO(close_p) int fd = -1;
+    int r;
+
+    if (o->n_volumes != 1)
+        return err_invalid(e, "the order names no volume");
+    if (o->op == ORDER_VOLUME_MAKE)
+        r = volume_make(s, o->tenant, id, e);
+    else if (o->op == ORDER_VOLUME_REMOVE)
+        r = volume_remove(s, o->tenant, id, e);
+    else
+        r = volume_connect(s, o->tenant, id, &fd, e);
+    if (r == 0)
+        front_answer(s, t, NULL, fd);
+    return r;
+}
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
 static int order_figures(struct server *s, const struct ticket *t, struct sg_error *e)
@@ -293,7 +320,8 @@ static bool order_about_itself(struct server *s, const struct order *o)
 /* Whether the order makes something that keeps descriptors open for long. */
 static bool is_lasting(enum order_op op)
 {
-    return op == ORDER_CREATE || op == ORDER_RESUME || op == ORDER_CHECKPOINT || op == ORDER_REWIND;
+    return op == ORDER_CREATE || op == ORDER_RESUME || op == ORDER_VOLUME_OPEN ||
+           op == ORDER_CHECKPOINT || op == ORDER_REWIND;
 }
 
 static int carry_out(struct server *s, const struct ticket *t, struct order *o, int *fds,
@@ -307,6 +335,8 @@ static int carry_out(struct server *s, const struct ticket *t, struct order *o, 
         return order_forget(s, t, o, e);
     if (o->op == ORDER_SAVE)
         return order_save(s, t, o, e);
+    if (o->op == ORDER_VOLUME_MAKE || o->op == ORDER_VOLUME_REMOVE || o->op == ORDER_VOLUME_OPEN)
+        return order_volume(s, t, o, e);
     if (o->op == ORDER_FIGURES)
         return order_figures(s, t, e);
     if (o->op == ORDER_READINESS)
@@ -324,6 +354,8 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
 
     o->id[ID_LEN] = o->tenant[ORDER_TENANT_LEN] = o->snapshot[ID_LEN] = '\0';
     o->message[sizeof(o->message) - 1] = '\0';
+    for (size_t i = 0; i < ORDER_VOLUMES_MAX; i++)
+        o->volumes[i].id[ID_LEN] = o->volumes[i].target[ORDER_TARGET_MAX - 1] = '\0';
     if (o->magic != ORDER_MAGIC || o->op == 0 || o->op >= ORDER_MAX_ ||
         o->on_expiry >= EXPIRY_MAX_ ||
         o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL | ORDER_NETWORK | ORDER_KEEP |

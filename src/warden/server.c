@@ -17,6 +17,7 @@
 #include "warden/processes/guard_process.h"
 #include "warden/sandboxes/sandbox.h"
 #include "warden/sandboxes/snapshot.h"
+#include "warden/sandboxes/volume.h"
 #include "warden/sandboxes/checkpoint.h"
 #include "warden/processes/notify.h"
 #include "warden/orders.h"
@@ -333,6 +334,8 @@ static int start(struct run *run, struct sg_error *e)
     pressure_look(s);
     r = snapshots_load(s, e);
     if (r == 0)
+        r = volumes_load(s, e);
+    if (r == 0)
         r = serve_listen(s, e);
     if (r == 0)
         r = privileges_drop(&s->prepared.filter, e);
@@ -381,6 +384,7 @@ static void finish(struct run *run)
     cgroup_place_close(s->place);
     child_program_end(&s->guard, GUARD_GRACE_MS);
     snapshots_unload(s);
+    volumes_close(s);
     files_workers_close(s);
     logfile_close(&s->log);
     state_close(&s->state);

@@ -71,6 +71,8 @@ struct server {
     uint64_t lives;        /* numbers instances, for the guard */
     struct map sandboxes;  /* by id */
     struct list tenant_pools, snapshots, checkpoints;
+    struct list volumes, volume_helpers; /* see volume.h */
+    size_t n_volume_helpers;
     struct list discards; /* see discard.h */
     struct files_workers files;
     struct loop_timer discard_timer;

@@ -143,9 +143,10 @@ static bool has_snapshots(const struct state *s)
 
 static int move_aside(struct state *s, struct sg_error *e)
 {
-    static const char *const names[] = {"front", "layers", "worlds"};
+    static const char *const names[] = {"front", "layers", "worlds", "volumes"};
     AUTO(close_p) int aside = -1;
     char id[ID_LEN + 1], name[ID_LEN + 8];
+    int r;
 
     id_random(id);
     snprintf(name, sizeof(name), "before-%s", id);
@@ -157,9 +158,13 @@ static int move_aside(struct state *s, struct sg_error *e)
             return err_errno(e, "move '%s/%s' aside", s->path, names[i]);
     close_p(&s->snapshots);
     close_p(&s->worlds);
-    s->snapshots = open_sub(s->dir, "layers", 0, 0, e);
-    s->worlds = s->snapshots < 0 ? -1 : open_sub(s->dir, "worlds", 0, 0, e);
-    return s->snapshots < 0 ? s->snapshots : s->worlds < 0 ? s->worlds : 0;
+    close_p(&s->volumes);
+    r = s->snapshots = open_sub(s->dir, "layers", 0, 0, e);
+    if (r >= 0)
+        r = s->worlds = open_sub(s->dir, "worlds", 0, 0, e);
+    if (r >= 0)
+        r = s->volumes = open_sub(s->dir, "volumes", 0, 0, e);
+    return r < 0 ? r : 0;
 }
 
 int state_check_database(struct state *s, bool anew, struct sg_error *e)
@@ -256,6 +261,8 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
         r = t.snapshots = open_sub(t.dir, "layers", 0, 0, e);
     if (r >= 0)
         r = t.worlds = open_sub(t.dir, "worlds", 0, 0, e);
+    if (r >= 0)
+        r = t.volumes = open_sub(t.dir, "volumes", 0, 0, e);
     if (r < 0) {
         state_close(&t);
         return r;
@@ -270,6 +277,7 @@ void state_close(struct state *s)
 {
     close_p(&s->snapshots);
     close_p(&s->worlds);
+    close_p(&s->volumes);
     close_p(&s->lock);
     close_p(&s->dir);
     *s = (struct state)STATE_NONE;

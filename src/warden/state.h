@@ -6,10 +6,11 @@
  *     guard/          the guard's own, 0700: its keys, and its record
  *     log/            root, 0700: the server's log; see logfile.h
  *     layers/         root, 0700: snapshots, and what ends with the server: see snapshot.h
+ *     volumes/        root, 0700: volumes, by tenant and id: see sandboxes/volume.h
  *     used            exists once a front has had its database
  *     before-ID/      what `serve --new` or `restore` has moved aside
  *
- * layers/ contains files that sandboxes made, with the ids they had inside. So nobody but root may
+ * layers/ and volumes/ contain files that sandboxes made, with the ids they had inside. So nobody but root may
  * get there. */
 #pragma once
 
@@ -18,21 +19,21 @@
 struct state {
     char path[512];
     char name[24]; /* the server's name on this machine: one per directory */
-    int dir, lock, snapshots, worlds;
+    int dir, lock, snapshots, worlds, volumes;
     bool used;     /* STATE/used exists */
     bool maps_ids; /* layers on its file system can be mounted with mapped ids */
 };
 
-#define STATE_NONE                                           \
-    {                                                        \
-        .dir = -1, .lock = -1, .snapshots = -1, .worlds = -1 \
+#define STATE_NONE                                                          \
+    {                                                                       \
+        .dir = -1, .lock = -1, .snapshots = -1, .worlds = -1, .volumes = -1 \
     }
 
 /* Creates whatever is missing, and takes the lock. */
 int state_open(struct state *s, const char *path, struct sg_error *e);
 /* Checks that the front's database has not been lost. It is lost if this directory has been used,
  * or has snapshots, and the database is missing or empty. Then returns -ENODATA with an error text
- * that says what to do; or, with `anew`, moves front/ and layers/ aside and returns 0. Call it
+ * that says what to do; or, with `anew`, moves front/, layers/ and volumes/ aside and returns 0. Call it
  * before state_give and snapshots_load. */
 int state_check_database(struct state *s, bool anew, struct sg_error *e);
 /* Creates STATE/used: from now on state_check_database notices a missing database. */

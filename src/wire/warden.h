@@ -50,8 +50,9 @@ enum order_op {
      * bytes; the warden keeps the note for the next front and never reads it. With ORDER_NETWORK a
      * second memfd: the policy document for the guard (wire/policy_document.h), which the warden
      * does not read either.
-     * A limit of 0 means the server's default. Reply: the channel. -EEXIST: the id is taken;
-     * -EAGAIN: no more room; -ENOENT: no such snapshot. */
+     * A limit of 0 means the server's default. volumes: what is mounted in it, whenever it boots.
+     * Reply: the channel. -EEXIST: the id is taken; -EAGAIN: no more room; -ENOENT: no such
+     * snapshot, or volume. */
     ORDER_CREATE = 1,
     /* id, and a new note as descriptor. */
     ORDER_NOTE,
@@ -103,6 +104,12 @@ enum order_op {
     ORDER_FORGET,
     /* The warden's counters. Reply: a memfd with a struct order_figures. */
     ORDER_FIGURES,
+    /* Volumes (wire/volume.h): tenant, volumes[0].id. MAKE: an empty one. REMOVE: -EBUSY: a sandbox
+     * has it. OPEN: the reply is a connection to its helper. -ENOENT; -EOPNOTSUPP: this host cannot
+     * have any. */
+    ORDER_VOLUME_MAKE,
+    ORDER_VOLUME_REMOVE,
+    ORDER_VOLUME_OPEN,
     /* Whether a new sandbox could be handed out now. -EAGAIN, with the reason. */
     ORDER_READINESS,
     /* The warden does not answer these three. READY: the front takes connections. BEAT: it is
@@ -137,6 +144,16 @@ enum order_op {
 #define ORDER_SOON 128u
 
 #define ORDER_KERNELS_MAX 64
+#define ORDER_VOLUMES_MAX 8
+#define ORDER_TARGET_MAX  256
+
+/* A volume of the tenant, and the directory of the sandbox that it is mounted on: an absolute
+ * path. The front has checked that it hides nothing that a sandbox needs. */
+struct order_volume {
+    char id[ID_LEN + 1];
+    uint8_t readonly;
+    char target[ORDER_TARGET_MAX];
+};
 
 enum order_expiry { EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_PAUSE_FILES, EXPIRY_MAX_ };
 
@@ -149,6 +166,8 @@ struct order {
     char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], snapshot[ID_LEN + 1];
     uint32_t n_kernels; /* CHECKPOINT */
     int32_t kernels[ORDER_KERNELS_MAX];
+    uint32_t n_volumes; /* CREATE; VOLUME_...: 1 */
+    struct order_volume volumes[ORDER_VOLUMES_MAX];
     char message[256]; /* FAILED */
 };
 

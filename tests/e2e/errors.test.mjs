@@ -2,7 +2,7 @@
 // are tested there; here is what is left: keys, limits, a full disk, and what does not exist yet.
 import { api, assert, common, e2b, fresh, refused, rejects, run, same, Sandbox, sh, test, unique } from './lib.mjs'
 
-const { AuthenticationError, BuildError, NotEnoughSpaceError, RateLimitError, SandboxError, Secret, SecretError, SecretNotFoundError, Template, TemplateError, TimeoutError, Volume, VolumeError } = e2b
+const { AuthenticationError, BuildError, NotEnoughSpaceError, RateLimitError, SandboxError, Secret, SecretError, SecretNotFoundError, Template, TemplateError, TimeoutError, Volume, VolumeError, VolumeNotFoundError } = e2b
 
 test('AuthenticationError: no key, a wrong key, on every part of the API', async () => {
   const key = process.env.E2B_API_KEY
@@ -78,12 +78,10 @@ test('TemplateError: the server’s own templates have no other tags', async () 
   await refused(Template.removeTags('base', ['new']), 403, /./, TemplateError)
 })
 
-test('VolumeError: no volumes yet', async () => {
-  await refused(Volume.create('mine'), 501, /./, VolumeError)
-  await refused(Volume.list(), 501, /./, VolumeError)
-  await refused(Volume.getInfo('vol'), 501, /./, VolumeError)
-  await refused(Volume.destroy('vol'), 501, /./, VolumeError)
-  await refused(fresh({ volumeMounts: { '/mnt/x': 'mine' } }), 501)
+test('VolumeError, VolumeNotFoundError', async () => {
+  await refused(Volume.create('not a name'), 400, /name/, VolumeError)
+  await rejects(Volume.getInfo('vol'), VolumeNotFoundError)
+  await refused(fresh({ volumeMounts: { '/mnt/x': 'nobodys' } }), 404)
 })
 
 test('SecretError, SecretNotFoundError', async () => {

@@ -55,6 +55,7 @@ def fill(server):
     client.run(sandbox, "echo more > second")
     snapshot(client, sandbox, "second")
     client.api("POST", "/secrets", {"name": "token", "value": "hunter2"})
+    client.api("POST", "/volumes", {"name": "data"})
     talk = client.api("PUT", "/v1/contexts", {"conversationId": "c", "pathId": "main", "template": "base"})[1]
     until(lambda: server.is_written(talk["sandbox"]["sandboxID"]))
     return client, before, talk["context"]["id"]
@@ -111,6 +112,9 @@ def works(server, before, context):
     check("and they get another", status == 201 and made["replaced"] and made["context"]["id"] == context, made)
     status, secrets = client.api("GET", "/secrets")
     check("secrets are there", status == 200 and [s["name"] for s in secrets] == ["token"], secrets)
+    status, volumes = client.api("GET", "/volumes")
+    check("volumes are not, and their names are free", (status, volumes) == (200, [])
+          and client.api("POST", "/volumes", {"name": "data"})[0] == 201, volumes)
     ran = subprocess.run(
         [server.program, "audit", "verify", "--state", server.state], text=True, capture_output=True, check=False, timeout=60)
     check("the record is whole", ran.returncode == 0, f"{ran.stdout} {ran.stderr}")
@@ -132,6 +136,7 @@ def restores(old, folder, before, context):
     ran = sandglass(new, "restore", "--replace", "--json", f"{folder}/one")
     aside = json.loads(ran.stdout)["before"] if ran.returncode == 0 else ""
     check("but moved aside if that is said", os.path.exists(f"{aside}/front/server.db"), f"{ran.stdout} {ran.stderr}")
+    check("with the volumes", glob.glob(f"{aside}/volumes/*/*") and not os.path.exists(f"{new.state}/volumes"))
     return new
 
 

@@ -25,7 +25,7 @@ PATIENCE_S = 20
 
 MAGIC = 0x73676F31
 (CREATE, NOTE, DEADLINE, KILL, PAUSE, RESUME, STATS, SNAPSHOT, POLICY, CHECKPOINT, SAVE, REWIND,
- FORGET, FIGURES, READINESS, NOW_READY, ALIVE, FAILED) = range(1, 19)
+ FORGET, FIGURES, VOLUME_MAKE, VOLUME_REMOVE, VOLUME_OPEN, READINESS, NOW_READY, ALIVE, FAILED) = range(1, 22)
 FILES_ONLY, DURABLE, WITH_KERNEL, NETWORK = 1, 2, 4, 8
 EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_FILES = range(3)
 (REPLY, LISTENER, SETTINGS, GUARD, TLS, SANDBOX, TOLD_CHECKPOINT, READY, ENDED, PAUSED, KERNELS_LOST,
@@ -33,7 +33,9 @@ EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_FILES = range(3)
 RUNNING, FROZEN, STORED = 1, 2, 3
 END_KILLED, END_EXPIRED, END_DIED, END_FAILED = 1, 2, 3, 4
 
-ORDER = struct.Struct("=IIQIIQQQQII21s21s21sxI256s256s4x")
+VOLUME = struct.Struct("=21sB256s")
+VOLUMES_MAX = 8
+ORDER = struct.Struct(f"=IIQIIQQQQII21s21s21sxI256sI{VOLUME.size * VOLUMES_MAX}s256s")
 ANSWER = struct.Struct("=IIQii256sIIII21s21s21sxQQ9Q5I4x")
 Answer = collections.namedtuple(
     "Answer", "magic tell seq code kind message flags state end paused id tenant layer deadline started "
@@ -122,16 +124,18 @@ class Orders:
         return True
 
     def send(self, op, id_="", tenant="", layer="", flags=0, deadline=0, expiry=EXPIRY_KILL,
-             memory=0, disk=0, cpus=0, pids=0, fd=None, second=None):
+             memory=0, disk=0, cpus=0, pids=0, fd=None, second=None, volumes=()):
+        """volumes: (id, readonly, target)"""
         self.seq += 1
         data = self.packed(op, self.seq, flags, expiry, deadline, memory, disk, 0, cpus, pids,
-                           id_.encode(), tenant.encode(), layer.encode())
+                           id_.encode(), tenant.encode(), layer.encode(), volumes=volumes)
         socket.send_fds(self.sock, [data], [f for f in (fd, second) if f is not None])
         return self.seq
 
     @staticmethod
-    def packed(op, *fields, message=b""):
-        return ORDER.pack(MAGIC, op, *(fields or (0,) * 9 + (b"",) * 3), 0, b"", message)
+    def packed(op, *fields, message=b"", volumes=()):
+        mounts = b"".join(VOLUME.pack(id_.encode(), readonly, target.encode()) for id_, readonly, target in volumes)
+        return ORDER.pack(MAGIC, op, *(fields or (0,) * 9 + (b"",) * 3), 0, b"", len(volumes), mounts, message)
 
     def answer(self, seq):
         end = time.monotonic() + PATIENCE_S

@@ -93,6 +93,49 @@ def figures():
         assert o.figures()[6:12] == (2, 0, 0, 3, 1, 1), o.figures()
 
 
+@case("volumes: made, mounted, in use, removed")
+def volumes():
+    with Server() as s:
+        o = s.ready()
+        tenant, id_ = "t" * 20, new_id()
+        one = [(id_, 0, "/mnt/v")]
+
+        def order(op, volumes=one, tenant=tenant):
+            return o.order(op, tenant=tenant, volumes=volumes)
+
+        for op in (VOLUME_REMOVE, VOLUME_OPEN):
+            assert o.refused(op, tenant=tenant, volumes=one) == errno.ENOENT
+        order(VOLUME_MAKE)
+        assert o.refused(VOLUME_MAKE, tenant=tenant, volumes=one) == errno.EEXIST
+        for wrong in ([], [("../x", 0, "")], [("", 0, "")], one + one):
+            assert o.refused(VOLUME_MAKE, tenant=tenant, volumes=wrong) == errno.EINVAL, wrong
+        assert o.refused(VOLUME_OPEN, tenant="u" * 20, volumes=one) == errno.ENOENT
+        assert o.refused(VOLUME_OPEN, tenant="../..", volumes=one) == errno.EINVAL
+        top = f"{s.state}/volumes/{tenant}/{id_}"
+        assert os.stat(top).st_mode & 0o7777 == 0o777 and os.stat(f"{s.state}/volumes").st_mode & 0o77 == 0
+
+        for target, why in (("relative", errno.EINVAL), ("", errno.EINVAL), ("/var/run/v", errno.EINVAL), ("/proc/v", errno.EINVAL)):
+            try:
+                o.answer(o.ask_create(new_id(), volumes=[(id_, 0, target)]))
+                raise AssertionError(f"mounted at {target}")
+            except Refused as e:
+                assert e.errno == why, (target, e)
+        assert o.refused(CREATE, new_id(), tenant, volumes=[(new_id(), 0, "/mnt/v")], fd=memfd(b"{}")) == errno.ENOENT
+        first, channel = o.create(volumes=one)
+        assert channel.out("echo inside > /mnt/v/f; id -u", user="user") == "1000"
+        assert o.refused(VOLUME_REMOVE, tenant=tenant, volumes=one) == errno.EBUSY
+        second, channel = o.create(volumes=[(id_, 1, "/srv/v")])
+        assert channel.out("cat /srv/v/f; touch /srv/v/g || true").startswith("inside\ntouch: ")
+        assert os.stat(f"{top}/f").st_uid == 1000
+        for sandbox in (first, second):
+            o.order(KILL, sandbox)
+        sock = socket.socket(fileno=order(VOLUME_OPEN).fds[0])
+        sock.sendall(b"nonsense" * 5)
+        assert sock.recv(1) == b"", "a request that is none is not answered"
+        order(VOLUME_REMOVE)
+        wait_for(lambda: os.listdir(f"{s.state}/volumes") == [tenant], "its files are gone")
+
+
 @case("how long the steps of a creation took")
 def steps():
     with Server() as s:

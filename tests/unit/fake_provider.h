@@ -29,7 +29,8 @@ struct instance {
     struct provider *provider;
     int line, process;
     bool finished, up, paused, ended, pending, roots;
-    int root_code;
+    unsigned mounts; /* asked for and not answered */
+    int root_code, mount_code;
 };
 
 /* Everything that a provider can do wrong, or late. */
@@ -52,15 +53,17 @@ enum fake_fault {
     FAKE_SAVE,
     FAKE_MAKE_ROOT,
     FAKE_WORKER,
+    FAKE_MOUNT,  /* cannot be asked for */
+    FAKE_ATTACH, /* the agent says so */
     FAKE_MAX_FAULT
 };
 
 static struct {
-    uint32_t fails;                                      /* bits of faults; each fails once */
-    bool no_word, no_root, no_news, no_end, never_still; /* what waits */
-    bool no_spawner;                                     /* each has ended by the finish */
-    bool open_files;                                     /* kernels have some */
-    unsigned providers, instances, stacks;               /* that are there */
+    uint32_t fails; /* bits of faults; each fails once */
+    bool no_word, no_root, no_mount, no_news, no_end, never_still; /* what waits */
+    bool no_spawner;                       /* each has ended by the finish */
+    bool open_files;                       /* kernels have some */
+    unsigned providers, instances, stacks; /* that are there */
 } fake;
 
 static bool fake_fails(enum fake_fault f)
@@ -241,11 +244,33 @@ static int fake_connect(struct instance *i, int channel_fd, struct sg_error *e)
 static int fake_line_take(struct instance *i, enum line_news *ret, int *ret_code)
 {
     fake_signal(i->line, false);
-    if (!i->roots)
+    if (i->roots) {
+        i->roots = false;
+        *ret = LINE_ROOT_DONE;
+        *ret_code = i->root_code;
+    } else if (i->mounts > 0 && !fake.no_mount) {
+        *ret = LINE_MOUNT_DONE;
+        *ret_code = i->mount_code;
+        if (--i->mounts > 0)
+            fake_signal(i->line, true);
+    } else {
         return -EAGAIN;
-    i->roots = false;
-    *ret = LINE_ROOT_DONE;
-    *ret_code = i->root_code;
+    }
+    return 0;
+}
+
+static int fake_mount(struct instance *i, int dir, const char *target, bool readonly,
+                      struct sg_error *e)
+{
+    int r = fake_error(FAKE_MOUNT, -EMFILE, e);
+
+    (void)dir, (void)target, (void)readonly;
+    if (r < 0)
+        return r;
+    i->mounts++;
+    i->mount_code = fake_fails(FAKE_ATTACH) ? -ELOOP : 0;
+    if (!fake.no_mount)
+        fake_signal(i->line, true);
     return 0;
 }
 
@@ -585,4 +610,5 @@ const struct provider_ops fake_provider = {
     .kernels = &fake_kernels,
     .files = &fake_files,
     .fork = &fake_fork,
+    .mount = fake_mount,
 };

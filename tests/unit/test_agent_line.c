@@ -112,21 +112,29 @@ TEST(anything_else_on_the_line_ends_the_agent)
         size_t n_fds;
         bool twins;
     } bad[] = {
-        {{'x', 0, 0, 0}, sizeof(struct line_message), 0, false},
-        {{LINE_CHANNEL, 0, 0, 0}, 1, 1, false}, /* half of one */
-        {{LINE_CHANNEL, 0, 0, 0}, sizeof(struct line_message), 0, false},
-        {{LINE_CHANNEL, 0, 0, 0}, sizeof(struct line_message), 2, false},
-        {{LINE_KERNEL, 77, 0, 0}, sizeof(struct line_message), 4, false}, /* was never offered */
-        {{LINE_NO_KERNEL, 0, 0, 0}, sizeof(struct line_message), 0, false},
-        {{LINE_KERNEL, 77, 0, 0}, sizeof(struct line_message), 3, true},
-        {{LINE_KERNEL, 77, 0, 0}, sizeof(struct line_message), 5, true},
-        {{LINE_KERNEL, 1, 0, 0}, sizeof(struct line_message), 4, true}, /* the agent itself */
-        {{LINE_KERNEL, -1, 0, 0}, sizeof(struct line_message), 4, true},
-        {{LINE_NO_KERNEL, 0, 0, 0}, sizeof(struct line_message), 1, true},
-        {{LINE_KERNEL, 77, -1, 0}, sizeof(struct line_message), 4, true},
-        {{LINE_ROOT, 0, 0, 0}, sizeof(struct line_message), 0, true},
-        {{LINE_ROOT, 0, 0, 0}, sizeof(struct line_message), 2, false},
-        {{LINE_ROOT, 0, 0, 2}, sizeof(struct line_message), 1, false},
+        {{.what = 'x'}, sizeof(struct line_message), 0, false},
+        {{.what = LINE_CHANNEL}, 1, 1, false}, /* half of one */
+        {{.what = LINE_CHANNEL}, sizeof(struct line_message), 0, false},
+        {{.what = LINE_CHANNEL}, sizeof(struct line_message), 2, false},
+        {{.what = LINE_KERNEL, .pid = 77},
+         sizeof(struct line_message),
+         4,
+         false}, /* was never offered */
+        {{.what = LINE_NO_KERNEL}, sizeof(struct line_message), 0, false},
+        {{.what = LINE_KERNEL, .pid = 77}, sizeof(struct line_message), 3, true},
+        {{.what = LINE_KERNEL, .pid = 77}, sizeof(struct line_message), 5, true},
+        {{.what = LINE_KERNEL, .pid = 1},
+         sizeof(struct line_message),
+         4,
+         true}, /* the agent itself */
+        {{.what = LINE_KERNEL, .pid = -1}, sizeof(struct line_message), 4, true},
+        {{.what = LINE_NO_KERNEL}, sizeof(struct line_message), 1, true},
+        {{.what = LINE_KERNEL, .pid = 77, .was = -1}, sizeof(struct line_message), 4, true},
+        {{.what = LINE_ROOT}, sizeof(struct line_message), 0, true},
+        {{.what = LINE_ROOT}, sizeof(struct line_message), 2, false},
+        {{.what = LINE_ROOT, .code = 2}, sizeof(struct line_message), 1, false},
+        {{.what = LINE_MOUNT, .target = "/mnt"}, sizeof(struct line_message), 0, false},
+        {{.what = LINE_MOUNT, .target = "/mnt"}, sizeof(struct line_message), 2, false},
     };
     struct agent_host h;
     struct call c;

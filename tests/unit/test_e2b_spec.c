@@ -1,6 +1,7 @@
 /* Create requests: what becomes of a body, and which bodies are refused with which words. */
 #include "tap.h"
 
+#include "front/core/volumes.h"
 #include "front/e2b/network.h"
 #include "front/e2b/spec.h"
 
@@ -185,9 +186,49 @@ TEST(what_is_not_here_is_said)
 {
     expect_refused("{\"mcp\":{\"exa\":{}}}", SPEC_V2, "mcp: not supported yet");
     expect_refused("{\"iam\":{\"tokens\":{\"t\":{}}}}", SPEC_V2, "iam.tokens: not supported yet");
-    expect_refused("{\"volumeMounts\":[{\"name\":\"v\",\"path\":\"/v\"}]}", SPEC_V2,
-                   "volumeMounts: not supported yet");
-    expect_refused("{\"volumeMounts\":\"v\"}", SPEC_V2, "volumeMounts: not supported yet");
+}
+
+static void expect_mount_refused(const char *path, const char *words)
+{
+    char body[512];
+
+    snprintf(body, sizeof(body), "{\"volumeMounts\":[{\"name\":\"v\",\"path\":\"%s\"}]}", path);
+    expect_refused(body, SPEC_V2, words);
+}
+
+TEST(volumes_are_mounted_where_they_hide_nothing)
+{
+    static const char *const closed[] = {
+        "/",        "//",      "/./",      "/proc",     "/proc/1",      "/usr",     "/usr/local/x",
+        "/etc/ssl", "/run/x/", "/lib64/x", "/dev/shm/", "/home//user/", "/var/tmp", "/root"};
+    struct create_request c;
+    struct sg_error e;
+
+    for (size_t i = 0; i < ARRAY_SIZE(closed); i++)
+        expect_mount_refused(closed[i], "it would hide");
+    expect_mount_refused("/mnt/../etc", "without \"..\"");
+    expect_mount_refused("mnt", "must be absolute");
+    expect_mount_refused("", "must be absolute");
+    expect_refused("{\"volumeMounts\":\"v\"}", SPEC_V2, "'volumeMounts' must be");
+    expect_refused("{\"volumeMounts\":[\"v\"]}", SPEC_V2, "must be");
+    expect_refused("{\"volumeMounts\":[{\"name\":\"a b\",\"path\":\"/v\"}]}", SPEC_V2,
+                   "a volume's name");
+    expect_refused("{\"volumeMounts\":[{\"name\":\"a\",\"path\":\"/v\"},{\"name\":\"b\","
+                   "\"path\":\"/v/w\"}]}",
+                   SPEC_V2, "lie in each other");
+
+    EXPECT(
+        parse(
+            "{\"volumeMounts\":[{\"name\":\"a\",\"path\":\"//mnt/./a/\"},{\"name\":\"a\",\"path\":"
+            "\"/usrx\",\"readOnly\":true}]}",
+            SPEC_V2, &c, &e) == 0);
+    EXPECT(json_array_size(c.spec.volumes) == 2);
+    struct order o = {.n_volumes = 0};
+    volumes_fill_order(c.spec.volumes, &o);
+    EXPECT(o.n_volumes == 2 && !o.volumes[0].readonly && o.volumes[1].readonly);
+    EXPECT_STR(o.volumes[0].target, "/mnt/a");
+    EXPECT_STR(o.volumes[1].target, "/usrx");
+    sandbox_spec_done(&c.spec);
 }
 
 TEST(rules_between_fields)

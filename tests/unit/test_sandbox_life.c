@@ -12,21 +12,22 @@ TAP_MAIN
  * cannot happen, x the sandbox is gone; else the first letter of the next state, or one of those in
  * `letters`. */
 /* clang-format off */
-static const char letters[] = "MBRKWFSTPDOE";
+static const char letters[] = "MUBRKWFSTPDOE";
 static const char *const expected[PHASE_MAX_] = {
-    /*             orders       start  frozen saved  fork                end */
-    [MAKING]     = "=====" "==" "RBxx" "...." "...." "......=" ".E" "=",
-    [BRANCHING]  = "=====" "==" "...." "...." "...." "=====R=" "RE" "E",
-    [RUNNING]    = "FF==F" "KW" "...." "...." "...." "===.=.=" ".." "E",
-    [KEEPING]    = "=====" "==" "...." "...." "...." "==R==.R" "RR" "E",
-    [REWINDING]  = "=====" "==" "...." "...." "...." "=====R=" "RR" "E",
-    [FREEZING]   = "=====" "==" "...." "PSR." "...." "===.=.=" ".." "E",
-    [SAVING]     = "=====" "==" "...." "P.RR" "T..." "===.=.=" ".." "E",
-    [STOWING]    = "=====" "==" "...." "...." ".xDO" "......=" ".." "=",
-    [PAUSED]     = "=SRSS" "==" "...." "..R." "...." "===.=.=" ".." "E",
-    [STORED]     = "==OOS" "==" "...." "...." "...." "......." ".." "x",
-    [BOOTING]    = "=====" "==" "R.DT" "...." "...." "......=" ".." "=",
-    [ENDING]     = "=====" "==" "...." "...." ".x.." "......=" ".." "=",
+    /*             orders       start    frozen saved  fork                end */
+    [MAKING]     = "=====" "==" "RBU.xx" "...." "...." "......=" ".E" "=",
+    [MOUNTING]   = "=====" "==" "R..R.." "...." "...." "===.=.=" ".E" "E",
+    [BRANCHING]  = "=====" "==" "...=.." "...." "...." "=====R=" "RE" "E",
+    [RUNNING]    = "FF==F" "KW" "......" "...." "...." "===.=.=" ".." "E",
+    [KEEPING]    = "=====" "==" "......" "...." "...." "==R==.R" "RR" "E",
+    [REWINDING]  = "=====" "==" "......" "...." "...." "=====R=" "RR" "E",
+    [FREEZING]   = "=====" "==" "......" "PSR." "...." "===.=.=" ".." "E",
+    [SAVING]     = "=====" "==" "......" "P.RR" "T..." "===.=.=" ".." "E",
+    [STOWING]    = "=====" "==" "......" "...." ".xDO" "......=" ".." "=",
+    [PAUSED]     = "=SRSS" "==" "......" "..R." "...." "===.=.=" ".." "E",
+    [STORED]     = "==OOS" "==" "......" "...." "...." "......." ".." "x",
+    [BOOTING]    = "=====" "==" "R.=RDT" "...." "...." "......=" ".." "=",
+    [ENDING]     = "=====" "==" "......" "...." ".x.." "......=" ".." "=",
 };
 /* clang-format on */
 
@@ -67,19 +68,26 @@ static void make_checkpoint(struct rig *r)
 
 static void pause_everything(void)
 {
-    fake.no_word = fake.no_root = fake.no_news = fake.no_end = fake.never_still = true;
+    fake.no_word = fake.no_root = fake.no_mount = fake.no_news = fake.no_end = fake.never_still =
+        true;
     rig_saves_wait = true;
 }
 
 static void go_on(void)
 {
-    fake.no_word = fake.no_root = fake.no_news = fake.no_end = fake.never_still = false;
+    fake.no_word = fake.no_root = fake.no_mount = fake.no_news = fake.no_end = fake.never_still =
+        false;
     rig_saves_wait = false;
 }
 
+static struct order with_volume(void)
+{
+    return (struct order){.n_volumes = 1, .volumes = {{.target = "/mnt"}}};
+}
+
 /* Brings sandbox 0 into a state, by orders alone. other: STOWING, on its way to a fresh start;
- * MAKING, from a checkpoint. */
-static void bring(struct rig *r, enum phase phase, bool other)
+ * MAKING, from a checkpoint. mounts: it has a volume. */
+static void bring_with(struct rig *r, enum phase phase, bool other, bool mounts)
 {
     bool branches = phase == BRANCHING || (phase == MAKING && other);
 
@@ -91,7 +99,11 @@ static void bring(struct rig *r, enum phase phase, bool other)
         pause_everything();
     if (phase == BRANCHING)
         fake.no_word = false;
-    rig_order(r, ORDER_CREATE, 0, branches ? from_checkpoint() : (struct order){0});
+    fake.no_mount = phase == MOUNTING;
+    rig_order(r, ORDER_CREATE, 0,
+              branches                      ? from_checkpoint()
+              : mounts || phase == MOUNTING ? with_volume()
+                                            : (struct order){0});
     rig_run(r);
     if (phase == PAUSED || other)
         order(r, ORDER_PAUSE, 0);
@@ -119,6 +131,11 @@ static void bring(struct rig *r, enum phase phase, bool other)
     pause_everything();
 }
 
+static void bring(struct rig *r, enum phase phase, bool other)
+{
+    bring_with(r, phase, other, false);
+}
+
 /* Events that the tenant pool or the provider's end bring, by what brings them. */
 static bool really(struct rig *r, enum phase phase, enum event event)
 {
@@ -132,6 +149,7 @@ static bool really(struct rig *r, enum phase phase, enum event event)
         order(r, ORDER_KILL, 0);
     if (event >= ON_STARTED && (event <= ON_UNWANTED || event == ON_FAILED)) {
         fake.no_word = false;
+        fake.no_mount = event == ON_TO_MOUNT;
         LIST_EACH(struct tenant_pool, w, &r->s->tenant_pools, link)
             for (uint32_t i = 0; i < w->provider->n; i++)
                 if (!w->provider->all[i]->up)
@@ -214,7 +232,8 @@ static void try_cell(enum phase p, enum event v)
     rig_open(&r, 0);
     if (v == ON_REWIND && p != BRANCHING && p != REWINDING)
         make_checkpoint(&r);
-    bring(&r, p, v == ON_ANOTHER || v == ON_STARTED_BRANCH);
+    bring_with(&r, p, v == ON_ANOTHER || v == ON_STARTED_BRANCH,
+               v == ON_TO_MOUNT || v == ON_MOUNTED);
     if (!get(&r) || get(&r)->phase != p) {
         printf("# %s was not reached for event %d\n", phase_rules[p].name, v);
         EXPECT(!"the state was reached");
@@ -239,6 +258,48 @@ TEST(each_event_in_each_state_leads_where_it_should)
         for (enum event v = 1; v < ON_MAX_; v++)
             try_cell(p, v);
     EXPECT(fake.instances == 0 && fake.providers == 0 && rig_snapshots == 0);
+    EXPECT(rig_volume.users == 0);
+}
+
+TEST(a_volume_that_cannot_be_attached_ends_the_start)
+{
+    struct rig r;
+
+    rig_open(&r, 0);
+    fake.fails = 1u << FAKE_ATTACH;
+    rig_order(&r, ORDER_CREATE, 0, with_volume());
+    rig_run(&r);
+    EXPECT(r.last.code == -EINVAL && r.last.error_kind == SG_ERR_INVALID);
+    rig_pass(&r, 10);
+    EXPECT(!get(&r) && rig_volume.users == 0);
+    /* The agent does not answer. */
+    fake.no_mount = true;
+    uint64_t late = rig_order(&r, ORDER_CREATE, 0, with_volume());
+    rig_run(&r);
+    EXPECT(get(&r)->phase == MOUNTING && r.answers[late] == 0);
+    rig_pass(&r, 6000);
+    EXPECT(r.answers[late] == 1 && r.last.code < 0);
+    fake.no_mount = false;
+    rig_close(&r);
+    EXPECT(fake.instances == 0 && rig_volume.users == 0);
+}
+
+TEST(a_stored_sandbox_keeps_its_volumes_and_mounts_them_when_it_boots)
+{
+    struct rig r;
+
+    rig_open(&r, 0);
+    bring_with(&r, STORED, false, true);
+    go_on();
+    EXPECT(rig_volume.users == 1);
+    fake.fails = 1u << FAKE_ATTACH;
+    order(&r, ORDER_RESUME, 0);
+    rig_pass(&r, 10);
+    EXPECT(r.last.code < 0 && get(&r)->phase == STORED && rig_volume.users == 1);
+    order(&r, ORDER_RESUME, 0);
+    EXPECT(r.last.code == 0 && get(&r)->phase == RUNNING);
+    rig_close(&r);
+    EXPECT(rig_volume.users == 0);
 }
 
 TEST(open_files_are_carried_before_the_root_is_made)

@@ -256,7 +256,8 @@ TEST(usage_of_an_older_file_is_kept)
 
     store_close(open_ok(&p));
     /* What later versions have added. */
-    run_sql(&p, "DROP TABLE upload; DROP TABLE template_tag; DROP TABLE build_log;"
+    run_sql(&p, "DROP TABLE volume;"
+                "DROP TABLE upload; DROP TABLE template_tag; DROP TABLE build_log;"
                 "DROP TABLE build; DROP TABLE build_cache; DROP TABLE build_layer;"
                 "DROP TABLE template; ALTER TABLE snapshot DROP COLUMN defaults;");
     run_sql(&p, "DROP TRIGGER context_over; DROP TABLE context_kept; DROP TABLE living;"

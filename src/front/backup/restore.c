@@ -142,6 +142,8 @@ static int open_state(const char *path, bool replace, int *ret_lock, struct sg_e
 
 /* The database comes last: until it is in place, a server that starts says that it is gone. */
 static const char *const parts[] = {"worlds", "layers", "guard", "front"};
+/* A backup has none, and the restored database names none. */
+#define VOLUMES "volumes"
 
 static int move_aside(int state, const char *path, char *ret, size_t cap, struct sg_error *e)
 {
@@ -161,6 +163,8 @@ static int move_aside(int state, const char *path, char *ret, size_t cap, struct
         else if (errno != ENOENT)
             return err_errno(e, "move '%.200s/%s' aside", path, parts[i]);
     }
+    if (moved > 0 && renameat(state, VOLUMES, aside, VOLUMES) < 0 && errno != ENOENT)
+        return err_errno(e, "move '%.200s/" VOLUMES "' aside", path);
     if (moved == 0)
         unlinkat(state, name, AT_REMOVEDIR);
     snprintf(ret, cap, "%s%s%s", moved ? path : "", moved ? "/" : "", moved ? name : "");

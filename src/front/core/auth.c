@@ -39,14 +39,43 @@ static void too_many(struct http_req *req, const char *what)
     reply_error(req, 429, "Too many %s: wait a second", what);
 }
 
+bool auth_may_try(struct http_req *req)
+{
+    char network[RATE_KEY_MAX + 1];
+
+    if (!network_of(req->peer, network) ||
+        rate_peek(&wrong_keys, network, WRONG_A_SECOND, WRONG_BURST))
+        return true;
+    too_many(req, "wrong API keys from your network");
+    return false;
+}
+
+void auth_refuse(struct http_req *req, const char *message)
+{
+    char network[RATE_KEY_MAX + 1];
+
+    if (network_of(req->peer, network))
+        rate_take(&wrong_keys, network, WRONG_A_SECOND, WRONG_BURST);
+    reply_error(req, 401, "%s", message);
+}
+
+bool auth_admit(struct http_req *req, const char *tenant)
+{
+    const struct settings *s = &front_of(req)->settings;
+
+    request_log_about(req, tenant, NULL);
+    if (s->tenant_rate > 0 && !rate_take(&requests, tenant, s->tenant_rate, s->tenant_rate)) {
+        too_many(req, "requests of this tenant");
+        return false;
+    }
+    return request_log_has_room(req);
+}
+
 const struct store_tenant *auth_tenant(struct http_req *req)
 {
     static struct store_tenant tenant;
-    const struct settings *s = &front_of(req)->settings;
     const char *key = http_header_get(req, "x-api-key");
     const char *bearer = http_header_get(req, "authorization");
-    char network[RATE_KEY_MAX + 1];
-    bool remote = network_of(req->peer, network);
 
     if (!key && bearer && strncmp(bearer, "Bearer ", 7) == 0)
         key = bearer + 7;
@@ -54,22 +83,11 @@ const struct store_tenant *auth_tenant(struct http_req *req)
         reply_error(req, 401, "Invalid API key: none was given in the X-API-Key header");
         return NULL;
     }
-    if (remote && !rate_peek(&wrong_keys, network, WRONG_A_SECOND, WRONG_BURST)) {
-        too_many(req, "wrong API keys from your network");
+    if (!auth_may_try(req))
         return NULL;
-    }
     if (store_key_check(front_of(req)->store, key, &tenant) < 0) {
-        if (remote)
-            rate_take(&wrong_keys, network, WRONG_A_SECOND, WRONG_BURST);
-        reply_error(req, 401, "Invalid API key: it is unknown or revoked");
+        auth_refuse(req, "Invalid API key: it is unknown or revoked");
         return NULL;
     }
-    request_log_about(req, tenant.id, NULL);
-    if (s->tenant_rate > 0 && !rate_take(&requests, tenant.id, s->tenant_rate, s->tenant_rate)) {
-        too_many(req, "requests of this tenant");
-        return NULL;
-    }
-    if (!request_log_has_room(req))
-        return NULL;
-    return &tenant;
+    return auth_admit(req, tenant.id) ? &tenant : NULL;
 }

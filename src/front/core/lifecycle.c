@@ -14,6 +14,7 @@
 #include "front/core/starting.h"
 #include "front/core/warm.h"
 #include "front/core/ended_logs.h"
+#include "front/core/volumes.h"
 #include "front/core/warden.h"
 #include "lib/log/log.h"
 #include "front/store/store.h"
@@ -283,6 +284,7 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
     o.flags = m->flags | (b->spec.interpreter && !with_state ? ORDER_KERNEL : 0) |
               (document >= 0 ? ORDER_NETWORK : 0);
     o.deadline_ns = b->deadline_ns;
+    volumes_fill_order(b->spec.volumes, &o);
     snprintf(o.snapshot, sizeof(o.snapshot), "%s", m->snapshot ? m->snapshot : "");
     struct transition *t = transition_new(b, done, arg);
     t->memory = with_state;

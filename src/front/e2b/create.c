@@ -1,5 +1,6 @@
 #include "front/e2b/create.h"
 
+#include "front/core/volumes.h"
 #include "front/e2b/template.h"
 
 /* The server's settings may have become smaller since the template was built. */
@@ -47,6 +48,8 @@ int create_plan(struct front *f, const struct store_tenant *tenant, const json_t
     struct create_plan plan = {.spec = c.spec, .timeout_ms = c.timeout_ms};
     r = resolve_template(f->store, tenant, template_name ? template_name : c.template_name, &plan,
                          e);
+    if (r == 0)
+        r = volumes_resolve(f, tenant->id, plan.spec.volumes, e);
     if (r < 0)
         sandbox_spec_done(&plan.spec);
     else

@@ -6,6 +6,7 @@
 #include "front/e2b/sandbox.h"
 #include "front/e2b/secrets.h"
 #include "front/e2b/template.h"
+#include "front/e2b/volumes.h"
 #include "front/core/auth.h"
 #include "front/core/ready.h"
 
@@ -20,11 +21,6 @@ static void no_old_builds(struct http_req *req)
 {
     not_here(req, "Building templates as E2B's command line did before version 2",
              "update @e2b/cli and use 'e2b template create', or the SDK's Template()");
-}
-
-static void no_volumes(struct http_req *req)
-{
-    not_here(req, "Volumes", "use snapshots to keep files");
 }
 
 static void no_accounts(struct http_req *req)
@@ -92,15 +88,10 @@ static const struct http_route routes[] = {
     {HTTP_M_GET, "/templates/{id}/builds/{build}/status", build_status, 0},
     {HTTP_M_GET, "/templates/{id}/builds/{build}/logs", build_logs, 0},
 
-    {HTTP_M_GET, "/volumes", no_volumes, 0},
-    {HTTP_M_POST, "/volumes", no_volumes, 0},
-    {HTTP_M_GET, "/volumes/{id}", no_volumes, 0},
-    {HTTP_M_DELETE, "/volumes/{id}", no_volumes, 0},
-    {HTTP_M_GET, "/volumecontent/{id}/{what}", no_volumes, 0},
-    {HTTP_M_PUT, "/volumecontent/{id}/{what}", no_volumes, 0},
-    {HTTP_M_POST, "/volumecontent/{id}/{what}", no_volumes, 0},
-    {HTTP_M_PATCH, "/volumecontent/{id}/{what}", no_volumes, 0},
-    {HTTP_M_DELETE, "/volumecontent/{id}/{what}", no_volumes, 0},
+    {HTTP_M_GET, "/volumes", volumes_list, 0},
+    {HTTP_M_POST, "/volumes", volume_post, E2B_BODY_MAX},
+    {HTTP_M_GET, "/volumes/{id}", volume_get, 0},
+    {HTTP_M_DELETE, "/volumes/{id}", volume_remove, 0},
 
     {HTTP_M_GET, "/secrets", secrets_list, 0},
     {HTTP_M_POST, "/secrets", secret_create, 0},

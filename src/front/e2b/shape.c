@@ -1,6 +1,7 @@
 #include "front/e2b/shape.h"
 
 #include "lib/base/clock.h"
+#include "lib/json/values.h"
 
 void shape_time_key(struct json *j, const char *key, int64_t ms)
 {
@@ -91,6 +92,24 @@ void shape_sandbox(struct json *j, const struct sandbox *b)
     jw_object_end(j);
 }
 
+static void volume_mounts(struct json *j, const json_t *mounts)
+{
+    json_t *mount;
+    size_t i;
+
+    jw_array_begin(jw_key(j, "volumeMounts"));
+    json_array_foreach(mounts, i, mount)
+    {
+        jw_object_begin(j);
+        jw_string(jw_key(j, "name"), jr_text(mount, "name"));
+        jw_string(jw_key(j, "path"), jr_text(mount, "path"));
+        if (json_is_true(json_object_get(mount, "readOnly")))
+            jw_bool(jw_key(j, "readOnly"), true);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+}
+
 /* Writes the fields that the list and the details share. */
 static void status(struct json *j, const struct sandbox *b)
 {
@@ -107,8 +126,7 @@ static void status(struct json *j, const struct sandbox *b)
         jw_key(j, "metadata");
         shape_value(j, b->spec.metadata);
     }
-    jw_array_begin(jw_key(j, "volumeMounts"));
-    jw_array_end(j);
+    volume_mounts(j, b->spec.volumes);
 }
 
 void shape_listed(struct json *j, const struct sandbox *b)

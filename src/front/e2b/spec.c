@@ -3,6 +3,7 @@
 #include "front/e2b/network.h"
 #include "front/e2b/path.h"
 #include "front/e2b/ref.h"
+#include "front/e2b/volume_mounts.h"
 #include "front/core/egress.h"
 
 #define METADATA_MAX (64u * 1024)
@@ -39,7 +40,6 @@ static void check_unsupported(struct fields *in)
 
     refuse_filled(&iam, "tokens", "iam.tokens");
     refuse_filled(in, "mcp", "mcp");
-    refuse_filled(in, "volumeMounts", "volumeMounts");
 }
 
 static void parse_lifecycle(struct fields *in, struct sandbox_spec *s)
@@ -111,6 +111,7 @@ int create_request_parse(const json_t *body, enum spec_version version,
     parse_lifecycle(&in, &c.spec);
     parse_maps(&in, &c.spec);
     parse_access(&in, version, &c.spec);
+    c.spec.volumes = volume_mounts_parse(&in);
     if (in.r < 0)
         sandbox_spec_done(&c.spec);
     else
@@ -138,6 +139,7 @@ void spec_copy(const struct sandbox_spec *from, struct sandbox_spec *ret)
     json_incref(ret->network);
     json_incref(ret->secrets);
     json_incref(ret->defaults);
+    json_incref(ret->volumes);
     ret->agents = NULL; /* hosted agents are not copied */
     egress_forget_placeholders(ret);
     if (ret->context[0])

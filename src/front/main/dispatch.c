@@ -17,6 +17,7 @@
 #include "front/mcp/mcp.h"
 #include "front/main/drain.h"
 #include "front/v1/v1.h"
+#include "front/volumes/content.h"
 
 #define PORT_MAX 65535u
 
@@ -197,7 +198,11 @@ static void route(struct http_req *req)
         upload_request(req);
     } else if (strcmp(req->path, "/metrics") == 0) {
         metrics_answer(req);
-    } else if (!drain_refuses(req, 0)) {
+    } else if (drain_refuses(req, 0)) {
+        return;
+    } else if (strncmp(req->path, VOLUME_CONTENT, strlen(VOLUME_CONTENT)) == 0) {
+        volume_content_request(req);
+    } else {
         e2b_request(req);
     }
 }

@@ -27,6 +27,7 @@
 #include "front/core/living.h"
 #include "front/core/output_filter.h"
 #include "front/core/webhooks.h"
+#include "front/core/volumes.h"
 #include "front/core/warden.h"
 #include "front/core/wipe.h"
 #include "lib/log/log.h"
@@ -46,6 +47,7 @@
 #include "front/telemetry/exporter.h"
 #include "front/telemetry/exporter_wire.h"
 #include "front/telemetry/trace.h"
+#include "front/volumes/watch.h"
 #include "lib/vault/vault.h"
 
 #define ORDER_FD      3
@@ -179,6 +181,7 @@ static void open_doors(struct front *f)
     metrics_start(f);
     checkpoints_watch_age(f);
     agents_start(f);
+    volumes_watch(f);
     told.ready = true;
     warden_order(f, &(struct order){.op = ORDER_READY}, -1, NULL, NULL);
 }
@@ -190,7 +193,8 @@ static void begin(struct front *f, bool again)
 
     if (told.n > 0)
         banner_url(&f->settings, told.listeners[0].fd, f->url, sizeof(f->url));
-    if (store_open(".", &f->store, &e) < 0 || sandboxes_forget_loose_snapshots(f, &e) < 0)
+    if (store_open(".", &f->store, &e) < 0 || sandboxes_forget_loose_snapshots(f, &e) < 0 ||
+        volumes_forget_loose(f, &e) < 0)
         give_up(&e);
     if (events_start(f, &e) < 0)
         give_up(&e);

@@ -125,7 +125,10 @@ int store_copied_snapshots(struct store *s, bool (*fn)(const char *id, void *arg
         if (r < 0)
             return r;
     }
-    return change(s, "DELETE FROM loose_layer", NULL, e);
+    /* A backup has no volumes. Nor does an older version. */
+    if (count(s, "sqlite_schema WHERE name = 'volume'") > 0)
+        r = change(s, "DELETE FROM volume", NULL, e);
+    return r < 0 ? r : change(s, "DELETE FROM loose_layer", NULL, e);
 }
 
 int store_copied_restored(struct store *s, struct sg_error *e)

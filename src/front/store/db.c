@@ -260,6 +260,15 @@ static const char *const migrations[] = {
     " bytes INTEGER NOT NULL,"
     " used INTEGER NOT NULL,"
     " PRIMARY KEY (tenant, hash)) STRICT, WITHOUT ROWID;",
+
+    "CREATE TABLE volume ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " loose INTEGER NOT NULL," /* it is being made or removed */
+    " UNIQUE (tenant, name)) STRICT;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

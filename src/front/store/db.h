@@ -62,6 +62,18 @@
     X(LAYER_LIST, "SELECT id FROM loose_layer")                                                  \
     X(SNAPSHOT_LIST, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot "                                \
                      "WHERE tenant = ?1 AND seq < ?2 ORDER BY seq DESC")                         \
+    X(VOLUME_COUNT, "SELECT count(*) FROM volume WHERE tenant = ?1")                             \
+    X(VOLUME_ADD, "INSERT INTO volume (id, tenant, name, created_ms, loose) "                    \
+                  "VALUES (?1, ?2, ?3, ?4, 1) ON CONFLICT (tenant, name) DO NOTHING")            \
+    X(VOLUME_MADE, "UPDATE volume SET loose = 0, name = ?2 WHERE id = ?1")                       \
+    X(VOLUME_LOOSE, "UPDATE volume SET loose = 1, name = '/' || id WHERE id = ?1")               \
+    X(VOLUME_REMOVE, "DELETE FROM volume WHERE id = ?1 AND loose = 1")                           \
+    X(VOLUME_BY_ID, "SELECT id, tenant, name FROM volume WHERE id = ?1 AND loose = 0")           \
+    X(VOLUME_BY_NAME, "SELECT id, tenant, name FROM volume "                                     \
+                      "WHERE tenant = ?1 AND name = ?2 AND loose = 0")                           \
+    X(VOLUME_LIST, "SELECT id, tenant, name FROM volume "                                        \
+                   "WHERE tenant = ?1 AND loose = 0 ORDER BY seq")                               \
+    X(VOLUME_LOOSE_LIST, "SELECT id, tenant, name FROM volume WHERE loose = 1")                  \
     X(VAULT_COUNT, "SELECT count(*) FROM vault WHERE tenant = ?1")                               \
     X(VAULT_ADD, "INSERT INTO vault (id, tenant, name, version, metadata, sealed, created_ms, "  \
                  "updated_ms) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?6) "                           \

@@ -1,5 +1,7 @@
 #include "inside/agent/serve.h"
 
+#include <string.h>
+
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
 
@@ -20,6 +22,9 @@ static bool take(struct line *l, const struct line_message *m, const int *fds, s
     } else if (m->what == LINE_ROOT && n == 1 &&
                (m->code & ~(LINE_ROOT_CLEAR | LINE_ROOT_BARE)) == 0) {
         root_came(a, fds[0], m->code);
+    } else if (m->what == LINE_MOUNT && n == 1 && memchr(m->target, '\0', sizeof(m->target))) {
+        line_told(l, LINE_MOUNT, root_attach(fds[0], m->target, NULL));
+        close(fds[0]);
     } else {
         return false;
     }
@@ -81,9 +86,9 @@ int line_ask(struct line *l)
 }
 
 /* If sending fails, the warden has gone, which the loop will report. */
-void line_rooted(struct line *l, int code)
+void line_told(struct line *l, enum line_what what, int code)
 {
-    struct line_message m = {.what = LINE_ROOT, .code = code};
+    struct line_message m = {.what = what, .code = code};
 
     if (l->fd >= 0)
         ipc_send(l->fd, &m, sizeof(m), NULL, 0);

@@ -23,5 +23,5 @@ int line_open(struct line *l, int fd);
 void line_done(struct line *l);
 /* Asks for a kernel. If it returns 0, kernel_came or no_kernel_came will be called. */
 int line_ask(struct line *l);
-/* Tells the warden how the new root went: 0 or -errno. */
-void line_rooted(struct line *l, int code);
+/* Tells the warden how the new root or mount went: 0 or -errno. */
+void line_told(struct line *l, enum line_what what, int code);

@@ -1,11 +1,12 @@
-/* The program that is exec'ed from the sealed memfd, in one of four roles: holder, spawner,
- * broker, files worker. It trusts what the warden gave it (descriptors, argv[0]) and nothing else. */
+/* The program that is exec'ed from the sealed memfd, in one of five roles: holder, spawner,
+ * broker, files worker, volume helper. It trusts what the warden gave it (descriptors, argv[0]) and nothing else. */
 #include <string.h>
 
 #include "lib/base/base.h"
 #include "inside/stage/stage.h"
 #include "inside/broker/twin.h"
 #include "inside/files/files.h"
+#include "inside/volume/volume.h"
 
 int main(int argc, char **argv)
 {
@@ -21,5 +22,7 @@ int main(int argc, char **argv)
         return broker_main();
     if (argc == 1 && strcmp(argv[0], FILES_ROLE) == 0)
         return files_main();
+    if (argc == 1 && strcmp(argv[0], VOLUME_ROLE) == 0)
+        return volume_main();
     return 2;
 }

@@ -45,7 +45,7 @@ void root_came(struct agent *a, int root, int how)
 {
     bool clear = how & LINE_ROOT_CLEAR, bare = how & LINE_ROOT_BARE;
 
-    line_rooted(&a->line, move_root(a, root, clear, bare));
+    line_told(&a->line, LINE_ROOT, move_root(a, root, clear, bare));
     close(root);
 }
 

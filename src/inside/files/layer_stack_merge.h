@@ -43,3 +43,5 @@ int layer_stack_merge(const struct layer_stack_merge *m, struct sg_error *e);
 /* Removes a layer, an upper layer or a work directory that no overlay uses, but not the origins
  * that are kept. It may be missing. */
 int layer_stack_remove(int scratch, const char *dir, struct sg_error *e);
+/* Removes a directory that is no layer, with all that is in it. */
+int layer_remove_tree(int at, const char *dir, struct sg_error *e);

@@ -89,20 +89,32 @@ static int empty_dir(struct removal *w, int dir, bool is_top)
     return r == 0 && got < 0 ? fail(w, "list", "a directory") : r;
 }
 
-int layer_stack_remove(int scratch, const char *dir, struct sg_error *e)
+/* kept: see put_by. */
+static int remove_tree(int at, const char *dir, int kept, struct sg_error *e)
 {
-    AUTO(close_p) int top = openat(scratch, dir, LAYER_DIR_FLAGS), kept = -1;
-    struct removal w = {.top = top, .dir = dir, .e = e};
+    AUTO(close_p) int top = openat(at, dir, LAYER_DIR_FLAGS);
+    struct removal w = {.top = top, .kept = kept, .dir = dir, .e = e};
     int r = 0;
 
     if (top < 0)
         return errno == ENOENT ? 0 : err_errno(e, "open '%s'", dir);
-    origin_open_kept(scratch, &kept);
-    w.kept = kept;
-    while (r == 0 && unlinkat(scratch, dir, AT_REMOVEDIR) < 0) {
+    while (r == 0 && unlinkat(at, dir, AT_REMOVEDIR) < 0) {
         if (errno != ENOTEMPTY)
             return fail(&w, "remove", "all");
         r = empty_dir(&w, top, true);
     }
     return r;
+}
+
+int layer_stack_remove(int scratch, const char *dir, struct sg_error *e)
+{
+    AUTO(close_p) int kept = -1;
+
+    origin_open_kept(scratch, &kept);
+    return remove_tree(scratch, dir, kept, e);
+}
+
+int layer_remove_tree(int at, const char *dir, struct sg_error *e)
+{
+    return remove_tree(at, dir, -1, e);
 }

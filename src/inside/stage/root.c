@@ -239,61 +239,16 @@ static int mount_dev(struct sg_error *e)
     return 0;
 }
 
-/* Opens the mount point for a user's mount, and makes it in the sandbox's own layer if it is
- * missing. Nothing inside can race with us yet, but the template could have a symbolic link: none
- * is followed. */
-static int make_target(const char *target, bool is_dir, int *ret_fd, struct sg_error *e)
-{
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
-    AUTO(close_p) int dir = open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    char part[NAME_MAX + 1];
-    const char *p = target;
-
-    for (;;) {
-        size_t len;
-        while (*p == '/')
-            p++;
-        len = strcspn(p, "/");
-        if (len == 0)
-            break;
-        if (len > NAME_MAX)
-            return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG,
-                           "mount target '%s' has a too long name", target);
-        memcpy(part, p, len);
-        part[len] = '\0';
-        p += len;
-        bool last = p[strspn(p, "/")] == '\0';
-        if (last && !is_dir) {
-            int fd = openat(dir, part, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
-            close_p(&fd);
-        } else if (mkdirat(dir, part, 0755) < 0 && errno != EEXIST) {
-            return err_errno(e, "make the mount target '%s'", target);
-        }
-        int next = sys_openat2(dir, part, &how);
-        if (next < 0 && errno == ELOOP)
-            return err_set(
-                e, SG_ERR_INVALID, -ELOOP,
-                "mount target '%s' leads through a symbolic link: name the real directory", target);
-        if (next < 0)
-            return err_errno(e, "open the mount target '%s'", target);
-        close(dir);
-        dir = next;
-    }
-    *ret_fd = steal_fd(&dir);
-    return 0;
-}
-
 static int attach_mounts(const struct stage_setup *setup, const int *mounts, struct sg_error *e)
 {
     for (uint32_t i = 0; i < setup->n_mounts; i++) {
-        AUTO(close_p) int at = -1;
+        AUTO(close_p) int root = open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC), at = -1;
         struct stat st;
         int r;
 
         if (fstat(mounts[i], &st) < 0)
             return err_errno(e, "stat the source of '%s'", setup->targets[i]);
-        r = make_target(setup->targets[i], S_ISDIR(st.st_mode), &at, e);
+        r = root_make_target(root, setup->targets[i], S_ISDIR(st.st_mode), 0, &at, e);
         if (r < 0)
             return r;
         if (syscall(SYS_move_mount, mounts[i], "", at, "",

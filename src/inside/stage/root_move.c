@@ -74,8 +74,11 @@ int root_move(int new_root, bool bare, struct sg_error *e)
     r = places_open(new_root, &p, e);
     if (r == 0)
         r = attach_parts(&p, with_usr, e);
+    if (r == 0)
+        r = root_attach_again(new_root, e);
     if (r == 0 && sys_pivot_root(".", ".") < 0)
         r = err_errno(e, "pivot_root");
+    root_attached_moved(r == 0);
     /* Whether the exchange worked or not, the root that must go lies on ".". The agent cannot go on
      * with two roots. */
     if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)

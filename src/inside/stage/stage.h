@@ -76,6 +76,8 @@ struct stage_setup {
 #define STAGE_WORLD 4u
 #define STAGE_BARE  8u /* with WORLD: there is no cover */
 
+#define LINE_TARGET_MAX 256
+
 /* A message on a line; its descriptors come beside it. The warden sends channels, kernels and new
  * roots. A kernel is one that the agent asked for, or a copy of one that ran (inside/broker). The
  * agent asks for kernels, one at a time, and answers how a new root went. */
@@ -84,7 +86,9 @@ struct line_message {
     int32_t pid; /* LINE_KERNEL to the agent: the kernel's pid, as seen inside */
     int32_t
         was; /* with it: pid of the kernel that it is a copy of, in that one's sandbox; 0: none */
-    int32_t code; /* LINE_ROOT to the agent: LINE_ROOT_*. From it: 0 or -errno */
+    int32_t
+        code; /* LINE_ROOT to the agent: LINE_ROOT_*. From it: 0 or -errno, also for LINE_MOUNT */
+    char target[LINE_TARGET_MAX]; /* LINE_MOUNT to the agent */
 };
 enum line_what {
     LINE_CHANNEL = 'c',   /* to the agent: one descriptor */
@@ -96,6 +100,9 @@ enum line_what {
      * contexts lose their kernels. From the agent: how that went. -EBUSY: the agent is writing a
      * file for the host. */
     LINE_ROOT = 'r',
+    /* To the agent: a detached mount, to be attached at `target` (root_attach). From the agent: how
+     * that went. */
+    LINE_MOUNT = 'm',
 };
 #define LINE_ROOT_CLEAR 1
 #define LINE_ROOT_BARE  2 /* without the cover over /usr, if there still is one */
@@ -142,6 +149,19 @@ int root_build(const struct spawn_request *q, struct view_fds *ret_view, struct 
  * enters it. */
 int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit,
                struct sg_error *e);
+/* In the agent: attaches a detached mount to a directory of its root, which is made if it is
+ * missing. No link is followed, and no mount entered on the way. The mount goes along with
+ * root_move. -E2BIG: there are ROOT_ATTACHED_MAX. */
+#define ROOT_ATTACHED_MAX 8
+int root_attach(int tree, const char *target, struct sg_error *e);
+/* root_attach.c, for root_move.c: attaches all of them to another root as well. Then that root has
+ * taken the place of the old one, or has not. */
+int root_attach_again(int new_root, struct sg_error *e);
+void root_attached_moved(bool moved);
+/* For both: opens a directory (or file) of a root for a mount, and makes it and its parents in the
+ * root's own layer if they are missing. No link is followed; resolve: further RESOLVE_ flags. */
+int root_make_target(int root, const char *target, bool is_dir, uint64_t resolve, int *ret_fd,
+                     struct sg_error *e);
 /* In the agent: replaces its root by this one, another overlay like it. /usr, /dev, /proc, /sys
  * and their masks go along; /usr/local and /dev/shm are the new root's own. A process whose root or
  * working directory was the old root is in the new one; whatever else it has open in the old root

@@ -91,6 +91,7 @@ int files_order_add_view(struct files_order *o, const struct layer_stack_view *v
 /* ---- the process ----------------------------------------------------------------------------- */
 
 struct start {
+    const char *role;
     int userns, image, sock;
 };
 
@@ -98,7 +99,7 @@ struct start {
 static int become(void *arg)
 {
     const struct start *s = arg;
-    char *argv[] = {(char *)(uintptr_t)FILES_ROLE, NULL}, *envp[] = {NULL};
+    char *argv[] = {(char *)(uintptr_t)s->role, NULL}, *envp[] = {NULL};
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int image = fcntl(s->image, F_DUPFD_CLOEXEC, 64), sock = fcntl(s->sock, F_DUPFD_CLOEXEC, 64);
     sigset_t none;
@@ -118,6 +119,23 @@ static int become(void *arg)
     sigprocmask(SIG_SETMASK, &none, NULL);
     syscall(SYS_execveat, image, "", argv, envp, AT_EMPTY_PATH);
     _exit(126);
+}
+
+int files_process_start(struct server *s, const char *role, int ours, int theirs, int *ret_pidfd,
+                        struct sg_error *e)
+{
+    struct start start = {
+        .role = role, .userns = s->files.userns, .image = s->files.image, .sock = theirs};
+    int r;
+
+    fd_set_nonblock(theirs, false);
+    r = child_clone(become, &start, CLONE_PIDFD | SIGCHLD, ret_pidfd);
+    close(theirs);
+    if (r < 0) {
+        close(ours);
+        return err_code(e, r, "start a process for files");
+    }
+    return 0;
 }
 
 static void on_ended(struct loop_source *src, uint32_t events UNUSED)
@@ -184,16 +202,14 @@ struct files_worker *files_worker_start(struct server *s, const struct files_ord
         err_errno(e, "make a socket pair for the files worker");
         return NULL;
     }
-    fd_set_nonblock(socks[1], false);
-    struct start start = {.userns = s->files.userns, .image = s->files.image, .sock = socks[1]};
     r = send_request(s, socks[0], o, e);
-    if (r == 0 && (r = child_clone(become, &start, CLONE_PIDFD | SIGCHLD, &pidfd)) < 0)
-        err_code(e, r, "start a files worker");
-    close(socks[1]);
     if (r < 0) {
         close(socks[0]);
+        close(socks[1]);
         return NULL;
     }
+    if (files_process_start(s, FILES_ROLE, socks[0], socks[1], &pidfd, e) < 0)
+        return NULL;
     w = NEW(struct files_worker, .server = s, .process = {.fd = -1, .fn = on_ended}, .pidfd = pidfd,
             .sock = socks[0], .done = done, .arg = arg);
     s->files.n++;

@@ -47,6 +47,10 @@ typedef void (*files_done)(void *arg, const struct files_answer *a);
  * and done is not called. */
 struct files_worker *files_worker_start(struct server *s, const struct files_order *o,
                                         files_done done, void *arg, struct sg_error *e);
+/* Starts a process of the agent program in that role, with the ids that workers have. It gets
+ * `theirs` as descriptor 3. Takes both ends over if it fails, and `theirs` anyway. */
+int files_process_start(struct server *s, const char *role, int ours, int theirs, int *ret_pidfd,
+                        struct sg_error *e);
 /* Ends a worker; done is called when it is gone. */
 void files_worker_kill(struct files_worker *w);
 /* The same, but done is not called. */

@@ -84,7 +84,7 @@ struct instance_stats {
 
 /* ---- the core -------------------------------------------------------------------------------- */
 
-enum line_news { LINE_WANTS_KERNEL, LINE_ROOT_DONE };
+enum line_news { LINE_WANTS_KERNEL, LINE_ROOT_DONE, LINE_MOUNT_DONE };
 
 struct provider_ops {
     const char *name;
@@ -157,6 +157,10 @@ struct provider_ops {
     const struct provider_kernels *kernels;
     const struct provider_files *files;
     const struct provider_fork *fork; /* with kernels and files only */
+    /* Mounts a directory, whose ids 0..65535 are those inside, in a sandbox that is up. Only asks
+     * for it: LINE_MOUNT_DONE says how it went, in order. With `line` only. */
+    int (*mount)(struct instance *i, int dir, const char *target, bool readonly,
+                 struct sg_error *e);
 };
 
 /* In providers.c. All providers, the default first; NULL ends them. */

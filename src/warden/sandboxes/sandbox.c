@@ -49,6 +49,7 @@ static void sandbox_free(struct sandbox *g)
     snapshot_release(g->snapshot);
     snapshot_release(g->new_snapshot);
     checkpoint_release(g->fork.checkpoint);
+    sandbox_volumes_done(&g->volumes);
     close_p(&g->fork.report);
     drop_waiters(&g->waiting);
     drop_waiters(&g->kills);
@@ -147,6 +148,8 @@ static void on_line(struct loop_source *src, uint32_t events UNUSED)
 
     if (r == 0 && news == LINE_ROOT_DONE)
         sandbox_happens(g, ON_ROOTED, &(struct happening){.r = code});
+    else if (r == 0 && news == LINE_MOUNT_DONE)
+        sandbox_mount_answered(g, code);
     else if (r == 0 && may_ask(g) && !snapshot_world(g->snapshot)) {
         g->asks = true;
         sandbox_ask_again(g);
@@ -248,6 +251,7 @@ void sandbox_drop_instance(struct sandbox *g, teardown_done done)
     loop_timer_cancel(&g->server->loop, &g->timer);
     g->instance = NULL;
     g->asks = false;
+    g->volumes.pending = 0;
     teardown_begin(g->tenant_pool, i, done, g);
 }
 
@@ -364,14 +368,16 @@ void action_unwanted(struct sandbox *g, const struct happening *h)
 
 void action_failed(struct sandbox *g, const struct happening *h)
 {
+    bool clients = h->e->kind == SG_ERR_INVALID; /* a volume's path */
     struct sg_error e;
     int r = sandbox_judge(g, h, &e);
 
-    log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", e.message);
+    log_sandbox(clients ? LEVEL_DEBUG : LEVEL_WARN, clients ? FAULT_CLIENT : FAULT_INFRASTRUCTURE,
+                g->id, "%s", e.message);
     front_answer_error(g->server, &g->job.ticket, r, &e);
     g->job.answered = true;
     if (g->ending == 0)
-        g->ending = END_FAILED;
+        g->ending = clients ? END_KILLED : END_FAILED;
     action_end(g, h);
 }
 
@@ -410,6 +416,10 @@ static void on_made(void *arg, struct instance *i, const struct sg_error *e)
         sandbox_happens(g, ON_STARTED_BRANCH, &h);
         return;
     }
+    if (g->volumes.n > 0) {
+        sandbox_happens(g, ON_TO_MOUNT, NULL);
+        return;
+    }
     h = (struct happening){.fd = sandbox_connect(g, &own), .e = &own};
     h.r = h.fd < 0 ? h.fd : 0;
     sandbox_happens(g, h.fd < 0 ? ON_FAILED : ON_STARTED, &h);
@@ -429,7 +439,7 @@ int sandbox_take_share(struct sandbox *g, struct sg_error *e)
 
 void sandbox_create(struct server *s, const struct ticket *t, const struct order *o,
                     struct snapshot *snapshot, struct checkpoint *checkpoint, int note,
-                    const struct policy_text *policy)
+                    const struct policy_text *policy, const struct sandbox_volumes *volumes)
 {
     struct sandbox *g =
         NEW(struct sandbox, .server = s, .phase = MAKING,
@@ -437,7 +447,7 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
             .deadline_ns = o->deadline_ns, .on_expiry = (enum order_expiry)o->on_expiry,
             .kernel = (o->flags & ORDER_KERNEL) != 0 && !checkpoint,
             .fork = {.checkpoint = checkpoint ? checkpoint_use(checkpoint) : NULL, .report = -1},
-            .process.fd = -1, .line.fd = -1, .step_ns = clock_ns(),
+            .volumes = *volumes, .process.fd = -1, .line.fd = -1, .step_ns = clock_ns(),
             .job = {.event = ON_STARTED, .ticket = *t, .order = *o});
     struct sg_error e = {0};
     int r;
@@ -457,7 +467,8 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
     }
     /* A branch gets its files when it runs, unless it needs a world from the start. */
     bool rooted = false, branch = checkpoint && !snapshot_world(g->snapshot);
-    struct instance *ready = checkpoint && checkpoint->fork_start
+    /* A fork start has kernels already, and volumes come before these. */
+    struct instance *ready = checkpoint && checkpoint->fork_start && g->volumes.n == 0
                                  ? fork_start_take(steal_ptr(&checkpoint->fork_start),
                                                    g->tenant_pool, &g->limits, &rooted)
                                  : NULL;

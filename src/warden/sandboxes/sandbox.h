@@ -10,6 +10,7 @@ struct snapshot;
 struct checkpoint;
 struct tenant_pool;
 struct ticket;
+struct sandbox_volumes;
 
 /* A sandbox that has ended, as a front is told of it. */
 struct sandbox_ended {
@@ -28,10 +29,10 @@ struct policy_text {
 struct sandbox *sandbox_find(struct server *s, const char *id);
 const char *sandbox_tenant(const struct sandbox *g);
 /* Makes a sandbox. The caller has checked the order: the id is free, the limits are complete. Takes
- * note and policy over. */
+ * note, policy and volumes over. */
 void sandbox_create(struct server *s, const struct ticket *t, const struct order *o,
                     struct snapshot *snapshot, struct checkpoint *checkpoint, int note,
-                    const struct policy_text *policy);
+                    const struct policy_text *policy, const struct sandbox_volumes *volumes);
 /* Live fork: makes a checkpoint of a running sandbox. Takes the note over. */
 void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct order *o, int note);
 void sandbox_back_to(struct sandbox *g, const struct ticket *t, const struct order *o,

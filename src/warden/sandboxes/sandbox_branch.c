@@ -165,6 +165,32 @@ static void take_snapshot_name(struct sandbox *g)
     snapshot_release(old);
 }
 
+void action_branch_mounted(struct sandbox *g, const struct happening *h)
+{
+    struct sg_error e = {0};
+
+    if (h->r < 0)
+        sandbox_fork_fail(g, sandbox_not_mounted(g, h->r, &e), &e);
+    else
+        copy_next(g);
+}
+
+/* Copies of kernels may have files of volumes open. A sandbox that goes back has its volumes: they
+ * went along with its root. */
+static void mount_and_copy(struct sandbox *g)
+{
+    struct sg_error e = {0};
+    int r;
+
+    if (g->phase == REWINDING || g->volumes.n == 0) {
+        copy_next(g);
+        return;
+    }
+    r = sandbox_mount(g, &e);
+    if (r < 0)
+        sandbox_fork_fail(g, r, &e);
+}
+
 void action_branch_rooted(struct sandbox *g, const struct happening *h)
 {
     struct sg_error e = {0};
@@ -174,7 +200,7 @@ void action_branch_rooted(struct sandbox *g, const struct happening *h)
     if (h->r == 0) {
         take_snapshot_name(g);
         g->steps.files = sandbox_step(g);
-        copy_next(g);
+        mount_and_copy(g);
         return;
     }
     sandbox_not_rooted(h->r, &e);

@@ -287,7 +287,7 @@ void action_still(struct sandbox *g, const struct happening *h)
     m->written = h->news->written;
     if (freeze_files(g, &e) < 0)
         g->fork.why = e; /* used when the broker has made its copies */
-    else if ((g->job.order.flags & ORDER_SOON) && !has_open_files(m))
+    else if ((g->job.order.flags & ORDER_SOON) && !has_open_files(m) && g->volumes.n == 0)
         m->fork_start = fork_start_begin(m, g->tenant_pool, &g->limits);
 }
 

@@ -7,6 +7,7 @@
 #include "warden/sandboxes/sandbox_life.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/sandboxes/checkpoint.h"
+#include "warden/sandboxes/sandbox_volumes.h"
 #include "lib/loop/loop.h"
 #include "warden/sandboxes/tenant_pool.h"
 
@@ -77,6 +78,7 @@ struct sandbox {
     struct save *save;                  /* SAVING */
     struct sandbox_network network;
     struct sandbox_fork fork;
+    struct sandbox_volumes volumes;
     struct budget_share share;
     char template[ID_LEN + 1]; /* the template that its share is counted under */
     uint64_t memory_peak;      /* highest that was seen of this instance */
@@ -144,6 +146,13 @@ void sandbox_network_init(struct sandbox *g, const struct policy_text *policy);
 void sandbox_network_begin(struct sandbox *g);
 void sandbox_network_end(struct sandbox *g);
 void sandbox_network_done(struct sandbox *g);
+
+/* sandbox_volumes.c */
+/* Sends the agent all volumes; ON_MOUNTED follows when it has answered. */
+int sandbox_mount(struct sandbox *g, struct sg_error *e);
+void sandbox_mount_answered(struct sandbox *g, int code);
+/* Sets the error for an agent that could not attach a volume. */
+int sandbox_not_mounted(const struct sandbox *g, int code, struct sg_error *e);
 
 /* sandbox_life.c */
 /* In a state in which the sandbox waits for orders: takes the next, if there is one. */

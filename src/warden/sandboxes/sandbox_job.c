@@ -186,23 +186,46 @@ void action_booted(struct sandbox *g, const struct happening *h)
     close(fd);
 }
 
+/* Opens the channel, if somebody still wants the sandbox. */
+static void finish_boot(struct sandbox *g)
+{
+    struct sg_error e = {0};
+    int fd = -1;
+
+    if (!g->ending && ticket_valid(g->server, &g->job.ticket)) {
+        fd = sandbox_connect(g, &e);
+        if (fd < 0)
+            answer_error(g, fd, &e);
+    }
+    sandbox_happens(g, fd < 0 ? ON_UNWANTED : ON_STARTED, &(struct happening){.fd = fd});
+}
+
+void action_boot_mounted(struct sandbox *g, const struct happening *h)
+{
+    struct sg_error e = {0};
+
+    loop_timer_cancel(&g->server->loop, &g->timer);
+    if (h->r == 0) {
+        finish_boot(g);
+        return;
+    }
+    answer_error(g, sandbox_not_mounted(g, h->r, &e), &e);
+    sandbox_happens(g, ON_UNWANTED, &(struct happening){.fd = -1});
+}
+
 static void on_booted(void *arg, struct instance *i, const struct sg_error *e)
 {
     struct sandbox *g = arg;
-    struct sg_error own = {0};
-    int fd = -1;
 
     if (!i) {
         sandbox_happens(g, ON_NOT_STARTED, &(struct happening){.r = e->code, .e = e});
         return;
     }
     sandbox_adopt(g, i);
-    if (!g->ending && ticket_valid(g->server, &g->job.ticket)) {
-        fd = sandbox_connect(g, &own);
-        if (fd < 0)
-            answer_error(g, fd, &own);
-    }
-    sandbox_happens(g, fd < 0 ? ON_UNWANTED : ON_STARTED, &(struct happening){.fd = fd});
+    if (g->volumes.n > 0 && !g->ending)
+        sandbox_happens(g, ON_TO_MOUNT, NULL);
+    else
+        finish_boot(g);
 }
 
 /* Limits that the order does not set stay as they were. */

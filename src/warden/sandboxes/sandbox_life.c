@@ -10,6 +10,7 @@
 /* A sandbox that is not known ends with the front that ordered it. */
 const struct phase_rules phase_rules[PHASE_MAX_] = {
     [MAKING] = {"making", .told = STATE_STORED},
+    [MOUNTING] = {"mounting", .counts = true, .told = STATE_RUNNING},
     [BRANCHING] = {"branching", .counts = true, .no_kernels = true, .told = STATE_RUNNING},
     [RUNNING] = {"running", .rests = true, .known = true, .counts = true, .told = STATE_RUNNING},
     [KEEPING] = {"keeping", .known = true, .counts = true, .no_kernels = true,
@@ -113,15 +114,22 @@ static const struct cell life[PHASE_MAX_][ON_MAX_] = {
     [MAKING] = {
         ORDERS_WAIT, [ON_STARTED] = {action_made, RUNNING},
         [ON_STARTED_BRANCH] = {action_branch, BRANCHING},
+        [ON_TO_MOUNT] = {action_mount, MOUNTING},
         [ON_NOT_STARTED] = {action_not_made, ENDING}, [ON_UNWANTED] = {action_unwanted, ENDING},
         [ON_BROKER_GONE] = {ignore, STAYS}, [ON_FAILED] = {action_failed, ENDING},
         [ON_END] = {ignore, STAYS},
+    },
+    /* Its agent attaches its volumes. If that fails, nothing of it is left. */
+    [MOUNTING] = {
+        ORDERS_WAIT, NO_FORK, [ON_MOUNTED] = {action_mounted, STAYS},
+        [ON_STARTED] = {action_made, RUNNING}, [ON_FAILED] = {action_failed, ENDING},
+        [ON_END] = {action_end, ENDING},
     },
     /* It gets files and kernels of a checkpoint. If that fails, nothing of it is left. */
     [BRANCHING] = {
         ORDERS_WAIT, NOT_KEEPING, [ON_CARRIED] = {action_branch_carried, STAYS},
         [ON_ROOTED] = {action_branch_rooted, STAYS},
-        [ON_COPIED] = {action_copied, STAYS},
+        [ON_COPIED] = {action_copied, STAYS}, [ON_MOUNTED] = {action_branch_mounted, STAYS},
         [ON_BROKER_GONE] = {action_branch_broker_gone, STAYS},
         [ON_DONE] = {action_branched, RUNNING}, [ON_FAILED] = {action_failed, ENDING},
         [ON_END] = {action_end, ENDING},
@@ -188,6 +196,7 @@ static const struct cell life[PHASE_MAX_][ON_MAX_] = {
     /* As MAKING, from its files; but if nobody wants it any more, it is stored again. */
     [BOOTING] = {
         ORDERS_WAIT, [ON_STARTED] = {action_booted, RUNNING},
+        [ON_TO_MOUNT] = {action_mount, STAYS}, [ON_MOUNTED] = {action_boot_mounted, STAYS},
         [ON_NOT_STARTED] = {action_not_booted, STORED},
         [ON_UNWANTED] = {action_unboot, STOWING}, [ON_BROKER_GONE] = {ignore, STAYS},
         [ON_END] = {ignore, STAYS},

@@ -11,6 +11,7 @@
  *                +-> keeping   -> RUNNING      a checkpoint is made of it: sandbox_fork.c
  *                +-> rewinding -> RUNNING      back to a checkpoint: sandbox_branch.c
  *
+ *   making -> mounting  -> RUNNING             it gets volumes: sandbox_volumes.c
  *   making -> branching -> RUNNING             made from a checkpoint: sandbox_branch.c
  *   (any)  -> ending    -> gone
  *
@@ -36,6 +37,7 @@ struct kernel_news;
 
 enum phase {
     MAKING,
+    MOUNTING,
     BRANCHING,
     RUNNING,
     KEEPING,
@@ -64,6 +66,8 @@ enum event {
     /* The tenant pool's answer. */
     ON_STARTED = ON_ORDERS_END_,
     ON_STARTED_BRANCH, /* and it gets files and kernels of a checkpoint */
+    ON_TO_MOUNT,       /* and it gets volumes */
+    ON_MOUNTED,        /* it has them, or could not get them */
     ON_NOT_STARTED,
     ON_UNWANTED, /* it has started, and is to end, or who ordered it is gone */
     /* Freezing and going on. */
@@ -101,7 +105,7 @@ struct happening {
     struct instance *instance;      /* UNWANTED in MAKING */
     bool ready, rooted;             /* STARTED_BRANCH: it is a fork start, and has its root */
     const struct kernel_news *news; /* STILL, HELD, WENT */
-    int r;                          /* an error; ROOTED: the agent's code */
+    int r;                          /* an error; ROOTED, MOUNTED: the agent's code */
     const struct sg_error *e;
 };
 
@@ -129,6 +133,8 @@ sandbox_action action_made, action_not_made, action_unwanted, action_failed, act
 /* sandbox_job.c */
 sandbox_action action_freeze, action_save, action_paused, action_thaw, action_stow, action_boot,
     action_booted, action_not_booted, action_unboot;
+/* sandbox_volumes.c; sandbox_job.c and sandbox_branch.c */
+sandbox_action action_mount, action_mounted, action_boot_mounted, action_branch_mounted;
 /* sandbox_fork.c */
 sandbox_action action_keep, action_still, action_held, action_went, action_keep_carried,
     action_keep_rooted, action_kept, action_not_kept, action_drop_news, action_keep_broker_gone;

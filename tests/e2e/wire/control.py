@@ -308,10 +308,6 @@ NOT_YET = """
     POST /templates
     POST /templates/mine
     POST /templates/mine/builds/b
-    GET /volumes
-    POST /volumes
-    GET /volumes/v
-    DELETE /volumes/v
     GET /teams
     POST /api-keys
     POST /access-tokens

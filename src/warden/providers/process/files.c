@@ -234,6 +234,26 @@ static void swap(struct instance *i, struct stack *s)
     i->same = s;
 }
 
+int instance_mount(struct instance *i, int dir, const char *target, bool readonly,
+                   struct sg_error *e)
+{
+    struct line_message m = {.what = LINE_MOUNT};
+    AUTO(close_p) int userns = -1, tree = -1;
+    int r = open_of_agent(i, "ns/user", O_RDONLY, &userns, e);
+
+    snprintf(m.target, sizeof(m.target), "%s", target);
+    if (r == 0)
+        r = (readonly ? mounts_map_dir : mounts_map_writable)(dir, "a volume", userns, &tree, e);
+    if (r == 0)
+        r = fd_set_nonblock(i->channel, true);
+    if (r == 0) {
+        r = ipc_send(i->channel, &m, sizeof(m), &tree, 1);
+        if (r < 0)
+            err_set(e, SG_ERR_GONE, r, "the sandbox cannot take a mount: %s", strerror(-r));
+    }
+    return r;
+}
+
 void instance_files_done(struct instance *i)
 {
     close_p(&i->old_root);

@@ -466,9 +466,12 @@ int instance_line_take(struct instance *i, enum line_news *ret, int *ret_code)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return -EAGAIN;
-    if (n != (ssize_t)sizeof(m) || (m.what != LINE_KERNEL && m.what != LINE_ROOT))
+    if (n != (ssize_t)sizeof(m) ||
+        (m.what != LINE_KERNEL && m.what != LINE_ROOT && m.what != LINE_MOUNT))
         return -EPROTO;
-    *ret = m.what == LINE_ROOT ? LINE_ROOT_DONE : LINE_WANTS_KERNEL;
+    *ret = m.what == LINE_ROOT    ? LINE_ROOT_DONE
+           : m.what == LINE_MOUNT ? LINE_MOUNT_DONE
+                                  : LINE_WANTS_KERNEL;
     *ret_code = m.code;
     return 0;
 }

@@ -202,4 +202,5 @@ const struct provider_ops process_provider = {
     .kernels = &process_kernels,
     .files = &process_files,
     .fork = &process_fork,
+    .mount = instance_mount,
 };

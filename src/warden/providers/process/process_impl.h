@@ -172,6 +172,9 @@ int instance_line_take(struct instance *i, enum line_news *ret, int *ret_code);
 uint32_t instance_first_id(const struct instance *i);
 /* Takes the spawner's answer to instance_begin; call it before the next sandbox is asked for. */
 int instance_await_spawned(struct instance *i, struct sg_error *e);
+/* In files.c. */
+int instance_mount(struct instance *i, int dir, const char *target, bool readonly,
+                   struct sg_error *e);
 /* In files.c. Releases the sandbox's disk; its files go with their last user. */
 void instance_files_done(struct instance *i);
 /* In kernels.c. Forgets the sandbox's kernels that have ended; true: none is left. */
