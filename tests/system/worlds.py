@@ -141,10 +141,10 @@ def builds(client):
     steps = [{"type": kind, "args": args, "force": False} for kind, args in (
         ("USER", ["root"]), ("RUN", ["echo built > /usr/share/built && mkdir -p /opt/app"]), ("ENV", ["COLOUR", "green"]),
         ("WORKDIR", ["/opt/app"]), ("RUN", ["pwd > where; rm /marker"]), ("USER", ["user"]))]
-    client.api("POST", f"/v2{ids}", {"fromTemplate": "small:one", "steps": steps})
+    client.api("POST", f"/v2{ids}", {"fromImage": "docker.io/library/small:one", "steps": steps})
     until(lambda: client.api("GET", f"{ids}/status?logsOffset=0")[1]["status"] in ("ready", "error"), 60)
     status, told = client.api("GET", f"{ids}/status?logsOffset=0")
-    check("a template can be built on a world", told["status"] == "ready", told)
+    check("a template can be built on an image that was fetched", told["status"] == "ready", told)
     says("with all that its steps did", client, client.create(templateID="built"),
          "cat /usr/share/built /opt/app/where; echo $COLOUR; ls /marker 2>/dev/null | wc -l", "built\n/opt/app\ngreen\n0\n")
     status, _ = client.api("DELETE", f"/templates/{made['templateID']}")

@@ -22,9 +22,9 @@
 #define LOG_PAGE    100
 #define IMAGE_MAX   1024
 #define BASE_NAME   "base"
-#define NO_IMAGES                                                                       \
-    "the image '%.120s' cannot be used: this server cannot build from images yet; use " \
-    "fromTemplate('base'), fromTemplate('code-interpreter-v1'), or a template of your own"
+#define NO_IMAGES                                                                              \
+    "this server does not have the image '%.100s': its operator can fetch it with 'sandglass " \
+    "world pull'; or use fromTemplate('base')"
 
 /* ---- create ---------------------------------------------------------------------------------- */
 
@@ -196,22 +196,29 @@ void build_files(struct http_req *req)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* The template of ours that an image of E2B's stands for; NULL: it is another image. */
+static const char *without(const char *text, const char *prefix)
+{
+    size_t len = strlen(prefix);
+
+    return strncmp(text, prefix, len) == 0 ? text + len : text;
+}
+
+/* The template that an image stands for: one of ours for those of E2B, else the one that the operator
+ * has made of it, under the image's name. */
 static const char *template_of_image(const char *image)
 {
     static const struct {
         const char *image, *name;
     } known[] = {{"e2bdev/base", BASE_NAME}, {"e2bdev/code-interpreter", TEMPLATE_INTERPRETER}};
 
-    if (strncmp(image, "docker.io/", 10) == 0)
-        image += 10;
+    image = without(image, "docker.io/");
     for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
         size_t len = strlen(known[i].image);
         if (strncmp(image, known[i].image, len) == 0 &&
             (image[len] == '\0' || image[len] == ':' || image[len] == '@'))
             return known[i].name;
     }
-    return NULL;
+    return without(image, "library/");
 }
 
 static int find_base(struct e2b_req *q, const char *name, struct build_plan *p, struct sg_error *e)
@@ -245,10 +252,12 @@ static void read_base(struct e2b_req *q, struct build_plan *p)
         fields_invalid(&q->in, "fromImage and fromTemplate exclude each other");
     if (!fields_ok(&q->in))
         return;
-    snprintf(p->from, sizeof(p->from), "%s%.180s", name ? "template " : "", name ? name : image);
-    if (!name)
+    snprintf(p->from, sizeof(p->from), "template %.180s", name);
+    if (find_base(q, name, p, &e) == 0)
+        return;
+    if (image)
         snprintf(p->refusal, sizeof(p->refusal), NO_IMAGES, image);
-    else if (find_base(q, name, p, &e) < 0)
+    else
         snprintf(p->refusal, sizeof(p->refusal), "%.255s", e.message);
 }
 
