@@ -132,7 +132,7 @@ TEST(anything_else_on_the_line_ends_the_agent)
         {{.what = LINE_KERNEL, .pid = 77, .was = -1}, sizeof(struct line_message), 4, true},
         {{.what = LINE_ROOT}, sizeof(struct line_message), 0, true},
         {{.what = LINE_ROOT}, sizeof(struct line_message), 2, false},
-        {{.what = LINE_ROOT, .code = 2}, sizeof(struct line_message), 1, false},
+        {{.what = LINE_ROOT, .code = 4}, sizeof(struct line_message), 1, false},
         {{.what = LINE_MOUNT, .target = "/mnt"}, sizeof(struct line_message), 0, false},
         {{.what = LINE_MOUNT, .target = "/mnt"}, sizeof(struct line_message), 2, false},
     };
