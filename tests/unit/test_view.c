@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "inside/agent/agent.h"
@@ -196,13 +197,23 @@ static bool set_used(const struct bed *b, const char *text)
     return file_write(AT_FDCWD, path, text) == 0;
 }
 
-/* Turns the loop until the child has ended. */
+static void on_end(struct loop_source *src UNUSED, uint32_t events UNUSED)
+{
+}
+
+/* Turns the loop until the child has ended, which is an event too: nothing else may be left to wait
+ * for. */
 static int turn_until(struct bed *b, pid_t child)
 {
-    int status = -1;
+    struct loop_source end = {.fd = -1, .fn = on_end};
+    int status = -1, fd = (int)syscall(SYS_pidfd_open, child, 0);
 
+    EXPECT(fd >= 0);
+    loop_watch(&b->loop, &end, fd, EPOLLIN);
     while (waitpid(child, &status, WNOHANG) == 0)
         EXPECT(loop_turn(&b->loop) == 0);
+    loop_unwatch(&b->loop, &end);
+    close_p(&fd);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
 }
 

@@ -241,6 +241,9 @@ class End(BashTest):
         shell = self.process()
         kernel, self.kernel = self.kernel, self.new_kernel()
         self.assertEqual(kernel.close(), 0)
+        deadline = time.monotonic() + 10  # it hears of it when the kernel is gone
+        while os.path.exists(f"/proc/{shell}/exe") and time.monotonic() < deadline:
+            time.sleep(0.01)
         self.assertFalse(os.path.exists(f"/proc/{shell}/exe"))
 
     def test_socket_closed_while_a_cell_runs(self):
