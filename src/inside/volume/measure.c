@@ -120,9 +120,10 @@ int volume_take_room(struct volume_serving *s, uint64_t bytes)
     if (r < 0)
         return r;
     bytes += bytes == 0 ? NAME_BYTES : 0;
-    before = atomic_fetch_add(&s->size->used, bytes);
-    if (before < s->q.max_bytes && bytes <= s->q.max_bytes - before)
-        return 0;
-    atomic_fetch_sub(&s->size->used, bytes);
-    return -EDQUOT;
+    before = atomic_load(&s->size->used);
+    do {
+        if (before >= s->q.max_bytes || bytes > s->q.max_bytes - before)
+            return -EDQUOT;
+    } while (!atomic_compare_exchange_weak(&s->size->used, &before, before + bytes));
+    return 0;
 }
