@@ -328,6 +328,17 @@ TEST(a_full_volume_has_no_room_whoever_asks_at_once)
     close_volume();
 }
 
+TEST(one_process_measures_and_a_killed_one_is_replaced)
+{
+    open_volume();
+    uint64_t before = clock_ns();
+    atomic_store(&size->beat_ns, before - 59500000000ull); /* 59.5 s ago */
+    struct answer a = ask(VOLUME_USAGE, "/");
+    EXPECT(a.end.code == 0 && a.end.measured && clock_ns() - before >= 500000000);
+    EXPECT(atomic_load(&size->beat_ns) == 0);
+    close_volume();
+}
+
 TEST(nonsense_is_not_answered)
 {
     open_volume();
