@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/fd.h"
+#include "lib/base/share.h"
 #include "lib/ipc/ipc.h"
 #include "lib/log/log.h"
 #include "warden/host/child.h"
@@ -166,13 +167,22 @@ static int send_fd(const struct helper *h, int fd)
     return ipc_send(h->sock, &m, sizeof(m), &fd, 1);
 }
 
+static size_t helpers_of(const struct server *s, const char *tenant)
+{
+    size_t n = 0;
+
+    LIST_EACH(const struct helper, h, &s->volume_helpers, link)
+        n += strcmp(h->volume->tenant, tenant) == 0;
+    return n;
+}
+
 static int start_helper(struct volume *v, struct sg_error *e)
 {
     struct server *s = v->server;
     AUTO(close_p) int tree = -1;
     int socks[2], pidfd = -1, r;
 
-    if (s->n_volume_helpers == HELPERS_MAX)
+    if (!share_has_room(helpers_of(s, v->tenant), s->n_volume_helpers, HELPERS_MAX))
         return err_set(e, SG_ERR_LIMIT, -EAGAIN, "too many volumes are in use: try again");
     r = mounts_map_writable(v->dir, "a volume", s->files.userns, &tree, e);
     if (r < 0)
