@@ -297,7 +297,7 @@ int volume_remove(struct server *s, const char *tenant, const char *id, struct s
     char aside[ID_LEN + 1], name[sizeof(REMOVED) + ID_LEN], from[ORDER_TENANT_LEN + ID_LEN + 2];
     char to[sizeof(name) + 2];
     int r = check_can(s, tenant, id, e);
-    const struct volume *v = r < 0 ? NULL : find(s, tenant, id);
+    struct volume *v = r < 0 ? NULL : find(s, tenant, id);
 
     if (r < 0)
         return r;
@@ -314,8 +314,10 @@ int volume_remove(struct server *s, const char *tenant, const char *id, struct s
         unlinkat(s->state.volumes, name, AT_REMOVEDIR);
         return r;
     }
-    if (v)
+    if (v) {
         kill_helpers(s, v);
+        v->id[0] = '\0'; /* until they have ended, nobody must find it */
+    }
     remove_files(s, name);
     return 0;
 }
