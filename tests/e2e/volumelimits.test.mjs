@@ -45,9 +45,9 @@ test('a tenant has so many', async () => {
 
 test('a full volume: HTTP is refused, and further writers', async () => {
   const v = await make()
-  await v.writeFile('/a', Buffer.alloc(40 * MIB))
+  await v.writeFile('/d/a', Buffer.alloc(40 * MIB), { force: true })
   await rejects(v.writeFile('/b', Buffer.alloc(40 * MIB)), VolumeError, /^507: .*full/)
-  assert.deepEqual((await v.list('/')).map((e) => e.name), ['a'])
+  assert.deepEqual((await v.list('/')).map((e) => e.name), ['d'])
   await v.writeFile('/b', Buffer.alloc(20 * MIB))
   const a = await mount(v)
   await sh(a, 'head -c 30M /dev/zero > /mnt/v/inside')
@@ -58,7 +58,8 @@ test('a full volume: HTTP is refused, and further writers', async () => {
   await rejects(v.writeFile('/c', 'x'), VolumeError, /^507: /)
   await assert.rejects(mount(v), /is full/)
   await a.kill()
-  await v.remove('/a')
+  await v.remove('/d')
+  await eventually('there is room for a sandbox again', () => mount(v).then((b) => b.kill(), () => false))
   await v.writeFile('/c', 'room again').catch(() => v.remove('/inside'))
   await v.writeFile('/c', 'room again')
   await destroy(v)

@@ -67,6 +67,11 @@ static bool look_at(struct front *f, const char *id)
     return true;
 }
 
+void volume_look(struct front *f, const char *id)
+{
+    look_at(f, id);
+}
+
 static void on_timer(uv_timer_t *t)
 {
     struct front *f = t->data;
