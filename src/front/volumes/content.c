@@ -179,6 +179,8 @@ static void on_end(void *owner, int r, const struct volume_end *end, const struc
         fail(c, status_of_error(e), e->message);
     else if (end->code < 0)
         fail(c, status_of_end(end->code), end->message);
+    else if (c->reading && !c->read)
+        fail(c, 503, "the volume's helper did not wait for all of it: try again");
     else
         succeed(c);
 }
