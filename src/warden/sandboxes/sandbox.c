@@ -543,7 +543,7 @@ static void introduce(struct sandbox *g)
     struct sg_error e;
     int fds[2] = {g->note, -1};
 
-    if (g->instance) {
+    if (g->instance && g->phase != BOOTING) { /* who wanted it to boot is gone */
         fds[1] = sandbox_connect(g, &e);
         if (fds[1] < 0) {
             log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", e.message);
