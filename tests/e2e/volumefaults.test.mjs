@@ -1,5 +1,6 @@
 // Volumes: trees that are too deep or too wide, helpers that die in the middle, programs that get in the way.
 import fs from 'node:fs'
+import os from 'node:os'
 import { assert, e2b, eventually, run, Sandbox, sh, test, unique } from './lib.mjs'
 import { front, start, stop } from './server.mjs'
 
@@ -82,6 +83,7 @@ test('a helper that is killed costs what it was doing; the next request starts a
   const body = new ReadableStream({ async pull(c) { c.enqueue(Buffer.alloc(65536)); await new Promise((r) => setTimeout(r, 10)) } })
   const writing = fetch(`${url}half`, { method: 'PUT', body, duplex: 'half', headers })
   await eventually('a helper runs', () => children().length > 0)
+  assert.equal(os.getPriority(children()[0]), 10, 'it leaves the processor to the server')
   for (const pid of children()) process.kill(pid, 'SIGKILL')
   await assert.rejects(reading.arrayBuffer(), 'a part is not the whole')
   const end = await Promise.race([writing.then((r) => r.status, () => 'broken'), new Promise((r) => setTimeout(r, 3000, 'waits'))])

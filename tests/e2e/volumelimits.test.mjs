@@ -1,8 +1,9 @@
 // Volumes at their limits, and when the server ends.
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { assert, e2b, eventually, rejects, run, Sandbox, sh, test, unique } from './lib.mjs'
-import { killFront, start, stop } from './server.mjs'
+import { killFront, SG, start, stop } from './server.mjs'
 
 const { Volume, VolumeError } = e2b
 const MIB = 1024 * 1024
@@ -44,9 +45,9 @@ test('a tenant has so many', async () => {
 
 test('a full volume: HTTP is refused, and further writers', async () => {
   const v = await make()
-  await v.writeFile('/a', Buffer.alloc(40 * MIB))
+  await v.writeFile('/d/a', Buffer.alloc(40 * MIB), { force: true })
   await rejects(v.writeFile('/b', Buffer.alloc(40 * MIB)), VolumeError, /^507: .*full/)
-  assert.deepEqual((await v.list('/')).map((e) => e.name), ['a'])
+  assert.deepEqual((await v.list('/')).map((e) => e.name), ['d'])
   await v.writeFile('/b', Buffer.alloc(20 * MIB))
   const a = await mount(v)
   await sh(a, 'head -c 30M /dev/zero > /mnt/v/inside')
@@ -57,7 +58,8 @@ test('a full volume: HTTP is refused, and further writers', async () => {
   await rejects(v.writeFile('/c', 'x'), VolumeError, /^507: /)
   await assert.rejects(mount(v), /is full/)
   await a.kill()
-  await v.remove('/a')
+  await v.remove('/d')
+  await eventually('there is room for a sandbox again', () => mount(v).then((b) => b.kill(), () => false))
   await v.writeFile('/c', 'room again').catch(() => v.remove('/inside'))
   await v.writeFile('/c', 'room again')
   await destroy(v)
@@ -66,5 +68,18 @@ test('a full volume: HTTP is refused, and further writers', async () => {
 test('the server ends in good order', async () => {
   assert.equal(await stop(server), 0)
 })
+
+test('one tenant cannot have all helpers', async () => {
+  server = await start(undefined, undefined, ['--tenant-volumes', '300', '--sandbox-memory', '512M', '--warm-kernels', 'none'])
+  process.env.E2B_VOLUME_API_URL = server.url
+  const look = (v) => fetch(`${server.url}/volumecontent/${v.volumeId}/path?path=/`, { headers: { Authorization: `Bearer ${v.token}` } }).then((r) => r.status)
+  const apiKey = execFileSync(SG, ['key', 'create', '--tenant', 'other', '--state', server.state], { encoding: 'utf8' }).trim()
+  const other = await Volume.create('other', { ...server.as, apiKey })
+  const all = await Promise.all(Array.from({ length: 270 }, make))
+  const seen = new Set(await Promise.all(all.map(look)))
+  assert.deepEqual([...seen].sort(), [200, 503])
+  assert.equal(await look(other), 200)
+  assert.equal(await stop(server), 0)
+}, { seconds: 60 })
 
 await run()

@@ -139,6 +139,16 @@ test('a sandbox reads and writes; another reads the same, read-only', async () =
   assert.equal(await Volume.destroy(v.volumeId), true)
 })
 
+test('what is made on the way to a mount belongs to whom the place does', async () => {
+  const v = await make()
+  const s = await mount({ '/home/user/a/b/v': v, '/mnt/c/v': v })
+  assert.equal(await sh(s, 'touch ~/a/own ~/a/b/own; stat -c %U ~/a ~/a/b /mnt/c'), 'user\nuser\nroot')
+  const { snapshotId } = await s.createSnapshot()
+  const plain = await fresh(snapshotId)
+  assert.equal(await sh(plain, 'touch ~/a/b/v/own; stat -c %U ~/a/b/v /mnt/c/v'), 'user\nroot')
+  await Sandbox.deleteSnapshot(snapshotId)
+})
+
 test('two sandboxes and HTTP write to one volume', async () => {
   const v = await make()
   const [a, b] = await Promise.all([mount({ '/mnt/v': v }), mount({ '/home/user/v': v })])

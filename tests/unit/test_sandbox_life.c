@@ -302,6 +302,53 @@ TEST(a_stored_sandbox_keeps_its_volumes_and_mounts_them_when_it_boots)
     EXPECT(rig_volume.users == 0);
 }
 
+TEST(a_stored_sandbox_whose_agent_ends_while_it_mounts_is_stored_again)
+{
+    for (int all = 0; all < 2; all++) {
+        struct rig r;
+
+        rig_open(&r, 0);
+        bring_with(&r, STORED, false, true);
+        go_on();
+        fake.no_mount = true;
+        uint64_t resume = rig_order(&r, ORDER_RESUME, 0, (struct order){0});
+        rig_run(&r);
+        EXPECT(get(&r)->phase == BOOTING && r.answers[resume] == 0);
+        if (all)
+            sandboxes_holder_gone(r.s, get(&r)->tenant_pool);
+        else
+            fake_signal(get(&r)->instance->process, true);
+        rig_run(&r);
+        EXPECT(r.answers[resume] == 1 && r.last.code < 0);
+        fake.no_mount = false;
+        rig_pass(&r, 10);
+        EXPECT(get(&r) && get(&r)->phase == STORED && !get(&r)->ending);
+        order(&r, ORDER_RESUME, 0);
+        EXPECT(r.last.code == 0 && get(&r)->phase == RUNNING);
+        rig_close(&r);
+    }
+    EXPECT(fake.instances == 0 && rig_volume.users == 0);
+}
+
+TEST(a_new_front_gets_no_channel_to_a_sandbox_that_mounts_at_a_boot)
+{
+    struct rig r;
+
+    rig_open(&r, 0);
+    bring_with(&r, STORED, false, true);
+    go_on();
+    fake.no_mount = true;
+    order(&r, ORDER_RESUME, 0);
+    EXPECT(get(&r)->phase == BOOTING && get(&r)->instance);
+    fake.fails = 1u << FAKE_CONNECT;
+    sandboxes_introduce(r.s);
+    EXPECT(get(&r)->ending == 0 && fake.fails != 0);
+    fake.fails = 0;
+    go_on();
+    rig_close(&r);
+    EXPECT(fake.instances == 0 && rig_volume.users == 0);
+}
+
 TEST(open_files_are_carried_before_the_root_is_made)
 {
     for (int well = 0; well < 2; well++) {

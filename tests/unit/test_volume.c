@@ -8,6 +8,7 @@
 
 #include "inside/files/layer_stack_merge.h"
 #include "inside/volume/volume.h"
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "tap.h"
 
@@ -297,6 +298,44 @@ TEST(a_deep_tree_counts_as_full_until_it_is_removed)
     EXPECT(a.end.code == -EOVERFLOW || a.end.code == -EDQUOT);
     EXPECT(ask(VOLUME_REMOVE, "/d").end.code == 0);
     EXPECT(write_file("/f", "x").end.code == 0);
+    close_volume();
+}
+
+/* Returns how often there was room in a volume that has none. */
+static int take_often(uint64_t bytes)
+{
+    struct volume_serving s = {.size = size, .q = {.max_bytes = 1u << 30}};
+    int taken = 0;
+
+    for (uint64_t until = clock_ns() + 200000000; clock_ns() < until;)
+        taken += volume_take_room(&s, bytes) == 0;
+    return taken;
+}
+
+TEST(a_full_volume_has_no_room_whoever_asks_at_once)
+{
+    int status = -1;
+
+    open_volume();
+    atomic_store(&size->used, UINT64_MAX);
+    atomic_store(&size->measured_ns, clock_ns());
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(take_often(65536) > 0);
+    EXPECT(take_often(1) == 0);
+    EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
+    EXPECT(atomic_load(&size->used) == UINT64_MAX);
+    close_volume();
+}
+
+TEST(one_process_measures_and_a_killed_one_is_replaced)
+{
+    open_volume();
+    uint64_t before = clock_ns();
+    atomic_store(&size->beat_ns, before - 59500000000ull); /* 59.5 s ago */
+    struct answer a = ask(VOLUME_USAGE, "/");
+    EXPECT(a.end.code == 0 && a.end.measured && clock_ns() - before >= 500000000);
+    EXPECT(atomic_load(&size->beat_ns) == 0);
     close_volume();
 }
 

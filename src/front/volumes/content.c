@@ -11,6 +11,7 @@
 #include "front/core/auth.h"
 #include "front/core/reply.h"
 #include "front/volumes/stream.h"
+#include "front/volumes/watch.h"
 #include "lib/base/clock.h"
 #include "lib/http/router.h"
 #include "lib/json/fields.h"
@@ -171,10 +172,15 @@ static void on_end(void *owner, int r, const struct volume_end *end, const struc
     struct content *c = owner;
 
     c->stream = NULL;
+    /* If it was full, a sandbox may have room to write again. */
+    if (r == 0 && c->ask.op == VOLUME_REMOVE && !end->measured)
+        volume_look(front_of(c->req), c->volume.id);
     if (r < 0)
         fail(c, status_of_error(e), e->message);
     else if (end->code < 0)
         fail(c, status_of_end(end->code), end->message);
+    else if (c->reading && !c->read)
+        fail(c, 503, "the volume's helper did not wait for all of it: try again");
     else
         succeed(c);
 }

@@ -7,3 +7,5 @@
 
 /* Has each such volume measured twice a minute. */
 void volumes_watch(struct front *f);
+/* Has one measured now, unless many are. */
+void volume_look(struct front *f, const char *id);

@@ -205,7 +205,7 @@ static bool take_lease(struct view *v, enum view_file which)
         /* Nobody has it open; whoever opens it now waits. */
         return ftruncate(fd, 0) < 0;
     }
-    if (errno != EAGAIN) { /* leases are turned off (fs.leases-enable): it keeps what it has */
+    if (errno == EINVAL) { /* leases are turned off (fs.leases-enable): it keeps what it has */
         put(v, which);
         return false;
     }

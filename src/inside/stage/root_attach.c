@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "inside/agent/agent.h"
 #include "inside/stage/stage.h"
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
@@ -20,6 +21,17 @@ static struct attached {
     char target[LINE_TARGET_MAX];
 } attached[ROOT_ATTACHED_MAX];
 static size_t n_attached;
+
+/* What the agent makes belongs to whom the directory does that it is in, not to the agent, whom
+ * nobody inside can stand in for. */
+static int give_to_owner(int dir, int made)
+{
+    struct stat up, st;
+
+    if (fstat(dir, &up) < 0 || fstat(made, &st) < 0)
+        return -1;
+    return st.st_uid != AGENT_UID ? 0 : fchownat(made, "", up.st_uid, up.st_gid, AT_EMPTY_PATH);
+}
 
 int root_make_target(int root, const char *target, bool is_dir, uint64_t resolve, int *ret_fd,
                      struct sg_error *e)
@@ -42,11 +54,11 @@ int root_make_target(int root, const char *target, bool is_dir, uint64_t resolve
         memcpy(part, p, len);
         part[len] = '\0';
         p += len;
-        bool last = p[strspn(p, "/")] == '\0';
+        bool last = p[strspn(p, "/")] == '\0', made = false;
         if (last && !is_dir) {
             int fd = openat(dir, part, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
             close_p(&fd);
-        } else if (mkdirat(dir, part, 0755) < 0 && errno != EEXIST) {
+        } else if (!(made = mkdirat(dir, part, 0755) == 0) && errno != EEXIST) {
             return err_errno(e, "make the mount target '%s'", target);
         }
         how.flags = O_PATH | O_CLOEXEC | (last && !is_dir ? 0 : O_DIRECTORY);
@@ -57,8 +69,11 @@ int root_make_target(int root, const char *target, bool is_dir, uint64_t resolve
                 "mount target '%s' leads through a symbolic link: name the real directory", target);
         if (next < 0)
             return err_errno(e, "open the mount target '%s'", target);
+        int r = made ? give_to_owner(dir, next) : 0;
         close(dir);
         dir = next;
+        if (r < 0)
+            return err_errno(e, "make the mount target '%s'", target);
     }
     *ret_fd = steal_fd(&dir);
     return 0;

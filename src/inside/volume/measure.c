@@ -13,7 +13,7 @@
 #define NAME_BYTES 1024
 #define LEVELS_MAX 1000 /* each holds two descriptors */
 #define WAIT_NS    10000000
-#define WAITS_MAX  6000 /* a minute */
+#define BEAT_NS    (60 * NS_PER_S) /* who measures says so more often than that, unless killed */
 #define NS_PER_S   1000000000ull
 #define TRUST_S    60 /* a write believes a measure for so long */
 
@@ -26,7 +26,7 @@ static uint64_t bytes_of(const struct stat *st)
     return NAME_BYTES + (uint64_t)st->st_blocks * 512 / (shared ? st->st_nlink : 1);
 }
 
-static int count_dir(DIR **levels, uint64_t *ret)
+static int count_dir(struct volume_size *size, DIR **levels, uint64_t *ret)
 {
     size_t n = 1;
     const char *name;
@@ -35,6 +35,7 @@ static int count_dir(DIR **levels, uint64_t *ret)
     while (n > 0) {
         int got = layer_next(levels[n - 1], &name), dir = dirfd(levels[n - 1]), fd;
 
+        atomic_store_explicit(&size->beat_ns, clock_ns(), memory_order_relaxed);
         if (got <= 0) {
             layer_closedir_p(&levels[--n]);
             levels[n] = NULL;
@@ -65,7 +66,7 @@ static int count(struct volume_serving *s)
 
     if ((levels[0] = layer_list(s->root)) == NULL)
         return r;
-    r = count_dir(levels, &used);
+    r = count_dir(s->size, levels, &used);
     for (size_t i = 0; i < LEVELS_MAX; i++)
         layer_closedir_p(&levels[i]);
     if (r == 0 || r == -EOVERFLOW) {
@@ -87,11 +88,13 @@ int volume_measure(struct volume_serving *s, uint32_t age_s)
     const struct timespec wait = {.tv_nsec = WAIT_NS};
     int r = 0;
 
-    for (unsigned n = 0; !is_fresh(s->size, age_s); n++) {
-        /* One that does not end was killed. */
-        if (!atomic_flag_test_and_set(&s->size->measuring) || n == WAITS_MAX) {
+    while (!is_fresh(s->size, age_s)) {
+        uint64_t beat = atomic_load(&s->size->beat_ns), now = clock_ns();
+
+        if ((beat == 0 || now - beat > BEAT_NS) &&
+            atomic_compare_exchange_strong(&s->size->beat_ns, &beat, now)) {
             r = count(s);
-            atomic_flag_clear(&s->size->measuring);
+            atomic_store(&s->size->beat_ns, 0);
             return r;
         }
         nanosleep(&wait, NULL);
@@ -120,9 +123,10 @@ int volume_take_room(struct volume_serving *s, uint64_t bytes)
     if (r < 0)
         return r;
     bytes += bytes == 0 ? NAME_BYTES : 0;
-    before = atomic_fetch_add(&s->size->used, bytes);
-    if (before < s->q.max_bytes && bytes <= s->q.max_bytes - before)
-        return 0;
-    atomic_fetch_sub(&s->size->used, bytes);
-    return -EDQUOT;
+    before = atomic_load(&s->size->used);
+    do {
+        if (before >= s->q.max_bytes || bytes > s->q.max_bytes - before)
+            return -EDQUOT;
+    } while (!atomic_compare_exchange_weak(&s->size->used, &before, before + bytes));
+    return 0;
 }

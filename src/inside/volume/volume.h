@@ -15,7 +15,7 @@
 struct volume_size {
     _Atomic uint64_t used;        /* bytes */
     _Atomic uint64_t measured_ns; /* when it was last counted; 0: never */
-    atomic_flag measuring;
+    _Atomic uint64_t beat_ns;     /* when who measures now last said so; 0: nobody does */
 };
 
 /* One connection, in the child that serves it. */
@@ -57,7 +57,8 @@ int volume_do_write(struct volume_serving *s);
 int volume_do_mkdir(struct volume_serving *s);
 int volume_do_change(struct volume_serving *s);
 int volume_do_remove(struct volume_serving *s);
-/* Counts the volume anew, if that was more than `age_s` ago; waits if another process is at it. */
+/* Counts the volume anew, if that was more than `age_s` ago; waits if another process is at it: one
+ * for each volume. */
 int volume_measure(struct volume_serving *s, uint32_t age_s);
 /* Takes room for `bytes` more, or, for 0, for a name; the latter measures first. -EDQUOT. */
 int volume_take_room(struct volume_serving *s, uint64_t bytes);

@@ -98,6 +98,10 @@ static enum order_end why_died(struct sandbox *g)
 
 static void end_with_holder(struct sandbox *g)
 {
+    if (g->phase == BOOTING) {
+        sandbox_mount_lost(g);
+        return;
+    }
     if (g->ending == 0)
         g->ending_text = "the holder of its tenant was killed";
     sandbox_end(g, END_FAILED);
@@ -109,6 +113,8 @@ static void on_process(struct loop_source *src, uint32_t events UNUSED)
 
     if (helper_holder_gone(g->tenant_pool))
         end_with_holder(g);
+    else if (g->phase == BOOTING)
+        sandbox_mount_lost(g);
     else
         sandbox_end(g, why_died(g));
 }
@@ -537,7 +543,7 @@ static void introduce(struct sandbox *g)
     struct sg_error e;
     int fds[2] = {g->note, -1};
 
-    if (g->instance) {
+    if (g->instance && g->phase != BOOTING) { /* who wanted it to boot is gone */
         fds[1] = sandbox_connect(g, &e);
         if (fds[1] < 0) {
             log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", e.message);

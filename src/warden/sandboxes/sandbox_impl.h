@@ -151,6 +151,7 @@ void sandbox_network_done(struct sandbox *g);
 /* Sends the agent all volumes; ON_MOUNTED follows when it has answered. */
 int sandbox_mount(struct sandbox *g, struct sg_error *e);
 void sandbox_mount_answered(struct sandbox *g, int code);
+void sandbox_mount_lost(struct sandbox *g);
 /* Sets the error for an agent that could not attach a volume. */
 int sandbox_not_mounted(const struct sandbox *g, int code, struct sg_error *e);
 

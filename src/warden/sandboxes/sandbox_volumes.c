@@ -86,6 +86,13 @@ void sandbox_mount_answered(struct sandbox *g, int code)
         sandbox_happens(g, ON_MOUNTED, &(struct happening){.r = v->code});
 }
 
+/* In BOOTING: its processes have ended. Its files are what they were, so it is stored again. */
+void sandbox_mount_lost(struct sandbox *g)
+{
+    g->volumes.pending = 0;
+    sandbox_happens(g, ON_MOUNTED, &(struct happening){.r = -ESRCH});
+}
+
 /* What is in the way was made by programs inside, or by the template. */
 int sandbox_not_mounted(const struct sandbox *g, int code, struct sg_error *e)
 {

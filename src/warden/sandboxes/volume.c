@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/fd.h"
+#include "lib/base/share.h"
 #include "lib/ipc/ipc.h"
 #include "lib/log/log.h"
 #include "warden/host/child.h"
@@ -76,8 +77,8 @@ int volume_make(struct server *s, const char *tenant, const char *id, struct sg_
         r = at = open_tenant(s, tenant, e);
     if (r < 0)
         return r;
-    if (mkdirat(at, id, 0700) < 0 || (dir = openat(at, id, OPEN_DIR)) < 0 ||
-        fchmod(dir, MODE) < 0 || fsync(at) < 0)
+    /* Not synced: while sandboxes write to that disk, the warden would wait for them. */
+    if (mkdirat(at, id, 0700) < 0 || (dir = openat(at, id, OPEN_DIR)) < 0 || fchmod(dir, MODE) < 0)
         return err_errno(e, "make a volume in '%s/volumes'", s->state.path);
     return 0;
 }
@@ -166,13 +167,22 @@ static int send_fd(const struct helper *h, int fd)
     return ipc_send(h->sock, &m, sizeof(m), &fd, 1);
 }
 
+static size_t helpers_of(const struct server *s, const char *tenant)
+{
+    size_t n = 0;
+
+    LIST_EACH(const struct helper, h, &s->volume_helpers, link)
+        n += strcmp(h->volume->tenant, tenant) == 0;
+    return n;
+}
+
 static int start_helper(struct volume *v, struct sg_error *e)
 {
     struct server *s = v->server;
     AUTO(close_p) int tree = -1;
     int socks[2], pidfd = -1, r;
 
-    if (s->n_volume_helpers == HELPERS_MAX)
+    if (!share_has_room(helpers_of(s, v->tenant), s->n_volume_helpers, HELPERS_MAX))
         return err_set(e, SG_ERR_LIMIT, -EAGAIN, "too many volumes are in use: try again");
     r = mounts_map_writable(v->dir, "a volume", s->files.userns, &tree, e);
     if (r < 0)
@@ -287,7 +297,7 @@ int volume_remove(struct server *s, const char *tenant, const char *id, struct s
     char aside[ID_LEN + 1], name[sizeof(REMOVED) + ID_LEN], from[ORDER_TENANT_LEN + ID_LEN + 2];
     char to[sizeof(name) + 2];
     int r = check_can(s, tenant, id, e);
-    const struct volume *v = r < 0 ? NULL : find(s, tenant, id);
+    struct volume *v = r < 0 ? NULL : find(s, tenant, id);
 
     if (r < 0)
         return r;
@@ -304,8 +314,10 @@ int volume_remove(struct server *s, const char *tenant, const char *id, struct s
         unlinkat(s->state.volumes, name, AT_REMOVEDIR);
         return r;
     }
-    if (v)
+    if (v) {
         kill_helpers(s, v);
+        v->id[0] = '\0'; /* until they have ended, nobody must find it */
+    }
     remove_files(s, name);
     return 0;
 }
