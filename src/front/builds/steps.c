@@ -230,15 +230,13 @@ static void add_variable(const struct step_state *state, const char *name, size_
                  {"PATH", NAMES_PATH},
                  {"LANG", "C.UTF-8"},
                  {"PWD", state->workdir[0] ? state->workdir : home_of(state)}};
-    const char *key;
-    json_t *value;
+    AUTO(free_p) char *key = xcalloc(1, len + 1);
 
-    json_object_foreach(state->envs, key, value)
-    {
-        if (strlen(key) == len && memcmp(key, name, len) == 0) {
-            strbuf_add(out, json_string_value(value), json_string_length(value));
-            return;
-        }
+    memcpy(key, name, len);
+    const json_t *value = json_object_get(state->envs, key);
+    if (value) {
+        strbuf_add(out, json_string_value(value), json_string_length(value));
+        return;
     }
     for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
         if (strlen(usual[i].name) == len && memcmp(usual[i].name, name, len) == 0)
@@ -247,7 +245,7 @@ static void add_variable(const struct step_state *state, const char *name, size_
 
 void step_expand(const struct step_state *state, const char *text, struct strbuf *out)
 {
-    for (const char *p = text; *p;) {
+    for (const char *p = text; *p && !out->truncated;) {
         bool braced = p[0] == '$' && p[1] == '{';
         size_t len = p[0] == '$' ? name_len(p + 1 + braced) : 0;
 
