@@ -47,6 +47,33 @@ TEST(what_is_refused)
     expect_refused("[7]", "unknown type ''");
 }
 
+TEST(no_more_is_kept_than_is_read)
+{
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(1u << 20);
+    json_t *v = json("[{\"type\":\"RUN\",\"args\":[\"a\"],\"force\":true,\"x\":[[],[],[]]}]"),
+           *copy = steps_copy(v);
+    struct sg_error e;
+
+    json_decref(v);
+    v = json("[{\"type\":\"RUN\",\"args\":[\"a\"],\"filesHash\":\"\",\"force\":true}]");
+    EXPECT(json_equal(copy, v));
+    json_decref(v);
+    json_decref(copy);
+    for (int step = 0; step < 11; step++) {
+        strbuf_addstr(&text,
+                      step ? "]},{\"type\":\"ENV\",\"args\":[" : "[{\"type\":\"ENV\",\"args\":[");
+        for (int i = 0; i < 1000; i++)
+            strbuf_addstr(&text, i ? ",\"a\"" : "\"a\"");
+    }
+    strbuf_addstr(&text, "]}]");
+    v = json(text.buf);
+    EXPECT(steps_check(v, &e) == -EINVAL);
+    EXPECT(strstr(e.message, "at most 10000 arguments") != NULL);
+    json_array_remove(v, 0);
+    EXPECT(steps_check(v, &e) == 0);
+    json_decref(v);
+}
+
 /* Applies steps one after the other. */
 static int apply(struct step_state *state, const char *steps, struct sg_error *e)
 {

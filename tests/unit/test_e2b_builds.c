@@ -217,6 +217,24 @@ TEST(cancelled)
     clean_up();
 }
 
+TEST(too_many_wait)
+{
+    const char *run = "{\"steps\":[{\"type\":\"RUN\",\"args\":[\"sleep 1000\"]}]}";
+    int status = 202;
+    size_t n = 0;
+
+    server.front.settings.tenant_builds = 1;
+    while (status == 202 && n <= BUILDS_WAITING_MAX + 1) {
+        struct ids i = create("{\"name\":\"many\"}");
+        status = call_acme("POST", run, "/v2/templates/%s/builds/%s", i.template, i.build)->status;
+        n += status == 202;
+    }
+    EXPECT(status == 429 && n == BUILDS_WAITING_MAX + 1);
+    server.front.settings.tenant_builds = 4;
+    forget("many");
+    clean_up();
+}
+
 TEST(tags)
 {
     struct ids i = create("{\"name\":\"tagged:v1\"}");

@@ -610,10 +610,27 @@ static void pump(struct front *f, const char *tenant)
     }
 }
 
+/* A build that waits holds its plan in memory. */
+static int check_room(struct front *f, const char *tenant, struct sg_error *e)
+{
+    uint32_t n = 0;
+
+    LIST_EACH(struct build, b, &f->builds->all, link) {
+        n += is_of(b, tenant);
+    }
+    return n < f->settings.tenant_builds + BUILDS_WAITING_MAX
+               ? 0
+               : err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                         "%u builds of yours wait or run already: try again when some have ended",
+                         n);
+}
+
 int build_submit(struct front *f, struct build_plan *plan, struct sg_error *e)
 {
-    int r = store_build_state(f->store, plan->row.id, BUILD_QUEUED, e);
+    int r = check_room(f, plan->tenant.id, e);
 
+    if (r == 0)
+        r = store_build_state(f->store, plan->row.id, BUILD_QUEUED, e);
     if (r < 0)
         return r;
     struct build *b = NEW(struct build, .front = f, .plan = *plan);

@@ -32,7 +32,10 @@ struct build_plan {
 };
 void build_plan_done(struct build_plan *p);
 
-/* Takes the plan over if it returns 0. -EALREADY: the build was submitted before. */
+#define BUILDS_WAITING_MAX 32 /* of a tenant */
+
+/* Takes the plan over if it returns 0. -EALREADY: the build was submitted before. -EDQUOT: too many
+ * builds of the tenant wait. */
 int build_submit(struct front *f, struct build_plan *plan, struct sg_error *e);
 /* Ends builds of a template that are not over: one of them, or all if id is NULL. Returns how
  * many. */

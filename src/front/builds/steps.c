@@ -80,7 +80,7 @@ int steps_check(const json_t *steps, struct sg_error *e)
 {
     const json_t *json;
     struct step s;
-    size_t i;
+    size_t i, args = 0;
 
     if (json_array_size(steps) > STEPS_MAX)
         return err_invalid(e, "a build has at most %d steps", STEPS_MAX);
@@ -91,8 +91,28 @@ int steps_check(const json_t *steps, struct sg_error *e)
             r = check_envs(&s, e);
         if (r < 0)
             return err_wrap(e, r, "Invalid step %zu", i + 1);
+        args += json_array_size(s.args);
     }
-    return 0;
+    return args <= STEPS_ARGS_MAX
+               ? 0
+               : err_invalid(e, "the steps of a build have at most %d arguments", STEPS_ARGS_MAX);
+}
+
+json_t *steps_copy(const json_t *steps)
+{
+    json_t *copy = json_array(), *json;
+    struct step s;
+    size_t i;
+
+    json_array_foreach(steps, i, json)
+    {
+        if (step_read(json, &s, NULL) < 0)
+            continue;
+        json_array_append_new(copy,
+                              json_pack("{s:s, s:O, s:s, s:b}", "type", types[s.type].name, "args",
+                                        s.args, "filesHash", s.hash, "force", s.force));
+    }
+    return copy;
 }
 
 void step_text(const struct step *s, struct strbuf *out)

@@ -274,10 +274,9 @@ static bool read_plan(struct e2b_req *q, struct build_plan *p)
     p->force = field_flag(&q->in, "force", false);
     p->start = read_command(&q->in, "startCmd");
     p->ready = read_command(&q->in, "readyCmd");
-    p->steps = json_incref(field_array(&q->in, "steps", STEPS_MAX));
-    if (!p->steps)
-        p->steps = json_array();
-    fields_check(&q->in, steps_check(p->steps, &q->wrong));
+    const json_t *steps = field_array(&q->in, "steps", STEPS_MAX);
+    fields_check(&q->in, steps_check(steps, &q->wrong));
+    p->steps = steps_copy(steps);
     read_base(q, p);
     return e2b_read(q);
 }
