@@ -265,6 +265,25 @@ TEST(tags)
     EXPECT(call_acme("GET", NULL, "/templates/aliases/tagged")->status == 404);
 }
 
+TEST(more_tags_than_fit)
+{
+    AUTO(strbuf_done) struct strbuf tags = strbuf_upto(64 * 1024);
+    struct ids i = create("{\"name\":\"full\"}");
+    struct sg_error e;
+
+    build(&i, "{}");
+    for (unsigned n = 1; n < STORE_TEMPLATE_TAGS; n++)
+        strbuf_addf(&tags, "t%u ", n);
+    EXPECT(store_tags_set(server.front.store, i.template, tags.buf, i.build, &e) == 0);
+    i = create("{\"name\":\"full:new\"}");
+    EXPECT_STR(build(&i, "{}"), "error");
+    json_t *reason = json_object_get(status_of(&i, "")->json, "reason");
+    EXPECT(strstr(field_of(reason, "message"), "at most 1000 tags") != NULL);
+    i = create("{\"name\":\"full\"}");
+    EXPECT_STR(build(&i, "{}"), "ready");
+    forget("full");
+}
+
 TEST(other_tenants)
 {
     struct ids i = create("{\"name\":\"secret\"}");

@@ -130,20 +130,18 @@ static void leave(struct build *b)
     builds_sweep(f, tenant);
 }
 
-static void write_end(struct build *b, const char *defaults)
+static int write_end(struct build *b, const char *defaults, struct sg_error *e)
 {
-    struct store_build *row = &b->plan.row;
-    struct sg_error e;
+    int r = store_build_end(b->front->store, &b->plan.row, defaults, e);
 
-    int r = store_build_end(b->front->store, row, defaults, &e);
-    if (r < 0 && r != -EALREADY)
-        log_line(LEVEL_ERROR, "the end of build %s could not be stored: %s", row->id, e.message);
+    return r == -EALREADY ? 0 : r;
 }
 
 PRINTF(2, 3)
 static void fail(struct build *b, const char *fmt, ...)
 {
     struct store_build *row = &b->plan.row;
+    struct sg_error e;
     va_list ap;
 
     row->state = BUILD_ERROR;
@@ -153,7 +151,8 @@ static void fail(struct build *b, const char *fmt, ...)
     snprintf(row->reason_step, sizeof(row->reason_step), "%s", b->log.step);
     flush_output(b);
     build_log_line(&b->log, BUILD_FAULT, "%s", row->reason);
-    write_end(b, "");
+    if (write_end(b, "", &e) < 0)
+        log_line(LEVEL_ERROR, "the end of build %s could not be stored: %s", row->id, e.message);
     leave(b);
 }
 
@@ -161,13 +160,18 @@ static void succeed(struct build *b, json_t *defaults)
 {
     struct store_build *row = &b->plan.row;
     AUTO(free_p) char *text = json_dumps(defaults, JSON_COMPACT | JSON_SORT_KEYS);
+    struct sg_error e;
 
     row->state = BUILD_READY;
     memcpy(row->base, b->plan.base, sizeof(row->base));
     memcpy(row->layer, b->layer, sizeof(row->layer));
+    if (write_end(b, text ? text : "", &e) < 0) { /* too many tags, for one */
+        row->layer[0] = '\0';
+        fail(b, "the template could not be stored: %s", e.message);
+        return;
+    }
     build_log_line(&b->log, BUILD_INFO, "Build finished in %.1f s",
                    (double)(clock_ns() - b->began_ns) / 1e9);
-    write_end(b, text ? text : "");
     leave(b);
 }
 
