@@ -356,3 +356,39 @@ TEST(uploads)
     EXPECT(upload_open(server.front.store, &again) < 0);
     forget("files");
 }
+
+/* The archive that a step's key is about is the one that must be copied. */
+TEST(files_that_are_replaced_meanwhile)
+{
+    struct ids i = create("{\"name\":\"moved\"}");
+    struct answer *a;
+    char url[1024];
+
+    address(&i, url);
+    EXPECT(ask(NULL, "PUT", url, "one")->status == 200);
+    server.silent = true;
+    server.n_orders = 0;
+    a = call_acme("POST",
+                  "{\"steps\":[{\"type\":\"COPY\",\"args\":[\"a\",\"b\"],\"filesHash\":\"" HASH
+                  "\"}]}",
+                  "/v2/templates/%s/builds/%s", i.template, i.build);
+    EXPECT(a->status == 202);
+    for (int n = 0; n < 1000 && !last_order(ORDER_CREATE); n++)
+        status_of(&i, "");
+    EXPECT(last_order(ORDER_CREATE) != NULL);
+    EXPECT(ask(NULL, "PUT", url, "two")->status == 200);
+    server.silent = false;
+    warden_answer(last_order(ORDER_CREATE));
+    for (int n = 0; n < 1000; n++) {
+        a = status_of(&i, "");
+        if (strcmp(field_of(a->json, "status"), "error") == 0)
+            break;
+    }
+    EXPECT(strstr(field_of(json_object_get(a->json, "reason"), "message"), "were replaced") !=
+           NULL);
+    struct store_upload u;
+    store_upload_trim(server.front.store, server.acme_tenant.id, "", 0, &u, NULL);
+    uploads_tidy(&server.front);
+    forget("moved");
+    clean_up();
+}

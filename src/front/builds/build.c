@@ -33,12 +33,13 @@ struct build {
     struct step step; /* that is being done */
     size_t at;        /* its index */
     char key[STORE_KEY_HEX + 1];
-    char layer[ID_LEN + 1]; /* what the steps so far have made; "": the plain base */
-    bool layer_own;         /* it is a layer of this tenant's builds */
-    bool missed;            /* a step was not in the cache: the ones after it are not looked for */
-    bool begun;             /* it is no longer queued */
-    bool over;              /* its end was told: freed when no callback is outstanding */
-    unsigned waiting;       /* orders whose callback is outstanding */
+    char digest[STORE_KEY_HEX + 1]; /* of the step's archive, which is part of the key */
+    char layer[ID_LEN + 1];         /* what the steps so far have made; "": the plain base */
+    bool layer_own;                 /* it is a layer of this tenant's builds */
+    bool missed;      /* a step was not in the cache: the ones after it are not looked for */
+    bool begun;       /* it is no longer queued */
+    bool over;        /* its end was told: freed when no callback is outstanding */
+    unsigned waiting; /* orders whose callback is outstanding */
     struct sandbox *sandbox;
     struct output_filter *filter; /* NULL: output is not sanitised */
     struct call call;
@@ -401,9 +402,10 @@ static void do_copy(struct build *b)
         fail(b, "failed to copy '%.*s': %s", SHOWN, step_arg(&b->step, 0), e.message);
         return;
     }
-    int fd = find_upload(b, &u) < 0 ? -1 : upload_open(b->front->store, &u);
+    bool same = find_upload(b, &u) == 0 && strcmp(u.digest, b->digest) == 0;
+    int fd = same ? upload_open(b->front->store, &u) : -1;
     if (fd < 0)
-        fail(b, "failed to copy '%.*s': its files are no longer on the server: build again", SHOWN,
+        fail(b, "failed to copy '%.*s': its files were replaced or removed: build again", SHOWN,
              step_arg(&b->step, 0));
     else
         b->pour = pour_begin(b->sandbox, fd, &how, on_poured, b);
@@ -451,7 +453,8 @@ static void begin_step(struct build *b)
         return;
     }
     memcpy(below, b->key, sizeof(below));
-    step_key(below, &b->step, u.digest, b->key);
+    memcpy(b->digest, u.digest, sizeof(b->digest));
+    step_key(below, &b->step, b->digest, b->key);
     b->missed |= b->step.force;
     bool changes_files = b->step.type != STEP_ENV && b->step.type != STEP_USER;
     bool cached =
