@@ -235,6 +235,37 @@ TEST(too_many_wait)
     clean_up();
 }
 
+/* A tenant that builds all the time keeps no more than others. */
+TEST(layers_go_while_a_build_runs)
+{
+    const char *run = "{\"steps\":[{\"type\":\"RUN\",\"args\":[\"sleep 1000\"]}]}";
+    struct store *s = server.front.store;
+    struct ids i = create("{\"name\":\"long\"}");
+    char layer[ID_LEN + 1];
+    struct sg_error e;
+
+    server.n_orders = 0;
+    call_acme("POST", run, "/v2/templates/%s/builds/%s", i.template, i.build);
+    for (int n = 0; n < 1000 && !last_order(ORDER_CREATE); n++)
+        status_of(&i, "");
+    EXPECT(store_build_layer_add(s, server.acme_tenant.id, "k1", "layer000000000000001", 5, &e) ==
+           0);
+    EXPECT(store_build_layer_add(s, server.acme_tenant.id, "k2", "layer000000000000002", 5, &e) ==
+           0);
+    server.front.settings.tenant_build_layers = 1;
+    builds_sweep(&server.front, server.acme_tenant.id);
+    server.front.settings.tenant_build_layers = 200;
+    for (int n = 0; n < 1000 && !last_order(ORDER_FORGET); n++)
+        status_of(&i, "");
+    const struct order *o = last_order(ORDER_FORGET);
+    EXPECT(o && strcmp(o->snapshot, "layer000000000000001") == 0);
+    EXPECT(store_build_layer_get(s, server.acme_tenant.id, "k2", layer, &e) == 0);
+    server.front.settings.tenant_build_layers = 0;
+    forget("long");
+    server.front.settings.tenant_build_layers = 200;
+    clean_up();
+}
+
 TEST(tags)
 {
     struct ids i = create("{\"name\":\"tagged:v1\"}");

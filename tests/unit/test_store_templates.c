@@ -52,6 +52,13 @@ static const char *tagged(struct store *s, const char *template_id, const char *
 }
 
 static unsigned swept;
+static const char *kept = "";
+
+static bool is_kept(const char *id, void *arg)
+{
+    (void)arg;
+    return strcmp(id, kept) == 0;
+}
 
 static void count_swept(const char *id, void *arg)
 {
@@ -62,7 +69,7 @@ static void count_swept(const char *id, void *arg)
 static unsigned sweep(struct store *s, const char *tenant, uint32_t keep)
 {
     swept = 0;
-    EXPECT(store_build_layers_sweep(s, tenant, keep, count_swept, NULL, NULL) == 0);
+    EXPECT(store_build_layers_sweep(s, tenant, keep, is_kept, count_swept, NULL, NULL) == 0);
     return swept;
 }
 
@@ -177,6 +184,14 @@ TEST(cache)
     EXPECT(sweep(s, a.id, 2) == 1); /* the first one of k3 */
     EXPECT(sweep(s, b.id, 0) == 0);
     EXPECT(sweep(s, a.id, 0) == 2);
+    for (int i = 0; i < 200; i++) {
+        snprintf(layer, sizeof(layer), "layer%015d", i);
+        EXPECT(store_build_layer_add(s, a.id, NULL, layer, 7, &e) == 0);
+    }
+    kept = "layer000000000000003";
+    EXPECT(sweep(s, a.id, 0) == 199);
+    kept = "";
+    EXPECT(sweep(s, a.id, 0) == 1);
     store_close(s);
 }
 

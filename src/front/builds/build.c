@@ -289,6 +289,7 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
     }
     memcpy(b->layer, id, sizeof(id));
     b->layer_own = true;
+    builds_sweep(f, b->plan.tenant.id);
     go(b);
 }
 
@@ -675,16 +676,24 @@ static void forget_layer(const char *id, void *arg)
     sandbox_forget_snapshot(arg, id);
 }
 
+/* Whether a build under way starts from the layer, or ends with it. */
+static bool is_needed(const char *id, void *arg)
+{
+    const struct front *f = arg;
+
+    LIST_EACH(struct build, b, &f->builds->all, link) {
+        if (strcmp(b->layer, id) == 0 || strcmp(b->plan.layer, id) == 0)
+            return true;
+    }
+    return false;
+}
+
 void builds_sweep(struct front *f, const char *tenant)
 {
     struct sg_error e;
 
-    LIST_EACH(struct build, b, &f->builds->all, link) {
-        if (is_of(b, tenant))
-            return; /* it may be about to start from any of them */
-    }
-    if (store_build_layers_sweep(f->store, tenant, f->settings.tenant_build_layers, forget_layer, f,
-                                 &e) < 0)
+    if (store_build_layers_sweep(f->store, tenant, f->settings.tenant_build_layers, is_needed,
+                                 forget_layer, f, &e) < 0)
         log_line(LEVEL_WARN, "layers of builds could not be removed: %s", e.message);
 }
 

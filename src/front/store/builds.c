@@ -92,19 +92,25 @@ uint64_t store_build_layer_bytes(struct store *s, const char *id)
     return bytes < 0 ? 0 : (uint64_t)bytes;
 }
 
-/* Removes some layers that nothing names, and returns how many. */
-static int sweep_some(struct store *s, const char *tenant, void (*fn)(const char *id, void *arg),
-                      void *arg, struct sg_error *e)
+/* Removes some layers that nothing names, in the order of their ids and behind `last`, which it moves
+ * on. Returns how many it looked at. */
+static int sweep_some(struct store *s, const char *tenant, char last[ID_LEN + 1],
+                      bool (*needed)(const char *id, void *arg),
+                      void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e)
 {
     char ids[UNUSED_AT_ONCE][ID_LEN + 1];
     struct db_rows rows =
-        db_rows(s, DB_BUILD_LAYER_UNUSED, DB_WITH(db_text(tenant), db_number(UNUSED_AT_ONCE)), e);
+        db_rows(s, DB_BUILD_LAYER_UNUSED,
+                DB_WITH(db_text(tenant), db_number(UNUSED_AT_ONCE), db_text(last)), e);
     int n = 0;
 
     while (n < UNUSED_AT_ONCE && db_next(&rows))
         db_column(rows.st, 0, ids[n++], sizeof(ids[0]));
     int r = db_done(&rows);
     for (int i = 0; r == 0 && i < n; i++) {
+        memcpy(last, ids[i], sizeof(ids[i]));
+        if (needed(ids[i], arg))
+            continue;
         r = db_run(s, DB_BUILD_LAYER_REMOVE, DB_WITH(db_text(ids[i])), e);
         if (r == 0)
             fn(ids[i], arg);
@@ -113,14 +119,16 @@ static int sweep_some(struct store *s, const char *tenant, void (*fn)(const char
 }
 
 int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep,
+                             bool (*needed)(const char *id, void *arg),
                              void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e)
 {
+    char last[ID_LEN + 1] = "";
     int r = db_run(s, DB_CACHE_TRIM, DB_WITH(db_text(tenant), db_number(keep)), e);
 
     if (r < 0)
         return r;
     do
-        r = sweep_some(s, tenant, fn, arg, e);
+        r = sweep_some(s, tenant, last, needed, fn, arg, e);
     while (r == UNUSED_AT_ONCE);
     return r < 0 ? r : 0;
 }

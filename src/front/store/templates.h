@@ -126,8 +126,9 @@ int store_build_layer_get(struct store *s, const char *tenant, const char *key,
                           char ret[ID_LEN + 1], struct sg_error *e);
 uint64_t store_build_layer_bytes(struct store *s, const char *id);
 /* Forgets cached layers beyond the `keep` that were used last, and calls fn for each layer that
- * nothing names any more: its files may go. */
+ * nothing names any more, unless it is needed: its files may go. */
 int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep,
+                             bool (*needed)(const char *id, void *arg),
                              void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e);
 
 /* ---- uploads --------------------------------------------------------------------------------- */

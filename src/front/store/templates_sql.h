@@ -72,7 +72,8 @@
                   "FROM build_cache WHERE tenant = ?1 ORDER BY used DESC LIMIT ?2)")               \
     X(BUILD_LAYER_UNUSED, "SELECT id FROM build_layer l WHERE tenant = ?1 AND "                    \
                           "NOT EXISTS (SELECT 1 FROM build_cache WHERE layer = l.id) AND "         \
-                          "NOT EXISTS (SELECT 1 FROM build WHERE layer = l.id) LIMIT ?2")          \
+                          "NOT EXISTS (SELECT 1 FROM build WHERE layer = l.id) AND id > ?3 "       \
+                          "ORDER BY id LIMIT ?2")                                                  \
     X(BUILD_LAYER_REMOVE, "DELETE FROM build_layer WHERE id = ?1")                                 \
     X(UPLOAD_ADD, "INSERT INTO upload (tenant, hash, file, digest, bytes, used) "                  \
                   "VALUES (?1, ?2, ?3, ?4, ?5, "                                                   \
