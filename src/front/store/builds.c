@@ -8,20 +8,39 @@
 
 /* ---- logs ------------------------------------------------------------------------------------ */
 
-int store_build_log_add(struct store *s, const char *build, const struct store_log *line,
-                        struct sg_error *e)
+int store_build_log_begin(struct store *s, struct sg_error *e)
+{
+    return db_begin_soon(s, false, e);
+}
+
+int store_build_log_end(struct store *s, struct sg_error *e)
+{
+    return db_end(s, 0, e);
+}
+
+static int add_line(struct store *s, const char *build, const struct store_log *line,
+                    struct sg_error *e)
 {
     int64_t n = 0;
-    int r = db_begin_soon(s, false, e);
+    int r = db_ask(s, DB_BUILD_LOG_NEXT, DB_WITH(db_text(build)), &n, e);
 
-    if (r == 0)
-        r = db_ask(s, DB_BUILD_LOG_NEXT, DB_WITH(db_text(build)), &n, e);
     if (r >= 0)
         r = db_run(s, DB_BUILD_LOG_ADD,
                    DB_WITH(db_text(build), db_number(n), db_number(line->ms),
                            db_number(line->level), db_text(line->step), db_text(line->message)),
                    e);
-    return db_end(s, r, e);
+    return r;
+}
+
+int store_build_log_add(struct store *s, const char *build, const struct store_log *line,
+                        struct sg_error *e)
+{
+    bool one_of_many = !sqlite3_get_autocommit(s->db);
+    int r = one_of_many ? 0 : db_begin_soon(s, false, e);
+
+    if (r == 0)
+        r = add_line(s, build, line, e);
+    return one_of_many ? r : db_end(s, r, e);
 }
 
 int store_build_log_each(struct store *s, const char *build, const struct store_log_query *q,

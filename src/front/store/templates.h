@@ -99,7 +99,10 @@ struct store_log {
     char step[STORE_STEP_MAX];
     const char *message; /* valid during the call that gives it */
 };
-/* Adds a line; lines are numbered as they come. */
+/* Adds a line; lines are numbered as they come. Between store_build_log_begin, if it returned 0, and
+ * store_build_log_end all lines are one write, and nothing else may be asked of the store. */
+int store_build_log_begin(struct store *s, struct sg_error *e);
+int store_build_log_end(struct store *s, struct sg_error *e);
 int store_build_log_add(struct store *s, const char *build, const struct store_log *line,
                         struct sg_error *e);
 /* Which lines of a log: from `offset` on, at most `limit`, of this level and above. backward: the
