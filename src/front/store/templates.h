@@ -51,7 +51,11 @@ int store_template_remove(struct store *s, const char *id, struct sg_error *e);
 /* ---- builds ---------------------------------------------------------------------------------- */
 
 /* Adds a build that is NEW; id, template_id, tags, cpus and memory_mib are read. Forgets builds of
- * the template that are over, that no tag names and that are older than the last `keep`. */
+ * the template that are over, that no tag names and that are older than the last `keep`; those that
+ * nobody started for an hour, or that are older than the last STORE_BUILDS_NEW; and the logs of those
+ * that are older than the last STORE_BUILD_LOGS. */
+#define STORE_BUILDS_NEW 1000
+#define STORE_BUILD_LOGS 20
 int store_build_add(struct store *s, const struct store_build *b, uint32_t keep,
                     struct sg_error *e);
 /* -ENOENT, without a message; so do the next two. */

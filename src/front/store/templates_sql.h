@@ -8,6 +8,10 @@
 #define UPLOAD_COLUMNS "file, digest, bytes"
 /* States in which nothing more happens to a build. */
 #define BUILD_OVER "(3, 4)"
+/* The newest build of a template that is not one of its last `keep`; they are numbered with those of
+ * all others. */
+#define BUILD_BEFORE(keep) \
+    "(SELECT seq FROM build WHERE template = ?1 ORDER BY seq DESC LIMIT 1 OFFSET " keep ")"
 
 #define TEMPLATE_STATEMENTS(X)                                                                     \
     X(TEMPLATE_ADD, "INSERT INTO template (id, tenant, name, created_ms, updated_ms) "             \
@@ -38,10 +42,14 @@
     X(BUILD_ABANDON, "UPDATE build SET state = 4, reason = ?1, reason_step = 'finalize', "         \
                      "ended_ms = ?2 WHERE state IN (1, 2)")                                        \
     X(BUILD_REMOVE_ALL, "DELETE FROM build WHERE template = ?1")                                   \
-    X(BUILD_FORGET, "DELETE FROM build WHERE template = ?1 AND id NOT IN "                         \
-                    "(SELECT build FROM template_tag WHERE template = ?1) AND "                    \
-                    "(state IN " BUILD_OVER " OR (state = 0 AND created_ms < ?3)) AND seq < "      \
-                    "(SELECT max(seq) - ?2 FROM build WHERE template = ?1)")                       \
+    X(BUILD_FORGET,                                                                                \
+      "DELETE FROM build WHERE template = ?1 AND id NOT IN "                                       \
+      "(SELECT build FROM template_tag WHERE template = ?1) AND "                                  \
+      "((state IN " BUILD_OVER " OR (state = 0 AND created_ms < ?3)) AND seq <= " BUILD_BEFORE(    \
+          "?2") " OR state = 0 AND seq <= " BUILD_BEFORE("?4") ")")                                \
+    X(BUILD_LOG_FORGET,                                                                            \
+      "DELETE FROM build_log WHERE build IN (SELECT id FROM build "                                \
+      "WHERE template = ?1 AND state IN " BUILD_OVER " AND seq <= " BUILD_BEFORE("?2") ")")        \
     /* A build that no tag names any more keeps its entry, and gives up its files. */              \
     X(BUILD_STRIP, "UPDATE build SET layer = NULL WHERE template = ?1 AND layer IS NOT NULL "      \
                    "AND id NOT IN (SELECT build FROM template_tag WHERE template = ?1)")           \
