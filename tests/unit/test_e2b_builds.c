@@ -382,10 +382,49 @@ TEST(uploads)
     EXPECT(ask(NULL, "PUT", url, "other")->status == 200); /* replaces it */
     EXPECT(store_upload_get(server.front.store, server.acme_tenant.id, HASH, &again, NULL) == 0);
     EXPECT(strcmp(u.file, again.file) != 0 && upload_open(server.front.store, &u) < 0);
-    store_upload_trim(server.front.store, server.acme_tenant.id, "", 0, &u, NULL);
+    store_upload_trim(server.front.store, server.acme_tenant.id, "", 0, 0, &u, NULL);
     uploads_tidy(&server.front); /* removes what nothing names */
     EXPECT(upload_open(server.front.store, &again) < 0);
     forget("files");
+}
+
+/* Begins an upload that does not end. */
+static int begin_put(const char *url)
+{
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
+    int fd = client_connect();
+
+    strbuf_addf(&out,
+                "PUT %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                "Content-Length: 4\r\n\r\nabc",
+                url);
+    EXPECT(fd_write_all(fd, out.buf, out.len) == 0);
+    for (int i = 0; i < 20; i++)
+        server_turn(fd);
+    return fd;
+}
+
+TEST(uploads_that_have_not_ended)
+{
+    struct ids i = create("{\"name\":\"slow\"}");
+    char url[1024];
+    int fds[5];
+
+    address(&i, url);
+    server.front.settings.build_upload_max = 4;
+    for (size_t n = 0; n < ARRAY_SIZE(fds); n++)
+        fds[n] = begin_put(url);
+    EXPECT(client_receive(begin_put(url))->status == 429); /* 18 bytes: four have room */
+    for (size_t n = 0; n < ARRAY_SIZE(fds); n++)
+        close(fds[n]);
+    for (int n = 0; n < 20; n++)
+        server_turn(-1);
+    EXPECT(ask(NULL, "PUT", url, "abc")->status == 200);
+    server.front.settings.build_upload_max = 1 << 20;
+    struct store_upload u;
+    store_upload_trim(server.front.store, server.acme_tenant.id, "", 0, 0, &u, NULL);
+    uploads_tidy(&server.front);
+    forget("slow");
 }
 
 /* The archive that a step's key is about is the one that must be copied. */
@@ -418,7 +457,7 @@ TEST(files_that_are_replaced_meanwhile)
     EXPECT(strstr(field_of(json_object_get(a->json, "reason"), "message"), "were replaced") !=
            NULL);
     struct store_upload u;
-    store_upload_trim(server.front.store, server.acme_tenant.id, "", 0, &u, NULL);
+    store_upload_trim(server.front.store, server.acme_tenant.id, "", 0, 0, &u, NULL);
     uploads_tidy(&server.front);
     forget("moved");
     clean_up();

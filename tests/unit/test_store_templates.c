@@ -294,12 +294,17 @@ TEST(uploads)
     EXPECT(store_upload_get(s, a.id, "h1", &got, &e) == 0 && got.bytes == 10);
     memcpy(u.file, "file0000000000000003", sizeof(u.file));
     EXPECT(store_upload_add(s, a.id, "h2", &u, old, &e) == 0);
-    EXPECT(store_upload_trim(s, a.id, "h2", 20, &got, &e) == 0);
-    EXPECT(store_upload_trim(s, a.id, "h2", 19, &got, &e) == 1);
+    EXPECT(store_upload_trim(s, a.id, "h2", 20, 2, &got, &e) == 0);
+    EXPECT(store_upload_trim(s, a.id, "h2", 19, 2, &got, &e) == 1);
     EXPECT_STR(got.file, "file0000000000000002");
-    EXPECT(store_upload_trim(s, a.id, "h2", 5, &got, &e) == 0); /* never the one just come */
+    EXPECT(store_upload_trim(s, a.id, "h2", 5, 0, &got, &e) == 0); /* never the one just come */
     EXPECT(store_upload_is_file(s, "file0000000000000003"));
     EXPECT(!store_upload_is_file(s, "file0000000000000002"));
+    memcpy(u.file, "file0000000000000004", sizeof(u.file));
+    EXPECT(store_upload_add(s, a.id, "h3", &u, old, &e) == 0);
+    EXPECT(store_upload_trim(s, a.id, "h3", 100, 1, &got, &e) == 1);
+    EXPECT(store_upload_trim(s, a.id, "h3", 100, 1, &got, &e) == 0);
+    EXPECT_STR(got.file, "file0000000000000003");
     store_close(s);
 }
 

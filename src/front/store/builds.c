@@ -195,13 +195,16 @@ int store_upload_add(struct store *s, const char *tenant, const char *hash,
 }
 
 int store_upload_trim(struct store *s, const char *tenant, const char *but, uint64_t max,
-                      struct store_upload *ret, struct sg_error *e)
+                      uint32_t most, struct store_upload *ret, struct sg_error *e)
 {
     char hash[STORE_KEY_HEX + 1];
     int64_t sum = 0;
+    uint32_t n = 0;
     int r = db_ask(s, DB_UPLOAD_SUM, DB_WITH(db_text(tenant)), &sum, e);
 
-    if (r < 0 || (uint64_t)sum <= max)
+    if (r >= 0)
+        r = db_count(s, DB_UPLOAD_COUNT, DB_WITH(db_text(tenant)), &n, e);
+    if (r < 0 || ((uint64_t)sum <= max && n <= most))
         return r < 0 ? r : 0;
     struct db_rows row = db_rows(s, DB_UPLOAD_OLDEST, DB_WITH(db_text(tenant), db_text(but)), e);
     if (!db_next(&row))

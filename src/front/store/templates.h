@@ -152,8 +152,8 @@ int store_upload_add(struct store *s, const char *tenant, const char *hash,
 int store_upload_get(struct store *s, const char *tenant, const char *hash,
                      struct store_upload *ret, struct sg_error *e);
 /* Removes the tenant's upload that was used longest ago, other than `but`, if all of them have more
- * than `max` bytes. 1: removed, and *ret is it; 0: there was no need. */
+ * than `max` bytes, or are more than `most`. 1: removed, and *ret is it; 0: there was no need. */
 int store_upload_trim(struct store *s, const char *tenant, const char *but, uint64_t max,
-                      struct store_upload *ret, struct sg_error *e);
+                      uint32_t most, struct store_upload *ret, struct sg_error *e);
 /* Whether a file is that of an upload. */
 bool store_upload_is_file(struct store *s, const char *file);

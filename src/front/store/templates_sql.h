@@ -92,6 +92,7 @@
     X(UPLOAD_USE, "UPDATE upload SET used = (SELECT max(used) + 1 FROM upload) "                   \
                   "WHERE tenant = ?1 AND hash = ?2")                                               \
     X(UPLOAD_SUM, "SELECT coalesce(sum(bytes), 0) FROM upload WHERE tenant = ?1")                  \
+    X(UPLOAD_COUNT, "SELECT count(*) FROM upload WHERE tenant = ?1")                               \
     X(UPLOAD_OLDEST, "SELECT hash FROM upload WHERE tenant = ?1 AND hash <> ?2 "                   \
                      "ORDER BY used LIMIT 1")                                                      \
     X(UPLOAD_REMOVE, "DELETE FROM upload WHERE tenant = ?1 AND hash = ?2")                         \
