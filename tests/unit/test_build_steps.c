@@ -3,6 +3,7 @@
 
 #include "front/builds/steps.h"
 #include "front/core/defaults.h"
+#include "lib/base/clock.h"
 
 TAP_MAIN
 
@@ -46,6 +47,33 @@ TEST(what_is_refused)
     expect_refused("[7]", "unknown type ''");
 }
 
+TEST(no_more_is_kept_than_is_read)
+{
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(1u << 20);
+    json_t *v = json("[{\"type\":\"RUN\",\"args\":[\"a\"],\"force\":true,\"x\":[[],[],[]]}]"),
+           *copy = steps_copy(v);
+    struct sg_error e;
+
+    json_decref(v);
+    v = json("[{\"type\":\"RUN\",\"args\":[\"a\"],\"filesHash\":\"\",\"force\":true}]");
+    EXPECT(json_equal(copy, v));
+    json_decref(v);
+    json_decref(copy);
+    for (int step = 0; step < 11; step++) {
+        strbuf_addstr(&text,
+                      step ? "]},{\"type\":\"ENV\",\"args\":[" : "[{\"type\":\"ENV\",\"args\":[");
+        for (int i = 0; i < 1000; i++)
+            strbuf_addstr(&text, i ? ",\"a\"" : "\"a\"");
+    }
+    strbuf_addstr(&text, "]}]");
+    v = json(text.buf);
+    EXPECT(steps_check(v, &e) == -EINVAL);
+    EXPECT(strstr(e.message, "at most 10000 arguments") != NULL);
+    json_array_remove(v, 0);
+    EXPECT(steps_check(v, &e) == 0);
+    json_decref(v);
+}
+
 /* Applies steps one after the other. */
 static int apply(struct step_state *state, const char *steps, struct sg_error *e)
 {
@@ -87,6 +115,29 @@ TEST(variables)
                "/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     EXPECT_STR(env_of(&s, "H"), "/home/user");
     EXPECT_STR(env_of(&s, "C"), "$A $(id) `id` ${A:-x} $1 $");
+    step_state_done(&s);
+}
+
+/* A client decides how many variables there are and how often they are named, so what a name costs
+ * must not depend on how many there are. */
+TEST(many_variables)
+{
+    enum { VARIABLES = 30000, NAMED = 200000, SECONDS = 5 };
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(NAMED * 4), out = strbuf_upto(16);
+    struct step_state s;
+    char name[16];
+
+    step_state_init(&s, NULL);
+    for (int i = 0; i < VARIABLES; i++) {
+        snprintf(name, sizeof(name), "v%x", (unsigned)i);
+        json_object_set_new(s.envs, name, json_string(""));
+    }
+    for (int i = 0; i < NAMED; i++)
+        strbuf_addstr(&text, "$zzz");
+    uint64_t began = clock_ns();
+    step_expand(&s, text.buf, &out);
+    EXPECT(out.len == 0 && !out.truncated);
+    EXPECT(clock_ns() - began < UINT64_C(1000000000) * SECONDS);
     step_state_done(&s);
 }
 

@@ -217,6 +217,55 @@ TEST(cancelled)
     clean_up();
 }
 
+TEST(too_many_wait)
+{
+    const char *run = "{\"steps\":[{\"type\":\"RUN\",\"args\":[\"sleep 1000\"]}]}";
+    int status = 202;
+    size_t n = 0;
+
+    server.front.settings.tenant_builds = 1;
+    while (status == 202 && n <= BUILDS_WAITING_MAX + 1) {
+        struct ids i = create("{\"name\":\"many\"}");
+        status = call_acme("POST", run, "/v2/templates/%s/builds/%s", i.template, i.build)->status;
+        n += status == 202;
+    }
+    EXPECT(status == 429 && n == BUILDS_WAITING_MAX + 1);
+    server.front.settings.tenant_builds = 4;
+    forget("many");
+    clean_up();
+}
+
+/* A tenant that builds all the time keeps no more than others. */
+TEST(layers_go_while_a_build_runs)
+{
+    const char *run = "{\"steps\":[{\"type\":\"RUN\",\"args\":[\"sleep 1000\"]}]}";
+    struct store *s = server.front.store;
+    struct ids i = create("{\"name\":\"long\"}");
+    char layer[ID_LEN + 1];
+    struct sg_error e;
+
+    server.n_orders = 0;
+    call_acme("POST", run, "/v2/templates/%s/builds/%s", i.template, i.build);
+    for (int n = 0; n < 1000 && !last_order(ORDER_CREATE); n++)
+        status_of(&i, "");
+    EXPECT(store_build_layer_add(s, server.acme_tenant.id, "k1", "layer000000000000001", 5, &e) ==
+           0);
+    EXPECT(store_build_layer_add(s, server.acme_tenant.id, "k2", "layer000000000000002", 5, &e) ==
+           0);
+    server.front.settings.tenant_build_layers = 1;
+    builds_sweep(&server.front, server.acme_tenant.id);
+    server.front.settings.tenant_build_layers = 200;
+    for (int n = 0; n < 1000 && !last_order(ORDER_FORGET); n++)
+        status_of(&i, "");
+    const struct order *o = last_order(ORDER_FORGET);
+    EXPECT(o && strcmp(o->snapshot, "layer000000000000001") == 0);
+    EXPECT(store_build_layer_get(s, server.acme_tenant.id, "k2", layer, &e) == 0);
+    server.front.settings.tenant_build_layers = 0;
+    forget("long");
+    server.front.settings.tenant_build_layers = 200;
+    clean_up();
+}
+
 TEST(tags)
 {
     struct ids i = create("{\"name\":\"tagged:v1\"}");
@@ -245,6 +294,25 @@ TEST(tags)
     EXPECT(call_acme("GET", NULL, "/templates/aliases/tagged")->status == 200);
     forget("tagged");
     EXPECT(call_acme("GET", NULL, "/templates/aliases/tagged")->status == 404);
+}
+
+TEST(more_tags_than_fit)
+{
+    AUTO(strbuf_done) struct strbuf tags = strbuf_upto(64 * 1024);
+    struct ids i = create("{\"name\":\"full\"}");
+    struct sg_error e;
+
+    build(&i, "{}");
+    for (unsigned n = 1; n < STORE_TEMPLATE_TAGS; n++)
+        strbuf_addf(&tags, "t%u ", n);
+    EXPECT(store_tags_set(server.front.store, i.template, tags.buf, i.build, &e) == 0);
+    i = create("{\"name\":\"full:new\"}");
+    EXPECT_STR(build(&i, "{}"), "error");
+    json_t *reason = json_object_get(status_of(&i, "")->json, "reason");
+    EXPECT(strstr(field_of(reason, "message"), "at most 1000 tags") != NULL);
+    i = create("{\"name\":\"full\"}");
+    EXPECT_STR(build(&i, "{}"), "ready");
+    forget("full");
 }
 
 TEST(other_tenants)
@@ -314,8 +382,83 @@ TEST(uploads)
     EXPECT(ask(NULL, "PUT", url, "other")->status == 200); /* replaces it */
     EXPECT(store_upload_get(server.front.store, server.acme_tenant.id, HASH, &again, NULL) == 0);
     EXPECT(strcmp(u.file, again.file) != 0 && upload_open(server.front.store, &u) < 0);
-    store_upload_trim(server.front.store, server.acme_tenant.id, "", 0, &u, NULL);
+    store_upload_trim(server.front.store, server.acme_tenant.id, "", 0, 0, &u, NULL);
     uploads_tidy(&server.front); /* removes what nothing names */
     EXPECT(upload_open(server.front.store, &again) < 0);
     forget("files");
+}
+
+/* Begins an upload that does not end. */
+static int begin_put(const char *url)
+{
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(4096);
+    int fd = client_connect();
+
+    strbuf_addf(&out,
+                "PUT %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                "Content-Length: 4\r\n\r\nabc",
+                url);
+    EXPECT(fd_write_all(fd, out.buf, out.len) == 0);
+    for (int i = 0; i < 20; i++)
+        server_turn(fd);
+    return fd;
+}
+
+TEST(uploads_that_have_not_ended)
+{
+    struct ids i = create("{\"name\":\"slow\"}");
+    char url[1024];
+    int fds[5];
+
+    address(&i, url);
+    server.front.settings.build_upload_max = 4;
+    for (size_t n = 0; n < ARRAY_SIZE(fds); n++)
+        fds[n] = begin_put(url);
+    EXPECT(client_receive(begin_put(url))->status == 429); /* 18 bytes: four have room */
+    for (size_t n = 0; n < ARRAY_SIZE(fds); n++)
+        close(fds[n]);
+    for (int n = 0; n < 20; n++)
+        server_turn(-1);
+    EXPECT(ask(NULL, "PUT", url, "abc")->status == 200);
+    server.front.settings.build_upload_max = 1 << 20;
+    struct store_upload u;
+    store_upload_trim(server.front.store, server.acme_tenant.id, "", 0, 0, &u, NULL);
+    uploads_tidy(&server.front);
+    forget("slow");
+}
+
+/* The archive that a step's key is about is the one that must be copied. */
+TEST(files_that_are_replaced_meanwhile)
+{
+    struct ids i = create("{\"name\":\"moved\"}");
+    struct answer *a;
+    char url[1024];
+
+    address(&i, url);
+    EXPECT(ask(NULL, "PUT", url, "one")->status == 200);
+    server.silent = true;
+    server.n_orders = 0;
+    a = call_acme("POST",
+                  "{\"steps\":[{\"type\":\"COPY\",\"args\":[\"a\",\"b\"],\"filesHash\":\"" HASH
+                  "\"}]}",
+                  "/v2/templates/%s/builds/%s", i.template, i.build);
+    EXPECT(a->status == 202);
+    for (int n = 0; n < 1000 && !last_order(ORDER_CREATE); n++)
+        status_of(&i, "");
+    EXPECT(last_order(ORDER_CREATE) != NULL);
+    EXPECT(ask(NULL, "PUT", url, "two")->status == 200);
+    server.silent = false;
+    warden_answer(last_order(ORDER_CREATE));
+    for (int n = 0; n < 1000; n++) {
+        a = status_of(&i, "");
+        if (strcmp(field_of(a->json, "status"), "error") == 0)
+            break;
+    }
+    EXPECT(strstr(field_of(json_object_get(a->json, "reason"), "message"), "were replaced") !=
+           NULL);
+    struct store_upload u;
+    store_upload_trim(server.front.store, server.acme_tenant.id, "", 0, 0, &u, NULL);
+    uploads_tidy(&server.front);
+    forget("moved");
+    clean_up();
 }

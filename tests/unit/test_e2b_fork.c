@@ -72,6 +72,35 @@ TEST(snapshots_have_a_limit)
     server.front.settings.tenant_snapshots = 100;
 }
 
+/* The tag that a template goes by says nothing about what is below it. */
+TEST(snapshots_of_a_template_with_a_kernel)
+{
+    char id[ID_LEN + 1], template[ID_LEN + 1], body[128];
+    struct answer *a = call_acme("POST", "{\"name\":\"kernel:v1\"}", "/v3/templates");
+
+    snprintf(template, sizeof(template), "%s", field_of(a->json, "templateID"));
+    snprintf(body, sizeof(body), "/v2/templates/%s/builds/%s", template,
+             field_of(a->json, "buildID"));
+    EXPECT(call_acme("POST", "{\"fromTemplate\":\"code-interpreter-v1\"}", "%s", body)->status ==
+           202);
+    for (int n = 0; n < 1000; n++)
+        if (json_array_size(call_acme("GET", NULL, "/templates/%s/tags", template)->json) > 0)
+            break;
+    make_sandbox("{\"templateID\":\"kernel:v1\"}", id);
+    a = call_acme("POST", "{\"name\":\"kernel\"}", "/sandboxes/%s/snapshots", id);
+    EXPECT(a->status == 409 && strstr(message_of(a), "a template of yours"));
+    server.fail[ORDER_CHECKPOINT] = -EOPNOTSUPP; /* files alone */
+    a = call_acme("POST", "{\"name\":\"alone\"}", "/sandboxes/%s/snapshots", id);
+    server.fail[ORDER_CHECKPOINT] = 0;
+    EXPECT(a->status == 201);
+    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", id)->status == 204);
+    make_sandbox("{\"templateID\":\"alone\"}", id);
+    EXPECT(last_order(ORDER_CREATE)->flags & ORDER_KERNEL);
+    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", id)->status == 204);
+    EXPECT(call_acme("DELETE", NULL, "/templates/alone")->status == 204);
+    EXPECT(call_acme("DELETE", NULL, "/templates/kernel")->status == 204);
+}
+
 TEST(snapshots)
 {
     char id[ID_LEN + 1], bare[64];

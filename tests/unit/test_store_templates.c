@@ -52,6 +52,13 @@ static const char *tagged(struct store *s, const char *template_id, const char *
 }
 
 static unsigned swept;
+static const char *kept = "";
+
+static bool is_kept(const char *id, void *arg)
+{
+    (void)arg;
+    return strcmp(id, kept) == 0;
+}
 
 static void count_swept(const char *id, void *arg)
 {
@@ -62,7 +69,7 @@ static void count_swept(const char *id, void *arg)
 static unsigned sweep(struct store *s, const char *tenant, uint32_t keep)
 {
     swept = 0;
-    EXPECT(store_build_layers_sweep(s, tenant, keep, count_swept, NULL, NULL) == 0);
+    EXPECT(store_build_layers_sweep(s, tenant, keep, is_kept, count_swept, NULL, NULL) == 0);
     return swept;
 }
 
@@ -158,6 +165,57 @@ TEST(entries_are_forgotten)
     store_close(s);
 }
 
+static void join(const struct store_log *line, void *arg)
+{
+    strbuf_addf(arg, "%u %s %s,", line->level, line->step, line->message);
+}
+
+static size_t lines_of(struct store *s, const char *build)
+{
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(4096);
+
+    store_build_log_each(s, build, &(struct store_log_query){.limit = 9}, join, &text, NULL);
+    return text.len;
+}
+
+/* Builds of others do not count, however many there are. */
+TEST(what_is_kept_of_a_template)
+{
+    struct store_log line = {.step = "1", .message = "m"};
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    struct store_template mine, other;
+    struct store_build build;
+    struct sg_error e = {0};
+    char id[16];
+    uint32_t n = 0;
+
+    store_template_ensure(s, a.id, "mine", 10, &mine, &e);
+    store_template_ensure(s, b.id, "other", 10, &other, &e);
+    add_build(s, mine.id, "first");
+    end_build(s, mine.id, "first", "", BUILD_ERROR);
+    for (int i = 0; i < STORE_BUILDS_NEW + 10; i++) {
+        snprintf(id, sizeof(id), "o%d", i);
+        add_build(s, other.id, id);
+    }
+    EXPECT(store_builds_count(s, other.id, &n, &e) == 0);
+    EXPECT(n > STORE_BUILDS_NEW && n < STORE_BUILDS_NEW + 5);
+    add_build(s, mine.id, "second");
+    EXPECT(store_build_get(s, mine.id, "first", &build, &e) == 0);
+    for (int i = 0; i < STORE_BUILD_LOGS + 5; i++) {
+        snprintf(id, sizeof(id), "m%d", i);
+        add_build(s, mine.id, id);
+        EXPECT(store_build_log_add(s, id, &line, &e) == 0);
+        EXPECT(end_build(s, mine.id, id, "", BUILD_READY) == 0);
+        EXPECT(store_tags_set(s, mine.id, id, id, &e) == 0); /* keeps it, and its own log goes */
+    }
+    EXPECT(store_build_get(s, mine.id, "m0", &build, &e) == 0);
+    EXPECT(lines_of(s, "m0") == 0);
+    snprintf(id, sizeof(id), "m%d", STORE_BUILD_LOGS + 4);
+    EXPECT(lines_of(s, id) > 0);
+    store_close(s);
+}
+
 TEST(cache)
 {
     struct store_tenant a, b;
@@ -177,12 +235,15 @@ TEST(cache)
     EXPECT(sweep(s, a.id, 2) == 1); /* the first one of k3 */
     EXPECT(sweep(s, b.id, 0) == 0);
     EXPECT(sweep(s, a.id, 0) == 2);
+    for (int i = 0; i < 200; i++) {
+        snprintf(layer, sizeof(layer), "layer%015d", i);
+        EXPECT(store_build_layer_add(s, a.id, NULL, layer, 7, &e) == 0);
+    }
+    kept = "layer000000000000003";
+    EXPECT(sweep(s, a.id, 0) == 199);
+    kept = "";
+    EXPECT(sweep(s, a.id, 0) == 1);
     store_close(s);
-}
-
-static void join(const struct store_log *line, void *arg)
-{
-    strbuf_addf(arg, "%u %s %s,", line->level, line->step, line->message);
 }
 
 TEST(logs)
@@ -233,12 +294,17 @@ TEST(uploads)
     EXPECT(store_upload_get(s, a.id, "h1", &got, &e) == 0 && got.bytes == 10);
     memcpy(u.file, "file0000000000000003", sizeof(u.file));
     EXPECT(store_upload_add(s, a.id, "h2", &u, old, &e) == 0);
-    EXPECT(store_upload_trim(s, a.id, "h2", 20, &got, &e) == 0);
-    EXPECT(store_upload_trim(s, a.id, "h2", 19, &got, &e) == 1);
+    EXPECT(store_upload_trim(s, a.id, "h2", 20, 2, &got, &e) == 0);
+    EXPECT(store_upload_trim(s, a.id, "h2", 19, 2, &got, &e) == 1);
     EXPECT_STR(got.file, "file0000000000000002");
-    EXPECT(store_upload_trim(s, a.id, "h2", 5, &got, &e) == 0); /* never the one just come */
+    EXPECT(store_upload_trim(s, a.id, "h2", 5, 0, &got, &e) == 0); /* never the one just come */
     EXPECT(store_upload_is_file(s, "file0000000000000003"));
     EXPECT(!store_upload_is_file(s, "file0000000000000002"));
+    memcpy(u.file, "file0000000000000004", sizeof(u.file));
+    EXPECT(store_upload_add(s, a.id, "h3", &u, old, &e) == 0);
+    EXPECT(store_upload_trim(s, a.id, "h3", 100, 1, &got, &e) == 1);
+    EXPECT(store_upload_trim(s, a.id, "h3", 100, 1, &got, &e) == 0);
+    EXPECT_STR(got.file, "file0000000000000003");
     store_close(s);
 }
 

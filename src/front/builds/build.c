@@ -33,12 +33,13 @@ struct build {
     struct step step; /* that is being done */
     size_t at;        /* its index */
     char key[STORE_KEY_HEX + 1];
-    char layer[ID_LEN + 1]; /* what the steps so far have made; "": the plain base */
-    bool layer_own;         /* it is a layer of this tenant's builds */
-    bool missed;            /* a step was not in the cache: the ones after it are not looked for */
-    bool begun;             /* it is no longer queued */
-    bool over;              /* its end was told: freed when no callback is outstanding */
-    unsigned waiting;       /* orders whose callback is outstanding */
+    char digest[STORE_KEY_HEX + 1]; /* of the step's archive, which is part of the key */
+    char layer[ID_LEN + 1];         /* what the steps so far have made; "": the plain base */
+    bool layer_own;                 /* it is a layer of this tenant's builds */
+    bool missed;      /* a step was not in the cache: the ones after it are not looked for */
+    bool begun;       /* it is no longer queued */
+    bool over;        /* its end was told: freed when no callback is outstanding */
+    unsigned waiting; /* orders whose callback is outstanding */
     struct sandbox *sandbox;
     struct output_filter *filter; /* NULL: output is not sanitised */
     struct call call;
@@ -130,20 +131,18 @@ static void leave(struct build *b)
     builds_sweep(f, tenant);
 }
 
-static void write_end(struct build *b, const char *defaults)
+static int write_end(struct build *b, const char *defaults, struct sg_error *e)
 {
-    struct store_build *row = &b->plan.row;
-    struct sg_error e;
+    int r = store_build_end(b->front->store, &b->plan.row, defaults, e);
 
-    int r = store_build_end(b->front->store, row, defaults, &e);
-    if (r < 0 && r != -EALREADY)
-        log_line(LEVEL_ERROR, "the end of build %s could not be stored: %s", row->id, e.message);
+    return r == -EALREADY ? 0 : r;
 }
 
 PRINTF(2, 3)
 static void fail(struct build *b, const char *fmt, ...)
 {
     struct store_build *row = &b->plan.row;
+    struct sg_error e;
     va_list ap;
 
     row->state = BUILD_ERROR;
@@ -153,7 +152,8 @@ static void fail(struct build *b, const char *fmt, ...)
     snprintf(row->reason_step, sizeof(row->reason_step), "%s", b->log.step);
     flush_output(b);
     build_log_line(&b->log, BUILD_FAULT, "%s", row->reason);
-    write_end(b, "");
+    if (write_end(b, "", &e) < 0)
+        log_line(LEVEL_ERROR, "the end of build %s could not be stored: %s", row->id, e.message);
     leave(b);
 }
 
@@ -161,13 +161,18 @@ static void succeed(struct build *b, json_t *defaults)
 {
     struct store_build *row = &b->plan.row;
     AUTO(free_p) char *text = json_dumps(defaults, JSON_COMPACT | JSON_SORT_KEYS);
+    struct sg_error e;
 
     row->state = BUILD_READY;
     memcpy(row->base, b->plan.base, sizeof(row->base));
     memcpy(row->layer, b->layer, sizeof(row->layer));
+    if (write_end(b, text ? text : "", &e) < 0) { /* too many tags, for one */
+        row->layer[0] = '\0';
+        fail(b, "the template could not be stored: %s", e.message);
+        return;
+    }
     build_log_line(&b->log, BUILD_INFO, "Build finished in %.1f s",
                    (double)(clock_ns() - b->began_ns) / 1e9);
-    write_end(b, text ? text : "");
     leave(b);
 }
 
@@ -284,6 +289,7 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
     }
     memcpy(b->layer, id, sizeof(id));
     b->layer_own = true;
+    builds_sweep(f, b->plan.tenant.id);
     go(b);
 }
 
@@ -397,9 +403,10 @@ static void do_copy(struct build *b)
         fail(b, "failed to copy '%.*s': %s", SHOWN, step_arg(&b->step, 0), e.message);
         return;
     }
-    int fd = find_upload(b, &u) < 0 ? -1 : upload_open(b->front->store, &u);
+    bool same = find_upload(b, &u) == 0 && strcmp(u.digest, b->digest) == 0;
+    int fd = same ? upload_open(b->front->store, &u) : -1;
     if (fd < 0)
-        fail(b, "failed to copy '%.*s': its files are no longer on the server: build again", SHOWN,
+        fail(b, "failed to copy '%.*s': its files were replaced or removed: build again", SHOWN,
              step_arg(&b->step, 0));
     else
         b->pour = pour_begin(b->sandbox, fd, &how, on_poured, b);
@@ -447,7 +454,8 @@ static void begin_step(struct build *b)
         return;
     }
     memcpy(below, b->key, sizeof(below));
-    step_key(below, &b->step, u.digest, b->key);
+    memcpy(b->digest, u.digest, sizeof(b->digest));
+    step_key(below, &b->step, b->digest, b->key);
     b->missed |= b->step.force;
     bool changes_files = b->step.type != STEP_ENV && b->step.type != STEP_USER;
     bool cached =
@@ -610,10 +618,27 @@ static void pump(struct front *f, const char *tenant)
     }
 }
 
+/* A build that waits holds its plan in memory. */
+static int check_room(struct front *f, const char *tenant, struct sg_error *e)
+{
+    uint32_t n = 0;
+
+    LIST_EACH(struct build, b, &f->builds->all, link) {
+        n += is_of(b, tenant);
+    }
+    return n < f->settings.tenant_builds + BUILDS_WAITING_MAX
+               ? 0
+               : err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                         "%u builds of yours wait or run already: try again when some have ended",
+                         n);
+}
+
 int build_submit(struct front *f, struct build_plan *plan, struct sg_error *e)
 {
-    int r = store_build_state(f->store, plan->row.id, BUILD_QUEUED, e);
+    int r = check_room(f, plan->tenant.id, e);
 
+    if (r == 0)
+        r = store_build_state(f->store, plan->row.id, BUILD_QUEUED, e);
     if (r < 0)
         return r;
     struct build *b = NEW(struct build, .front = f, .plan = *plan);
@@ -651,16 +676,24 @@ static void forget_layer(const char *id, void *arg)
     sandbox_forget_snapshot(arg, id);
 }
 
+/* Whether a build under way starts from the layer, or ends with it. */
+static bool is_needed(const char *id, void *arg)
+{
+    const struct front *f = arg;
+
+    LIST_EACH(struct build, b, &f->builds->all, link) {
+        if (strcmp(b->layer, id) == 0 || strcmp(b->plan.layer, id) == 0)
+            return true;
+    }
+    return false;
+}
+
 void builds_sweep(struct front *f, const char *tenant)
 {
     struct sg_error e;
 
-    LIST_EACH(struct build, b, &f->builds->all, link) {
-        if (is_of(b, tenant))
-            return; /* it may be about to start from any of them */
-    }
-    if (store_build_layers_sweep(f->store, tenant, f->settings.tenant_build_layers, forget_layer, f,
-                                 &e) < 0)
+    if (store_build_layers_sweep(f->store, tenant, f->settings.tenant_build_layers, is_needed,
+                                 forget_layer, f, &e) < 0)
         log_line(LEVEL_WARN, "layers of builds could not be removed: %s", e.message);
 }
 

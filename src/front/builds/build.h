@@ -32,12 +32,15 @@ struct build_plan {
 };
 void build_plan_done(struct build_plan *p);
 
-/* Takes the plan over if it returns 0. -EALREADY: the build was submitted before. */
+#define BUILDS_WAITING_MAX 32 /* of a tenant */
+
+/* Takes the plan over if it returns 0. -EALREADY: the build was submitted before. -EDQUOT: too many
+ * builds of the tenant wait. */
 int build_submit(struct front *f, struct build_plan *plan, struct sg_error *e);
 /* Ends builds of a template that are not over: one of them, or all if id is NULL. Returns how
  * many. */
 size_t builds_cancel(struct front *f, const char *template_id, const char *id);
-/* Layers that nothing needs any more are deleted, unless a build of the tenant is under way. */
+/* Layers that nothing needs any more are deleted. */
 void builds_sweep(struct front *f, const char *tenant);
 /* Once, when the store is open. */
 int builds_start(struct front *f, struct sg_error *e);

@@ -13,7 +13,8 @@ struct build_log {
     char step[STORE_STEP_MAX]; /* what is told from now on is about it: "base", "1", "finalize" */
     char prefix[64];           /* of output, as in "[builder 1/3]" */
     struct strbuf cut[2];      /* lines of stdout and stderr that are not whole */
-    size_t lines;              /* of output */
+    size_t lines, bytes;       /* of output */
+    bool full;                 /* no more of it is kept */
 };
 
 void build_log_init(struct build_log *l, struct store *s, const char *build);

@@ -80,7 +80,7 @@ int steps_check(const json_t *steps, struct sg_error *e)
 {
     const json_t *json;
     struct step s;
-    size_t i;
+    size_t i, args = 0;
 
     if (json_array_size(steps) > STEPS_MAX)
         return err_invalid(e, "a build has at most %d steps", STEPS_MAX);
@@ -91,8 +91,28 @@ int steps_check(const json_t *steps, struct sg_error *e)
             r = check_envs(&s, e);
         if (r < 0)
             return err_wrap(e, r, "Invalid step %zu", i + 1);
+        args += json_array_size(s.args);
     }
-    return 0;
+    return args <= STEPS_ARGS_MAX
+               ? 0
+               : err_invalid(e, "the steps of a build have at most %d arguments", STEPS_ARGS_MAX);
+}
+
+json_t *steps_copy(const json_t *steps)
+{
+    json_t *copy = json_array(), *json;
+    struct step s;
+    size_t i;
+
+    json_array_foreach(steps, i, json)
+    {
+        if (step_read(json, &s, NULL) < 0)
+            continue;
+        json_array_append_new(copy,
+                              json_pack("{s:s, s:O, s:s, s:b}", "type", types[s.type].name, "args",
+                                        s.args, "filesHash", s.hash, "force", s.force));
+    }
+    return copy;
 }
 
 void step_text(const struct step *s, struct strbuf *out)
@@ -230,15 +250,13 @@ static void add_variable(const struct step_state *state, const char *name, size_
                  {"PATH", NAMES_PATH},
                  {"LANG", "C.UTF-8"},
                  {"PWD", state->workdir[0] ? state->workdir : home_of(state)}};
-    const char *key;
-    json_t *value;
+    AUTO(free_p) char *key = xcalloc(1, len + 1);
 
-    json_object_foreach(state->envs, key, value)
-    {
-        if (strlen(key) == len && memcmp(key, name, len) == 0) {
-            strbuf_add(out, json_string_value(value), json_string_length(value));
-            return;
-        }
+    memcpy(key, name, len);
+    const json_t *value = json_object_get(state->envs, key);
+    if (value) {
+        strbuf_add(out, json_string_value(value), json_string_length(value));
+        return;
     }
     for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
         if (strlen(usual[i].name) == len && memcmp(usual[i].name, name, len) == 0)
@@ -247,7 +265,7 @@ static void add_variable(const struct step_state *state, const char *name, size_
 
 void step_expand(const struct step_state *state, const char *text, struct strbuf *out)
 {
-    for (const char *p = text; *p;) {
+    for (const char *p = text; *p && !out->truncated;) {
         bool braced = p[0] == '$' && p[1] == '{';
         size_t len = p[0] == '$' ? name_len(p + 1 + braced) : 0;
 

@@ -8,7 +8,8 @@
 #include "lib/text/strbuf.h"
 #include "wire/agent.h"
 
-#define STEPS_MAX 1000
+#define STEPS_MAX      1000
+#define STEPS_ARGS_MAX 10000 /* of all steps together */
 
 enum step_type { STEP_RUN, STEP_COPY, STEP_ENV, STEP_WORKDIR, STEP_USER, STEP_MAX_ };
 
@@ -25,6 +26,9 @@ const char *step_arg(const struct step *s, size_t i);
 int step_read(const json_t *json, struct step *ret, struct sg_error *e);
 /* Checks all steps at once. -EINVAL: the message names the first wrong one. */
 int steps_check(const json_t *steps, struct sg_error *e);
+/* A copy that has of each step what step_read reads, and nothing else that a client may have sent. The
+ * steps have been checked. */
+json_t *steps_copy(const json_t *steps);
 /* The step as people read it: "RUN echo hello". Cut if it is long. */
 void step_text(const struct step *s, struct strbuf *out);
 

@@ -13,6 +13,7 @@
 #include "front/core/request_log.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/base/list.h"
 #include "lib/text/parse.h"
 
 #define DIR_NAME    "uploads"
@@ -21,8 +22,10 @@
 #define MAC_HEX     64
 #define VALID_S     3600
 #define KEPT_FACTOR 4 /* all archives of a tenant, in sizes of the largest one */
+#define KEPT_MOST   2000
 
 struct upload {
+    struct list link; /* in all_coming */
     struct http_req *req;
     struct front *front;
     char tenant[ID_LEN + 1], hash[STORE_KEY_HEX + 1];
@@ -31,6 +34,7 @@ struct upload {
     int dir, fd;
     bool whole, answered;
 };
+static struct list all_coming;
 
 bool upload_hash_valid(const char *hash)
 {
@@ -163,6 +167,7 @@ static void on_close(struct http_req *req)
 {
     struct upload *u = req->owner;
 
+    list_remove(&u->link);
     if (!u->whole && u->fd >= 0)
         unlinkat(u->dir, u->info.file, 0);
     close_p(&u->fd);
@@ -182,6 +187,17 @@ static void too_long(struct upload *u)
     reply_error(u->req, 413, "%s", text);
 }
 
+/* What comes is not yet among what is kept, and takes as much of the disk. */
+static bool has_room(const struct upload *u, size_t len)
+{
+    uint64_t sum = len;
+
+    LIST_EACH(const struct upload, at, &all_coming, link) {
+        sum += strcmp(at->tenant, u->tenant) == 0 ? at->info.bytes : 0;
+    }
+    return sum <= u->front->settings.build_upload_max * KEPT_FACTOR;
+}
+
 static void on_body(struct http_req *req, const char *data, size_t len)
 {
     struct upload *u = req->owner;
@@ -190,6 +206,11 @@ static void on_body(struct http_req *req, const char *data, size_t len)
         return;
     if (u->info.bytes + len > u->front->settings.build_upload_max) {
         too_long(u);
+        return;
+    }
+    if (!has_room(u, len)) {
+        u->answered = true;
+        reply_error(req, 429, "Too many uploads of this tenant at a time: end some first");
         return;
     }
     u->info.bytes += len;
@@ -204,7 +225,7 @@ static void make_room(struct upload *u)
     uint64_t max = u->front->settings.build_upload_max * KEPT_FACTOR;
     struct store_upload old;
 
-    while (store_upload_trim(u->front->store, u->tenant, u->hash, max, &old, NULL) == 1)
+    while (store_upload_trim(u->front->store, u->tenant, u->hash, max, KEPT_MOST, &old, NULL) == 1)
         remove_file(u->front->store, old.file);
 }
 
@@ -243,6 +264,7 @@ static int begin(struct upload *u, struct sg_error *e)
     u->digest = EVP_MD_CTX_new();
     if (!u->digest || EVP_DigestInit_ex(u->digest, EVP_sha256(), NULL) != 1)
         abort(); /* out of memory */
+    list_push(&all_coming, &u->link);
     return 0;
 }
 

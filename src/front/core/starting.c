@@ -13,6 +13,7 @@ struct starting {
     struct starting_plan plan;
     struct call start, ready;
     uv_timer_t *pause, *limit;
+    bool started;  /* the agent has told so: what it tells again is of no account */
     char last[64]; /* how the last ready command ended */
 };
 
@@ -136,8 +137,10 @@ static void on_start_event(struct call *c, uint8_t what, const void *p UNUSED, s
 {
     struct starting *s = c->owner;
 
-    if (what == EVENT_STARTED)
-        wait_for_ready(s);
+    if (what != EVENT_STARTED || s->started)
+        return;
+    s->started = true;
+    wait_for_ready(s);
 }
 
 static void on_start_data(struct call *c, uint8_t sub, const void *p, size_t len)

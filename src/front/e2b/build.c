@@ -21,7 +21,6 @@
 #define COMMAND_MAX (64u * 1024)
 #define LOG_PAGE    100
 #define IMAGE_MAX   1024
-#define BASE_NAME   "base"
 #define NO_IMAGES                                                                              \
     "this server does not have the image '%.100s': its operator can fetch it with 'sandglass " \
     "world pull'; or use fromTemplate('base')"
@@ -209,7 +208,7 @@ static const char *template_of_image(const char *image)
 {
     static const struct {
         const char *image, *name;
-    } known[] = {{"e2bdev/base", BASE_NAME}, {"e2bdev/code-interpreter", TEMPLATE_INTERPRETER}};
+    } known[] = {{"e2bdev/base", TEMPLATE_BASE}, {"e2bdev/code-interpreter", TEMPLATE_INTERPRETER}};
 
     image = without(image, "docker.io/");
     for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
@@ -245,7 +244,7 @@ static void read_base(struct e2b_req *q, struct build_plan *p)
 {
     const char *image = field_text(&q->in, "fromImage", IMAGE_MAX, NULL);
     const char *template = field_text(&q->in, "fromTemplate", REF_TEXT_MAX, NULL);
-    const char *name = template ? template : image ? template_of_image(image) : BASE_NAME;
+    const char *name = template ? template : image ? template_of_image(image) : TEMPLATE_BASE;
     struct sg_error e;
 
     if (image && template)
@@ -274,10 +273,9 @@ static bool read_plan(struct e2b_req *q, struct build_plan *p)
     p->force = field_flag(&q->in, "force", false);
     p->start = read_command(&q->in, "startCmd");
     p->ready = read_command(&q->in, "readyCmd");
-    p->steps = json_incref(field_array(&q->in, "steps", STEPS_MAX));
-    if (!p->steps)
-        p->steps = json_array();
-    fields_check(&q->in, steps_check(p->steps, &q->wrong));
+    const json_t *steps = field_array(&q->in, "steps", STEPS_MAX);
+    fields_check(&q->in, steps_check(steps, &q->wrong));
+    p->steps = steps_copy(steps);
     read_base(q, p);
     return e2b_read(q);
 }

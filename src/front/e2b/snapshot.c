@@ -121,6 +121,7 @@ static int parse_own(const struct e2b_req *q, const char *name, struct template_
 static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_error *e)
 {
     const char *name = field_text(&q->in, "name", REF_TEXT_MAX, NULL);
+    struct store_template t;
     struct template_ref ref;
 
     snprintf(snap->tag, sizeof(snap->tag), "%s", REF_DEFAULT_TAG);
@@ -132,20 +133,20 @@ static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_
     if (template_is_builtin(ref.name))
         return err_invalid(e, "Invalid name: '%s' is a template that comes with the server",
                            ref.name);
+    if (store_template_get(q->front->store, q->tenant.id, ref.name, &t, NULL) == 0)
+        return err_set(e, SG_ERR_GONE, -EBUSY, "the name '%s' is taken by a template of yours",
+                       ref.name); /* which would hide the snapshot */
     memcpy(snap->name, ref.name, sizeof(snap->name));
     memcpy(snap->tag, ref.tag, sizeof(snap->tag));
     return 0;
 }
 
-/* Finds the built-in template that the sandbox goes back to. */
-static void find_base(struct e2b_req *q, const struct sandbox *b, struct store_snapshot *snap)
+/* The built-in template that the sandbox goes back to. Its own may have been deleted, or tagged
+ * otherwise. */
+static void name_base(const struct sandbox *b, struct store_snapshot *snap)
 {
-    struct template_ref ref = {.tag = REF_DEFAULT_TAG};
-    struct template_found t = {.base = "base"};
-
-    snprintf(ref.name, sizeof(ref.name), "%.*s", STORE_NAME_MAX, b->spec.template_id);
-    template_find(q->front->store, &q->tenant, &ref, &t, NULL);
-    memcpy(snap->base_template, t.base, sizeof(snap->base_template));
+    snprintf(snap->base_template, sizeof(snap->base_template), "%s",
+             b->spec.interpreter ? TEMPLATE_INTERPRETER : TEMPLATE_BASE);
 }
 
 static int check_room(struct e2b_req *q, struct sg_error *e)
@@ -181,7 +182,7 @@ void snapshot_create(struct http_req *req)
         return;
     }
     struct checkpoint_ask ask = {.kind = CHECKPOINT_SNAPSHOT, .durable = true};
-    find_base(q, b, &snap);
+    name_base(b, &snap);
     id_random(snap.id);
     memcpy(snap.tenant, q->tenant.id, sizeof(snap.tenant));
     memcpy(snap.sandbox_id, b->id, sizeof(snap.sandbox_id));

@@ -12,7 +12,7 @@
 static const struct builtin {
     const char *id, *alias;
 } builtins[] = {
-    {"sgbase00000000000000", "base"},
+    {"sgbase00000000000000", TEMPLATE_BASE},
     {"sgcodeinterpreter001", TEMPLATE_INTERPRETER},
 };
 

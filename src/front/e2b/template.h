@@ -7,6 +7,7 @@
 #include "front/store/templates.h"
 
 #define TEMPLATE_INTERPRETER "code-interpreter-v1"
+#define TEMPLATE_BASE        "base"
 
 struct template_found {
     char id[ID_LEN + 1];

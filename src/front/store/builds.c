@@ -8,20 +8,39 @@
 
 /* ---- logs ------------------------------------------------------------------------------------ */
 
-int store_build_log_add(struct store *s, const char *build, const struct store_log *line,
-                        struct sg_error *e)
+int store_build_log_begin(struct store *s, struct sg_error *e)
+{
+    return db_begin_soon(s, false, e);
+}
+
+int store_build_log_end(struct store *s, struct sg_error *e)
+{
+    return db_end(s, 0, e);
+}
+
+static int add_line(struct store *s, const char *build, const struct store_log *line,
+                    struct sg_error *e)
 {
     int64_t n = 0;
-    int r = db_begin_soon(s, false, e);
+    int r = db_ask(s, DB_BUILD_LOG_NEXT, DB_WITH(db_text(build)), &n, e);
 
-    if (r == 0)
-        r = db_ask(s, DB_BUILD_LOG_NEXT, DB_WITH(db_text(build)), &n, e);
     if (r >= 0)
         r = db_run(s, DB_BUILD_LOG_ADD,
                    DB_WITH(db_text(build), db_number(n), db_number(line->ms),
                            db_number(line->level), db_text(line->step), db_text(line->message)),
                    e);
-    return db_end(s, r, e);
+    return r;
+}
+
+int store_build_log_add(struct store *s, const char *build, const struct store_log *line,
+                        struct sg_error *e)
+{
+    bool one_of_many = !sqlite3_get_autocommit(s->db);
+    int r = one_of_many ? 0 : db_begin_soon(s, false, e);
+
+    if (r == 0)
+        r = add_line(s, build, line, e);
+    return one_of_many ? r : db_end(s, r, e);
 }
 
 int store_build_log_each(struct store *s, const char *build, const struct store_log_query *q,
@@ -92,19 +111,25 @@ uint64_t store_build_layer_bytes(struct store *s, const char *id)
     return bytes < 0 ? 0 : (uint64_t)bytes;
 }
 
-/* Removes some layers that nothing names, and returns how many. */
-static int sweep_some(struct store *s, const char *tenant, void (*fn)(const char *id, void *arg),
-                      void *arg, struct sg_error *e)
+/* Removes some layers that nothing names, in the order of their ids and behind `last`, which it moves
+ * on. Returns how many it looked at. */
+static int sweep_some(struct store *s, const char *tenant, char last[ID_LEN + 1],
+                      bool (*needed)(const char *id, void *arg),
+                      void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e)
 {
     char ids[UNUSED_AT_ONCE][ID_LEN + 1];
     struct db_rows rows =
-        db_rows(s, DB_BUILD_LAYER_UNUSED, DB_WITH(db_text(tenant), db_number(UNUSED_AT_ONCE)), e);
+        db_rows(s, DB_BUILD_LAYER_UNUSED,
+                DB_WITH(db_text(tenant), db_number(UNUSED_AT_ONCE), db_text(last)), e);
     int n = 0;
 
     while (n < UNUSED_AT_ONCE && db_next(&rows))
         db_column(rows.st, 0, ids[n++], sizeof(ids[0]));
     int r = db_done(&rows);
     for (int i = 0; r == 0 && i < n; i++) {
+        memcpy(last, ids[i], sizeof(ids[i]));
+        if (needed(ids[i], arg))
+            continue;
         r = db_run(s, DB_BUILD_LAYER_REMOVE, DB_WITH(db_text(ids[i])), e);
         if (r == 0)
             fn(ids[i], arg);
@@ -113,14 +138,16 @@ static int sweep_some(struct store *s, const char *tenant, void (*fn)(const char
 }
 
 int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep,
+                             bool (*needed)(const char *id, void *arg),
                              void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e)
 {
+    char last[ID_LEN + 1] = "";
     int r = db_run(s, DB_CACHE_TRIM, DB_WITH(db_text(tenant), db_number(keep)), e);
 
     if (r < 0)
         return r;
     do
-        r = sweep_some(s, tenant, fn, arg, e);
+        r = sweep_some(s, tenant, last, needed, fn, arg, e);
     while (r == UNUSED_AT_ONCE);
     return r < 0 ? r : 0;
 }
@@ -168,13 +195,16 @@ int store_upload_add(struct store *s, const char *tenant, const char *hash,
 }
 
 int store_upload_trim(struct store *s, const char *tenant, const char *but, uint64_t max,
-                      struct store_upload *ret, struct sg_error *e)
+                      uint32_t most, struct store_upload *ret, struct sg_error *e)
 {
     char hash[STORE_KEY_HEX + 1];
     int64_t sum = 0;
+    uint32_t n = 0;
     int r = db_ask(s, DB_UPLOAD_SUM, DB_WITH(db_text(tenant)), &sum, e);
 
-    if (r < 0 || (uint64_t)sum <= max)
+    if (r >= 0)
+        r = db_count(s, DB_UPLOAD_COUNT, DB_WITH(db_text(tenant)), &n, e);
+    if (r < 0 || ((uint64_t)sum <= max && n <= most))
         return r < 0 ? r : 0;
     struct db_rows row = db_rows(s, DB_UPLOAD_OLDEST, DB_WITH(db_text(tenant), db_text(but)), e);
     if (!db_next(&row))

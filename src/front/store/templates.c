@@ -242,8 +242,12 @@ int store_build_add(struct store *s, const struct store_build *b, uint32_t keep,
 
     if (r == 0)
         r = db_run(s, DB_BUILD_FORGET,
-                   DB_WITH(db_text(b->template_id), db_number(keep), db_number(now - NEW_KEPT_MS)),
+                   DB_WITH(db_text(b->template_id), db_number(keep), db_number(now - NEW_KEPT_MS),
+                           db_number(STORE_BUILDS_NEW)),
                    e);
+    if (r == 0)
+        r = db_run(s, DB_BUILD_LOG_FORGET,
+                   DB_WITH(db_text(b->template_id), db_number(STORE_BUILD_LOGS)), e);
     if (r == 0)
         r = db_run(s, DB_BUILD_ADD,
                    DB_WITH(db_text(b->id), db_text(b->template_id), db_text(b->tags),

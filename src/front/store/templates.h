@@ -51,7 +51,11 @@ int store_template_remove(struct store *s, const char *id, struct sg_error *e);
 /* ---- builds ---------------------------------------------------------------------------------- */
 
 /* Adds a build that is NEW; id, template_id, tags, cpus and memory_mib are read. Forgets builds of
- * the template that are over, that no tag names and that are older than the last `keep`. */
+ * the template that are over, that no tag names and that are older than the last `keep`; those that
+ * nobody started for an hour, or that are older than the last STORE_BUILDS_NEW; and the logs of those
+ * that are older than the last STORE_BUILD_LOGS. */
+#define STORE_BUILDS_NEW 1000
+#define STORE_BUILD_LOGS 20
 int store_build_add(struct store *s, const struct store_build *b, uint32_t keep,
                     struct sg_error *e);
 /* -ENOENT, without a message; so do the next two. */
@@ -99,7 +103,10 @@ struct store_log {
     char step[STORE_STEP_MAX];
     const char *message; /* valid during the call that gives it */
 };
-/* Adds a line; lines are numbered as they come. */
+/* Adds a line; lines are numbered as they come. Between store_build_log_begin, if it returned 0, and
+ * store_build_log_end all lines are one write, and nothing else may be asked of the store. */
+int store_build_log_begin(struct store *s, struct sg_error *e);
+int store_build_log_end(struct store *s, struct sg_error *e);
 int store_build_log_add(struct store *s, const char *build, const struct store_log *line,
                         struct sg_error *e);
 /* Which lines of a log: from `offset` on, at most `limit`, of this level and above. backward: the
@@ -126,8 +133,9 @@ int store_build_layer_get(struct store *s, const char *tenant, const char *key,
                           char ret[ID_LEN + 1], struct sg_error *e);
 uint64_t store_build_layer_bytes(struct store *s, const char *id);
 /* Forgets cached layers beyond the `keep` that were used last, and calls fn for each layer that
- * nothing names any more: its files may go. */
+ * nothing names any more, unless it is needed: its files may go. */
 int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep,
+                             bool (*needed)(const char *id, void *arg),
                              void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e);
 
 /* ---- uploads --------------------------------------------------------------------------------- */
@@ -144,8 +152,8 @@ int store_upload_add(struct store *s, const char *tenant, const char *hash,
 int store_upload_get(struct store *s, const char *tenant, const char *hash,
                      struct store_upload *ret, struct sg_error *e);
 /* Removes the tenant's upload that was used longest ago, other than `but`, if all of them have more
- * than `max` bytes. 1: removed, and *ret is it; 0: there was no need. */
+ * than `max` bytes, or are more than `most`. 1: removed, and *ret is it; 0: there was no need. */
 int store_upload_trim(struct store *s, const char *tenant, const char *but, uint64_t max,
-                      struct store_upload *ret, struct sg_error *e);
+                      uint32_t most, struct store_upload *ret, struct sg_error *e);
 /* Whether a file is that of an upload. */
 bool store_upload_is_file(struct store *s, const char *file);

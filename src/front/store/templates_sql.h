@@ -8,6 +8,10 @@
 #define UPLOAD_COLUMNS "file, digest, bytes"
 /* States in which nothing more happens to a build. */
 #define BUILD_OVER "(3, 4)"
+/* The newest build of a template that is not one of its last `keep`; they are numbered with those of
+ * all others. */
+#define BUILD_BEFORE(keep) \
+    "(SELECT seq FROM build WHERE template = ?1 ORDER BY seq DESC LIMIT 1 OFFSET " keep ")"
 
 #define TEMPLATE_STATEMENTS(X)                                                                     \
     X(TEMPLATE_ADD, "INSERT INTO template (id, tenant, name, created_ms, updated_ms) "             \
@@ -38,10 +42,14 @@
     X(BUILD_ABANDON, "UPDATE build SET state = 4, reason = ?1, reason_step = 'finalize', "         \
                      "ended_ms = ?2 WHERE state IN (1, 2)")                                        \
     X(BUILD_REMOVE_ALL, "DELETE FROM build WHERE template = ?1")                                   \
-    X(BUILD_FORGET, "DELETE FROM build WHERE template = ?1 AND id NOT IN "                         \
-                    "(SELECT build FROM template_tag WHERE template = ?1) AND "                    \
-                    "(state IN " BUILD_OVER " OR (state = 0 AND created_ms < ?3)) AND seq < "      \
-                    "(SELECT max(seq) - ?2 FROM build WHERE template = ?1)")                       \
+    X(BUILD_FORGET,                                                                                \
+      "DELETE FROM build WHERE template = ?1 AND id NOT IN "                                       \
+      "(SELECT build FROM template_tag WHERE template = ?1) AND "                                  \
+      "((state IN " BUILD_OVER " OR (state = 0 AND created_ms < ?3)) AND seq <= " BUILD_BEFORE(    \
+          "?2") " OR state = 0 AND seq <= " BUILD_BEFORE("?4") ")")                                \
+    X(BUILD_LOG_FORGET,                                                                            \
+      "DELETE FROM build_log WHERE build IN (SELECT id FROM build "                                \
+      "WHERE template = ?1 AND state IN " BUILD_OVER " AND seq <= " BUILD_BEFORE("?2") ")")        \
     /* A build that no tag names any more keeps its entry, and gives up its files. */              \
     X(BUILD_STRIP, "UPDATE build SET layer = NULL WHERE template = ?1 AND layer IS NOT NULL "      \
                    "AND id NOT IN (SELECT build FROM template_tag WHERE template = ?1)")           \
@@ -72,7 +80,8 @@
                   "FROM build_cache WHERE tenant = ?1 ORDER BY used DESC LIMIT ?2)")               \
     X(BUILD_LAYER_UNUSED, "SELECT id FROM build_layer l WHERE tenant = ?1 AND "                    \
                           "NOT EXISTS (SELECT 1 FROM build_cache WHERE layer = l.id) AND "         \
-                          "NOT EXISTS (SELECT 1 FROM build WHERE layer = l.id) LIMIT ?2")          \
+                          "NOT EXISTS (SELECT 1 FROM build WHERE layer = l.id) AND id > ?3 "       \
+                          "ORDER BY id LIMIT ?2")                                                  \
     X(BUILD_LAYER_REMOVE, "DELETE FROM build_layer WHERE id = ?1")                                 \
     X(UPLOAD_ADD, "INSERT INTO upload (tenant, hash, file, digest, bytes, used) "                  \
                   "VALUES (?1, ?2, ?3, ?4, ?5, "                                                   \
@@ -83,6 +92,7 @@
     X(UPLOAD_USE, "UPDATE upload SET used = (SELECT max(used) + 1 FROM upload) "                   \
                   "WHERE tenant = ?1 AND hash = ?2")                                               \
     X(UPLOAD_SUM, "SELECT coalesce(sum(bytes), 0) FROM upload WHERE tenant = ?1")                  \
+    X(UPLOAD_COUNT, "SELECT count(*) FROM upload WHERE tenant = ?1")                               \
     X(UPLOAD_OLDEST, "SELECT hash FROM upload WHERE tenant = ?1 AND hash <> ?2 "                   \
                      "ORDER BY used LIMIT 1")                                                      \
     X(UPLOAD_REMOVE, "DELETE FROM upload WHERE tenant = ?1 AND hash = ?2")                         \
