@@ -95,6 +95,31 @@ def installs(client, s):
     return other
 
 
+def begins_with_sudo(client):
+    """Root's first program is one that a user starts."""
+    s = client.create(templateID="small:one")
+    says("sudo takes the cover off, too", client, s, "cd /usr/share; sudo touch x; sudo touch y; ls /usr/share/x /usr/share/y",
+         "/usr/share/x\n/usr/share/y\n")
+    says("root goes on after that", client, s, "id -u", "0\n", user="root")
+    status, forked = client.api("POST", f"/sandboxes/{s['sandboxID']}/fork", {"count": 1})
+    made = forked[0].get("sandbox") if status in (200, 201) else None
+    check("and a branch can be made", made, forked)
+    if made:
+        says("which has all of it", client, made, "ls /usr/share/x", "/usr/share/x\n")
+
+
+def started_in(client, s, folder, command):
+    client.user = "root"
+    return client.run(s, command, process={"cmd": "/bin/sh", "args": ["-c", command], "cwd": folder})
+
+
+def begins_in_usr(client):
+    """The working directory of root's first program is in what was covered."""
+    s = client.create(templateID="small:one")
+    status, output = started_in(client, s, "/usr/share", "pwd -P; touch z; ls /usr/share/z")
+    check("root's first program can write to where it is in /usr", (status, output) == (0, "/usr/share\n/usr/share/z\n"), (status, output))
+
+
 def snapshots(client, s):
     status, made = client.api("POST", f"/sandboxes/{s['sandboxID']}/snapshots", {"name": "installed"})
     check("a snapshot of it can be taken", status in (200, 201), made)
@@ -270,6 +295,8 @@ def main():
     one = looks(client)
     other = installs(client, one)
     cells(client, other)
+    begins_with_sudo(client)
+    begins_in_usr(client)
     snapshots(client, one)
     branches(client, one, other)
     refusals(server, folder)
