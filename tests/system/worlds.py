@@ -100,6 +100,8 @@ def begins_with_sudo(client):
     s = client.create(templateID="small:one")
     says("sudo takes the cover off, too", client, s, "cd /usr/share; sudo touch x; sudo touch y; ls /usr/share/x /usr/share/y",
          "/usr/share/x\n/usr/share/y\n")
+    says("from where it was in /usr, too", client, s, "cd /usr/share; sudo touch z; sudo rm z; sudo pwd; cd /usr; sudo pwd",
+         "/usr/share\n/usr\n")
     says("root goes on after that", client, s, "id -u", "0\n", user="root")
     status, forked = client.api("POST", f"/sandboxes/{s['sandboxID']}/fork", {"count": 1})
     made = forked[0].get("sandbox") if status in (200, 201) else None
