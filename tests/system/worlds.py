@@ -122,6 +122,23 @@ def begins_in_usr(client):
     check("root's first program can write to where it is in /usr", (status, output) == (0, "/usr/share\n/usr/share/z\n"), (status, output))
 
 
+def without_local(client):
+    """Root may remove what other sandboxes cannot: /usr/local, which has sudo and the kernels."""
+    for what, command, output in (("is gone", "rm -rf /usr/local", ""), ("is a link", "rm -rf /usr/local; ln -s /opt /usr/local", "/usr/local\n")):
+        s = client.create(templateID="small:one")
+        client.run_as(s, "root", command)
+        status, forked = client.api("POST", f"/sandboxes/{s['sandboxID']}/fork", {"count": 1})
+        made = forked[0].get("sandbox") if status in (200, 201) else None
+        check(f"where /usr/local {what} a branch can be made", made, forked)
+        if made:
+            says("which is as it was", client, made, "ls -d /usr/local 2>/dev/null; cat /marker", output + "a file of the world\n")
+        client.api("POST", f"/sandboxes/{s['sandboxID']}/pause", {"memory": False})
+        status, told = client.api("POST", f"/sandboxes/{s['sandboxID']}/resume", {"timeout": 300})
+        check("and the sandbox can be resumed", status == 201, told)
+        if status == 201:
+            says("as it was", client, s, "ls -d /usr/local 2>/dev/null; cat /marker", output + "a file of the world\n")
+
+
 def snapshots(client, s):
     status, made = client.api("POST", f"/sandboxes/{s['sandboxID']}/snapshots", {"name": "installed"})
     check("a snapshot of it can be taken", status in (200, 201), made)
@@ -299,6 +316,7 @@ def main():
     cells(client, other)
     begins_with_sudo(client)
     begins_in_usr(client)
+    without_local(client)
     snapshots(client, one)
     branches(client, one, other)
     refusals(server, folder)
