@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import tarfile
+import threading
+import time
 
 import world_root
 from pull import Real, free_port
@@ -257,6 +259,23 @@ def images(server, client, folder):
     check("nothing is left of images", left == [], left)
 
 
+def ends_while_saved(server, client, folder):
+    """A sandbox whose template is gone is killed while its files are saved: nothing stands on the world then."""
+    ran = sandglass(server, "world", "import", "--state", server.state, "--name", "brief", "--json", f"{folder}/root.tar")
+    gone = f"gone-{json.loads(ran.stdout)['id']}"
+    s = client.create(templateID="brief")
+    client.run_as(s, "user", "head -c 150000000 /dev/urandom > ~/large")
+    client.api("DELETE", "/templates/brief")
+    there = os.listdir(f"{server.state}/worlds")
+    pause = threading.Thread(target=As(server).api, args=("POST", f"/sandboxes/{s['sandboxID']}/pause", {"memory": False}))
+    pause.start()
+    time.sleep(0.1)
+    client.api("DELETE", f"/sandboxes/{s['sandboxID']}")
+    pause.join()
+    check("a world goes when nothing stands on it, also if a save was interrupted",
+          gone in there and until(lambda: gone not in os.listdir(f"{server.state}/worlds")), there)
+
+
 def kept(server, folder, world):
     """Over a restart, and in a backup."""
     check("the server ends well", server.stop() == 0)
@@ -322,6 +341,7 @@ def main():
     refusals(server, folder)
     builds(client)
     images(server, client, folder)
+    ends_while_saved(server, client, folder)
     kept(server, folder, world)
 
 
