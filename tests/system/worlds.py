@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import tarfile
+import threading
+import time
 
 import world_root
 from pull import Real, free_port
@@ -93,6 +95,50 @@ def installs(client, s):
     says("another sandbox has nothing of that", client, other, "cat /marker; ls /usr/bin/hello-world 2>/dev/null | wc -l",
          "a file of the world\n0\n")
     return other
+
+
+def begins_with_sudo(client):
+    """Root's first program is one that a user starts."""
+    s = client.create(templateID="small:one")
+    says("sudo takes the cover off, too", client, s, "cd /usr/share; sudo touch x; sudo touch y; ls /usr/share/x /usr/share/y",
+         "/usr/share/x\n/usr/share/y\n")
+    says("from where it was in /usr, too", client, s, "cd /usr/share; sudo touch z; sudo rm z; sudo pwd; cd /usr; sudo pwd",
+         "/usr/share\n/usr\n")
+    says("root goes on after that", client, s, "id -u", "0\n", user="root")
+    status, forked = client.api("POST", f"/sandboxes/{s['sandboxID']}/fork", {"count": 1})
+    made = forked[0].get("sandbox") if status in (200, 201) else None
+    check("and a branch can be made", made, forked)
+    if made:
+        says("which has all of it", client, made, "ls /usr/share/x", "/usr/share/x\n")
+
+
+def started_in(client, s, folder, command):
+    client.user = "root"
+    return client.run(s, command, process={"cmd": "/bin/sh", "args": ["-c", command], "cwd": folder})
+
+
+def begins_in_usr(client):
+    """The working directory of root's first program is in what was covered."""
+    s = client.create(templateID="small:one")
+    status, output = started_in(client, s, "/usr/share", "pwd -P; touch z; ls /usr/share/z")
+    check("root's first program can write to where it is in /usr", (status, output) == (0, "/usr/share\n/usr/share/z\n"), (status, output))
+
+
+def without_local(client):
+    """Root may remove what other sandboxes cannot: /usr/local, which has sudo and the kernels."""
+    for what, command, output in (("is gone", "rm -rf /usr/local", ""), ("is a link", "rm -rf /usr/local; ln -s /opt /usr/local", "/usr/local\n")):
+        s = client.create(templateID="small:one")
+        client.run_as(s, "root", command)
+        status, forked = client.api("POST", f"/sandboxes/{s['sandboxID']}/fork", {"count": 1})
+        made = forked[0].get("sandbox") if status in (200, 201) else None
+        check(f"where /usr/local {what} a branch can be made", made, forked)
+        if made:
+            says("which is as it was", client, made, "ls -d /usr/local 2>/dev/null; cat /marker", output + "a file of the world\n")
+        client.api("POST", f"/sandboxes/{s['sandboxID']}/pause", {"memory": False})
+        status, told = client.api("POST", f"/sandboxes/{s['sandboxID']}/resume", {"timeout": 300})
+        check("and the sandbox can be resumed", status == 201, told)
+        if status == 201:
+            says("as it was", client, s, "ls -d /usr/local 2>/dev/null; cat /marker", output + "a file of the world\n")
 
 
 def snapshots(client, s):
@@ -213,6 +259,23 @@ def images(server, client, folder):
     check("nothing is left of images", left == [], left)
 
 
+def ends_while_saved(server, client, folder):
+    """A sandbox whose template is gone is killed while its files are saved: nothing stands on the world then."""
+    ran = sandglass(server, "world", "import", "--state", server.state, "--name", "brief", "--json", f"{folder}/root.tar")
+    gone = f"gone-{json.loads(ran.stdout)['id']}"
+    s = client.create(templateID="brief")
+    client.run_as(s, "user", "head -c 150000000 /dev/urandom > ~/large")
+    client.api("DELETE", "/templates/brief")
+    there = os.listdir(f"{server.state}/worlds")
+    pause = threading.Thread(target=As(server).api, args=("POST", f"/sandboxes/{s['sandboxID']}/pause", {"memory": False}))
+    pause.start()
+    time.sleep(0.1)
+    client.api("DELETE", f"/sandboxes/{s['sandboxID']}")
+    pause.join()
+    check("a world goes when nothing stands on it, also if a save was interrupted",
+          gone in there and until(lambda: gone not in os.listdir(f"{server.state}/worlds")), there)
+
+
 def kept(server, folder, world):
     """Over a restart, and in a backup."""
     check("the server ends well", server.stop() == 0)
@@ -270,11 +333,15 @@ def main():
     one = looks(client)
     other = installs(client, one)
     cells(client, other)
+    begins_with_sudo(client)
+    begins_in_usr(client)
+    without_local(client)
     snapshots(client, one)
     branches(client, one, other)
     refusals(server, folder)
     builds(client)
     images(server, client, folder)
+    ends_while_saved(server, client, folder)
     kept(server, folder, world)
 
 

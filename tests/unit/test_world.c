@@ -79,6 +79,22 @@ TEST(layers_that_replace_usr)
     drop(fd, dir, none);
 }
 
+/* The same in the place of /usr/local, on which a cover needs a directory. */
+TEST(layers_that_replace_usr_local)
+{
+    static const char *const usr[] = {"usr", NULL};
+    char dir[32];
+    int fd = layer(dir, usr);
+
+    EXPECT(symlinkat("elsewhere", fd, "usr/local") == 0);
+    EXPECT(world_is_changed_by(fd, "."));
+    EXPECT(unlinkat(fd, "usr/local", 0) == 0);
+    EXPECT(mkfifoat(fd, "usr/local", 0600) == 0);
+    EXPECT(world_is_changed_by(fd, "."));
+    EXPECT(unlinkat(fd, "usr/local", 0) == 0);
+    drop(fd, dir, usr);
+}
+
 TEST(a_layer_that_is_not_there)
 {
     EXPECT(world_is_changed_by(AT_FDCWD, "/nowhere/at/all"));

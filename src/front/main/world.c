@@ -202,6 +202,17 @@ static int make(const struct world_options *o,
     return r;
 }
 
+/* Its folder is the puller's, who could have put anything there. */
+static int open_pulled(int dir, const char *digest, struct sg_error *e)
+{
+    AUTO(close_p) int fd = openat(dir, digest, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_errno(e, "open a layer of the image");
+    return S_ISREG(st.st_mode) ? steal_fd(&fd) : err_invalid(e, "a layer of the image is no file");
+}
+
 /* The layers of an image, which is fetched into a folder of nobody's. */
 static int add_image(const struct pull_order *order, struct world_making *m, struct sg_error *e)
 {
@@ -215,11 +226,9 @@ static int add_image(const struct pull_order *order, struct world_making *m, str
     p = xcalloc(1, sizeof(*p));
     r = world_pull(dir, order, p, e);
     for (uint32_t i = 0; r == 0 && i < p->n; i++) {
-        AUTO(close_p)
-        int layer = openat(dir, p->layers[i].digest, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        AUTO(close_p) int layer = open_pulled(dir, p->layers[i].digest, e);
 
-        r = layer < 0 ? err_errno(e, "open a layer of the image")
-                      : world_add(m, layer, p->layers[i].diff_id + strlen("sha256:"), e);
+        r = layer < 0 ? layer : world_add(m, layer, p->layers[i].diff_id + strlen("sha256:"), e);
     }
     for (uint32_t i = 0; r == 0 && i < p->n; i++)
         unlinkat(dir, p->layers[i].digest, 0);

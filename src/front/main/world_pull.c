@@ -58,13 +58,18 @@ static void show(const json_t *p)
             (double)jr_int(p, "total") / MIB);
 }
 
+static bool is_digest(const char *text)
+{
+    return strnlen(text, PULL_DIGEST) == PULL_DIGEST - 1 && strncmp(text, "sha256:", 7) == 0 &&
+           strspn(text + 7, "0123456789abcdef") == PULL_DIGEST - 8;
+}
+
 static bool take_digest(const json_t *layer, const char *key, char ret[PULL_DIGEST])
 {
     const char *text = jr_text(layer, key);
 
     snprintf(ret, PULL_DIGEST, "%s", text);
-    return strlen(text) == PULL_DIGEST - 1 && strncmp(text, "sha256:", 7) == 0 &&
-           strspn(text + 7, "0123456789abcdef") == PULL_DIGEST - 8;
+    return is_digest(text);
 }
 
 static void refuse(struct pulled *p, int code, const char *why)
@@ -125,13 +130,23 @@ static _Noreturn void read_answer(int from, int to, bool shows)
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
+bool world_pulled_valid(const struct pulled *p)
+{
+    if (p->n > IMAGE_BLOBS || p->code > 0)
+        return false;
+    for (uint32_t i = 0; p->code == 0 && i < p->n; i++)
+        if (!is_digest(p->layers[i].digest) || !is_digest(p->layers[i].diff_id))
+            return false;
+    return true;
+}
+
 static int take_answer(int from, struct pulled *ret, struct sg_error *e)
 {
     size_t len = 0;
 
     for (ssize_t got = 1; got > 0 && len<sizeof(*ret); len += got> 0 ? (size_t)got : 0)
         got = read(from, (char *)ret + len, sizeof(*ret) - len);
-    if (len < sizeof(*ret) || ret->n > IMAGE_BLOBS)
+    if (len < sizeof(*ret) || !world_pulled_valid(ret))
         return err_set(e, SG_ERR_INTERNAL, -EIO, "the answer of the puller could not be read");
     if (ret->code == 0)
         return 0;

@@ -27,6 +27,10 @@ struct pulled {
     } layers[IMAGE_BLOBS]; /* the lowest first */
 };
 
+/* Whether the answer of a process without rights is what its type says: root opens and removes files
+ * by these names. */
+bool world_pulled_valid(const struct pulled *p);
+
 /* dir: belongs to nobody (front/main/worker.h). The layers are files in it, named by their
  * digests. What the puller says is read by a child that is nobody too. */
 int world_pull(int dir, const struct pull_order *o, struct pulled *ret, struct sg_error *e);

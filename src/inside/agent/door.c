@@ -4,6 +4,7 @@
 
 #include "inside/agent/launch.h"
 #include "inside/agent/serve.h"
+#include "inside/stage/stage.h"
 #include "lib/base/clock.h"
 #include "wire/sudo.h"
 
@@ -55,11 +56,15 @@ static void free_session(struct loop_trash *trash)
     free(CONTAINER_OF(trash, struct session, trash));
 }
 
+/* What the session does to the mounts it does to those of the agent, which must know of it. So the
+ * cover over /usr goes before there is a session. */
 static int start_session(struct door *d)
 {
     struct agent *a = d->agent;
-    int p[2];
+    int p[2], uncovered = root_uncover(NULL);
 
+    if (uncovered < 0)
+        return uncovered;
     if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
         return -errno;
     launch_counts();

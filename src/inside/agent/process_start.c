@@ -9,6 +9,7 @@
 #include "inside/agent/path.h"
 #include "inside/agent/proc.h"
 #include "inside/stage/confine.h"
+#include "inside/stage/stage.h"
 
 /* A process in the making. The agent's ends of its pipes or terminal are in `proc`. */
 struct start {
@@ -116,6 +117,8 @@ int process_start(struct request *q)
 
     if (res == 0)
         res = procs_admit(q->agent, s.proc.note, q->e);
+    if (res == 0 && q->as->uid == 0)
+        res = root_uncover(q->e); /* first, or the working directory may be one of the cover */
     if (res == 0)
         res = prepare_as_user(q, &s);
     if (res < 0)

@@ -25,14 +25,15 @@ static int open_place(int root, const char *path, int *ret, struct sg_error *e)
     return *ret < 0 ? err_errno(e, "/%s is no longer a directory: make it one", path) : 0;
 }
 
-int places_open(int root, struct places *ret, struct sg_error *e)
+int places_open(int root, bool with_usr, struct places *ret, struct sg_error *e)
 {
     static const char *const paths[PLACE_MAX_] = {"dev", "proc",      "sys",
                                                   "usr", "usr/local", "run/shm"};
     int r = 0;
 
     for (int i = 0; i < PLACE_MAX_ && r == 0; i++)
-        r = open_place(root, paths[i], &ret->fd[i], e);
+        if (with_usr || (i != PLACE_USR && i != PLACE_LOCAL))
+            r = open_place(root, paths[i], &ret->fd[i], e);
     return r;
 }
 

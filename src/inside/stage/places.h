@@ -20,9 +20,10 @@ struct places {
         }                          \
     }
 
-/* Opens all of them. Each must be a directory that is reached without a link; otherwise e names the
- * one that is not. */
-int places_open(int root, struct places *ret, struct sg_error *e);
+/* Opens all of them, /usr and /usr/local only if something is to lie there: in a world, root may
+ * remove them. Each must be a directory that is reached without a link; otherwise e names the one
+ * that is not. */
+int places_open(int root, bool with_usr, struct places *ret, struct sg_error *e);
 void places_done(struct places *p);
 
 /* Call it while nothing runs in the root. Makes directories again of those that programs could

@@ -335,7 +335,7 @@ static int check_places(int root, struct sg_error *e)
     int r = places_mend(root, e);
 
     if (r == 0)
-        r = places_open(root, &p, e);
+        r = places_open(root, root_usr != ROOT_USR_BARE, &p, e);
     return r < 0 ? err_in_the_way(e, r) : 0;
 }
 
@@ -346,9 +346,9 @@ int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit
 
     if (sys_move_mount(mounts[0], AT_FDCWD, "/new") < 0)
         return err_errno(e, "attach the root layer");
-    r = check_places(mounts[0], e);
     if (setup->flags & STAGE_WORLD)
         root_usr = setup->flags & STAGE_BARE ? ROOT_USR_BARE : ROOT_USR_COVERED;
+    r = check_places(mounts[0], e);
     if (r == 0 && root_usr != ROOT_USR_BARE)
         r = attach_usr(mounts[1], e);
     if (r < 0)

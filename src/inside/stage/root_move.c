@@ -71,7 +71,7 @@ int root_move(int new_root, bool bare, struct sg_error *e)
         return err_errno(e, "attach the new root");
     if (fchdir(new_root) < 0)
         abort(); /* it lies on a directory, so it must be one */
-    r = places_open(new_root, &p, e);
+    r = places_open(new_root, with_usr, &p, e);
     if (r == 0)
         r = attach_parts(&p, with_usr, e);
     if (r == 0)

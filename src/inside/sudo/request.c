@@ -4,6 +4,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <linux/magic.h>
 
 #include "inside/agent/launch.h"
 #include "wire/agent.h"
@@ -13,6 +16,7 @@
 extern char **environ;
 
 #define ENV_MAX 4096
+#define NOWHERE "(unreachable)" /* the kernel's word */
 
 struct env {
     char *v[ENV_MAX];
@@ -163,6 +167,22 @@ static void put_command(const struct sudo_options *o, struct strbuf *out)
         wire_put_str(out, o->command[i]);
 }
 
+/* In a world, the first sudo takes the cover off /usr (inside/stage/stage.h), and who was in there
+ * still is in the cover: that directory has a path, but none that leads to it. */
+static bool get_directory(char *ret, size_t cap)
+{
+    char path[OPS_PATH_MAX];
+    struct statfs fs;
+
+    if (getcwd(ret, cap))
+        return true;
+    if (syscall(SYS_getcwd, path, sizeof(path)) < 0 || strncmp(path, NOWHERE, strlen(NOWHERE)) != 0)
+        return false;
+    if (statfs(".", &fs) < 0 || fs.f_type != EROFS_SUPER_MAGIC_V1)
+        return false;
+    return (size_t)snprintf(ret, cap, "/usr%s", path + strlen(NOWHERE)) < cap;
+}
+
 static void put_directory(const struct sudo_options *o, struct strbuf *out)
 {
     char cwd[OPS_PATH_MAX], joined[2 * OPS_PATH_MAX];
@@ -171,7 +191,7 @@ static void put_directory(const struct sudo_options *o, struct strbuf *out)
         wire_put_str(out, o->target->home);
         return;
     }
-    if ((!o->chdir || o->chdir[0] != '/') && !getcwd(cwd, sizeof(cwd)))
+    if ((!o->chdir || o->chdir[0] != '/') && !get_directory(cwd, sizeof(cwd)))
         sudo_die("cannot tell the current directory: %s", strerror(errno));
     if (!o->chdir || o->chdir[0] == '/') {
         wire_put_str(out, o->chdir ? o->chdir : cwd);

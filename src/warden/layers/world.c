@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include "lib/base/fd.h"
@@ -53,6 +54,14 @@ static bool is_opaque(int fd)
            fgetxattr(fd, "trusted.overlay.opaque", mark, sizeof(mark)) > 0;
 }
 
+/* Only a directory has a place for the root's own /usr/local. */
+static bool is_directory(int at, const char *name)
+{
+    struct stat st;
+
+    return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
 bool world_is_changed_by(int at, const char *layer)
 {
     AUTO(close_p) int top = openat(at, layer, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -64,7 +73,7 @@ bool world_is_changed_by(int at, const char *layer)
         return errno != ENOENT;
     while ((entry = readdir(d)) != NULL)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            strcmp(entry->d_name, "local") != 0)
+            (strcmp(entry->d_name, "local") != 0 || !is_directory(fd, "local")))
             return true;
     return is_opaque(fd);
 }

@@ -26,6 +26,6 @@ struct world_source {
 /* Mounts the world that is in this directory, detached and read-only. */
 int world_mount(int dir, int *ret, struct sg_error *e);
 
-/* Whether a layer over the world changes what is in /usr, /usr/local aside. Then the world's own
- * /usr may not lie over the sandbox's. Looks at no more than four names. */
+/* Whether a layer over the world changes what is in /usr, aside from what is in /usr/local. Then the
+ * world's own /usr may not lie over the sandbox's. Looks at no more than four names. */
 bool world_is_changed_by(int at, const char *layer);

@@ -53,6 +53,9 @@ struct provider_setup {
     /* Removes the files that a freed stack or a dropped root leaves behind, which may take long;
      * or NULL. Files may outlive the provider. */
     void (*discard)(void *arg, int mount, const char *dir);
+    /* Closes a file system that nobody uses any more, with all that the kernel keeps of it, which
+     * may take long; or NULL. Takes the mount over. */
+    void (*discard_mount)(void *arg, int mount);
     void *discard_arg;
 };
 

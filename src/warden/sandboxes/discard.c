@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/log/log.h"
 #include "warden/processes/files_worker.h"
+#include "warden/processes/task.h"
 #include "warden/server.h"
 
 #define DISCARDS_MAX 32 /* directories that one worker removes */
@@ -50,6 +52,30 @@ void discard(struct server *s, int mount, const char *dir)
         loop_timer_set(&s->loop, &s->discard_timer, clock_ns() + DISCARD_NS);
     }
     list_push(&s->discards, &d->link);
+}
+
+/* Runs in the child: whoever closes a mount last unmounts it. */
+static int close_last(const int *fds, void *arg UNUSED)
+{
+    char none;
+
+    while (read(fds[1], &none, 1) < 0 && errno == EINTR)
+        ;
+    close(fds[0]);
+    return 0;
+}
+
+void discard_mount(struct server *s, int mount)
+{
+    int fds[] = {mount, -1}, ends[] = {-1, -1};
+
+    if (!s->closing && pipe2(ends, O_CLOEXEC) == 0) {
+        fds[1] = ends[0];
+        task_start(s, fds, ARRAY_SIZE(fds), close_last, NULL, NULL);
+    }
+    close(mount);
+    close_p(&ends[0]);
+    close_p(&ends[1]);
 }
 
 static void forget_first(struct server *s)

@@ -7,6 +7,8 @@ struct server;
 
 /* Removes a directory. Its file system may go away meanwhile. */
 void discard(struct server *s, int mount, const char *dir);
+/* Closes a mount that nobody else has, in a child. Takes it over. */
+void discard_mount(struct server *s, int mount);
 /* Work for the loop's idle time. True: there was something to do. */
 bool discards_idle(struct server *s);
 void discards_close(struct server *s);

@@ -207,9 +207,13 @@ void snapshots_unload(struct server *s)
  * killed. */
 static void save_undo(struct save *v)
 {
+    char world[ID_LEN + 1];
+
+    memcpy(world, v->snapshot->world.id, sizeof(world));
     family_remove(v->snapshot->family, v->aside);
     family_remove(v->snapshot->family, v->snapshot->file);
     snapshot_free(v->snapshot);
+    remove_world(v->server, world);
 }
 
 static void on_saved(void *arg, const struct files_answer *a)

@@ -582,6 +582,11 @@ static void on_discard(void *arg, int mount, const char *dir)
     discard(arg, mount, dir);
 }
 
+static void on_discard_mount(void *arg, int mount)
+{
+    discard_mount(arg, mount);
+}
+
 static void limit_tenant(struct tenant_pool *w)
 {
     struct sg_error e = {0};
@@ -607,6 +612,7 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
                                    .account = true,
                                    .user_marks = s->files.userns >= 0,
                                    .discard = on_discard,
+                                   .discard_mount = on_discard_mount,
                                    .discard_arg = s};
     r = s->provider->open(&setup, &w->provider, e);
     if (r < 0) {

@@ -26,6 +26,7 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
                            .account = setup->account,
                            .user_marks = setup->user_marks,
                            .discard = setup->discard,
+                           .discard_mount = setup->discard_mount,
                            .discard_arg = setup->discard_arg};
     places_init(p);
     r = domain_open(n, &p->domain, e);

@@ -57,6 +57,7 @@ struct provider {
     struct instance *home; /* of the zygote; NULL: none */
     struct list frozen_kernels; /* of frozen_kernels.c */
     void (*discard)(void *arg, int mount, const char *dir);
+    void (*discard_mount)(void *arg, int mount);
     void *discard_arg;
     bool user_marks;
     struct late late; /* mounts of roots that were made, to close later */

@@ -38,9 +38,12 @@ void worlds_release(struct world *w)
         w->rested_ns = clock_ns();
 }
 
-static void drop(struct world *w)
+/* The kernel forgets all inodes and pages of it at once: seconds, if it is large. */
+static void drop(struct provider *p, struct world *w)
 {
     list_remove(&w->link);
+    if (p->discard_mount)
+        p->discard_mount(p->discard_arg, steal_fd(&w->mount));
     close_p(&w->mount);
     free(w);
 }
@@ -50,13 +53,15 @@ bool worlds_trim(struct provider *p, uint64_t before_ns)
     struct world *w =
         LIST_FIND(struct world, at, &p->worlds, link, at->users == 0 && at->rested_ns <= before_ns);
 
+    if (w && late_close(&p->late)) /* it may be a clone of this one: the last of them unmounts */
+        return true;
     if (w)
-        drop(w);
+        drop(p, w);
     return w;
 }
 
 void worlds_close(struct provider *p)
 {
     LIST_EACH(struct world, w, &p->worlds, link)
-        drop(w);
+        drop(p, w);
 }
