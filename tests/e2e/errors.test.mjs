@@ -68,8 +68,8 @@ test('SandboxError: the message and the status are the server’s', async () => 
 
 // ---- what there is not yet: 501, and never a made-up success ------------------------------------
 
-test('BuildError: templates cannot be built from images yet', async () => {
-  await rejects(Template.build(Template().fromDebianImage('12').runCmd('true'), `image-${unique()}`), BuildError, /cannot build from images yet; use fromTemplate/)
+test('BuildError: an image that nobody has fetched', async () => {
+  await rejects(Template.build(Template().fromDebianImage('12').runCmd('true'), `image-${unique()}`), BuildError, /does not have the image 'debian:12'.*use fromTemplate/)
   await refused(Template.getBuildStatus({ templateId: 'base', buildId: 'x' }), 403, /belongs to the server/, BuildError)
 })
 

@@ -9,7 +9,7 @@ import { API, api, assert, e2b, eventually, fresh, KEY, modules, OTHER_KEY, refu
 import { killFront, start, stop } from './server.mjs'
 import { surroundings } from './terminal.mjs'
 
-const { BuildError, FileUploadError, Template, TemplateError, waitForPort, waitForFile } = e2b
+const { BuildError, FileUploadError, Template, TemplateError, waitForPort, waitForFile, waitForProcess } = e2b
 const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'sandglass-e2e-templates.'))
 process.on('exit', () => fs.rmSync(scratch, { recursive: true, force: true }))
 
@@ -216,7 +216,7 @@ test('start and ready commands that fail', async () => {
 })
 
 test('a sandbox whose start command fails is not handed out', async () => {
-  const { name } = await build(from().setStartCmd('[ ! -e ~/ran ] && touch ~/ran && exec sleep 1000', waitForFile('/home/user/ran')))
+  const { name } = await build(from().setStartCmd('[ ! -e ~/ran ] && touch ~/ran && exec sleep 1000', waitForProcess('sleep')))
   await assert.rejects(fresh(name), /failed to run start command .*exit status 1/)
   const { json } = await api('GET', `/v2/sandboxes?template=${name}`)
   assert.deepEqual(json, [])
