@@ -60,8 +60,8 @@ static const struct node of_v1[] = {
 };
 
 /* The v1 hierarchies: which controllers each is mounted with, as the mount option must say it. */
-enum { MEMORY, CPU, CPUACCT, PIDS, N_GROUPS };
-static const char *const groups[N_GROUPS] = {"memory", "cpu", "cpuacct", "pids"};
+enum { MEMORY, CPU, CPUACCT, PIDS, CPUSET, N_GROUPS };
+static const char *const groups[N_GROUPS] = {"memory", "cpu", "cpuacct", "pids", "cpuset"};
 static char options[N_GROUPS][64];
 static bool v1;
 
@@ -152,23 +152,39 @@ static int make_readonly(const char *path)
 
 /* Only to be seen in the mount table, so a kernel without it will do. The flag comes second: that of
  * a first mount would be the file system's, which is the whole machine's. */
-static int mount_token(const char *cgroup)
+static int mount_token(const char *type, const char *cgroup, const char *option)
 {
-    return mount("cgroup2", cgroup, "cgroup2", FLAGS, NULL) < 0 ? 0 : make_readonly(cgroup);
+    return mount(type, cgroup, type, FLAGS, option) < 0 ? 0 : make_readonly(cgroup);
 }
 
-/* The sandbox has joined a group of every hierarchy, but of cpuacct only where processor time is to
- * be counted: else there is one less to join. */
+/* The sandbox has joined a group of every hierarchy that counts or limits something, but of cpuacct
+ * only where processor time is to be counted: else there is one less to join. */
+static bool is_own(const struct spawn_request *q, int k)
+{
+    return k != CPUSET && (k != CPUACCT || q->n_cgroups == STAGE_CGROUPS_MAX ||
+                           strcmp(options[k], options[CPU]) == 0);
+}
+
+/* Java looks for version 2, newer ones for all hierarchies of version 1 that they know, and if one of
+ * these is not in the table they take the machine's memory for theirs. */
+static int mount_tokens(const struct spawn_request *q, const char *cgroup)
+{
+    int r = mount_token("cgroup2", cgroup, NULL);
+
+    for (int k = 0; k < N_GROUPS && r == 0; k++)
+        if (options[k][0] != '\0' && !is_own(q, k))
+            r = mount_token("cgroup", cgroup, options[k]);
+    return r;
+}
+
 static int mount_v1(const struct spawn_request *q, const char *cgroup, struct sg_error *e)
 {
-    if (mount_token(cgroup) < 0 || bind("/sys/fs/cgroup", cgroup) < 0)
+    if (mount_tokens(q, cgroup) < 0 || bind("/sys/fs/cgroup", cgroup) < 0)
         return err_errno(e, "attach /sys/fs/cgroup");
     for (int k = 0; k < N_GROUPS; k++) {
         char path[PATH_LEN];
-        bool own = k != CPUACCT || q->n_cgroups == STAGE_CGROUPS_MAX ||
-                   strcmp(options[k], options[CPU]) == 0;
 
-        if (options[k][0] == '\0' || !own)
+        if (options[k][0] == '\0' || !is_own(q, k))
             continue;
         snprintf(path, sizeof(path), "%.100s/%s", cgroup, groups[k]);
         if (mount("cgroup", path, "cgroup", MS_RDONLY | FLAGS, options[k]) < 0)
