@@ -27,20 +27,18 @@ void banner_url(const struct settings *s, int listener, char *ret, size_t cap)
         ret[0] = '\0';
 }
 
-int banner_print(struct front *f, int listener, struct sg_error *e)
+int banner_print(struct front *f, int listener, bool first, struct sg_error *e)
 {
     char url[512], key[STORE_KEY_LEN + 1];
     struct store_tenant tenant;
     struct store_key info;
-    uint32_t tenants = 0;
-    int r = store_tenants_count(f->store, &tenants, e);
+    int r;
 
     own_url(&f->settings, listener, url, sizeof(url));
-    if (r < 0 || tenants > 0) {
-        if (r == 0)
-            printf("Serving on %s\n", url);
+    if (!first) {
+        printf("Serving on %s\n", url);
         fflush(stdout);
-        return r;
+        return 0;
     }
     r = store_tenant_ensure(f->store, "default", &tenant, e);
     if (r == 0)

@@ -7,6 +7,6 @@
 /* The address that a program on this machine would use: the domain's, or a listener's. "" if the
  * server listens on all addresses: only its operator knows which of them others can reach. */
 void banner_url(const struct settings *s, int listener, char *ret, size_t cap);
-/* Prints the banner. Makes the first tenant and its key if there is none. listener: the first
- * socket that the server serves. */
-int banner_print(struct front *f, int listener, struct sg_error *e);
+/* Prints the banner; at the first start makes the first tenant and its key. listener: the first socket
+ * that the server serves. */
+int banner_print(struct front *f, int listener, bool first, struct sg_error *e);

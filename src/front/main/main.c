@@ -66,6 +66,7 @@ static struct {
     struct listener listeners[LISTENERS_MAX];
     size_t n;
     bool ready;
+    bool first; /* found by the front itself: the server has had no tenant yet */
 } told;
 
 /* The database worker is there only if the settings name a database. The exporter is always there:
@@ -169,7 +170,7 @@ static void open_doors(struct front *f)
 {
     struct sg_error e = {0};
 
-    if (banner_print(f, told.n > 0 ? told.listeners[0].fd : -1, &e) < 0)
+    if (banner_print(f, told.n > 0 ? told.listeners[0].fd : -1, told.first, &e) < 0)
         give_up(&e);
     for (const struct listener *l = told.listeners; l < told.listeners + told.n; l++) {
         int r = l->metrics ? metrics_listen(f, l->fd, &e)
@@ -190,12 +191,17 @@ static void begin(struct front *f, bool again)
 {
     struct ctx_store *contexts = NULL;
     struct sg_error e = {0};
+    uint32_t tenants = 0;
 
     if (told.n > 0)
         banner_url(&f->settings, told.listeners[0].fd, f->url, sizeof(f->url));
     if (store_open(".", &f->store, &e) < 0 || sandboxes_forget_loose_snapshots(f, &e) < 0 ||
         volumes_forget_loose(f, &e) < 0)
         give_up(&e);
+    /* Before keys of other servers come from their database. */
+    if (store_tenants_count(f->store, &tenants, &e) < 0)
+        give_up(&e);
+    told.first = tenants == 0;
     if (events_start(f, &e) < 0)
         give_up(&e);
     if (builds_start(f, &e) < 0)
