@@ -28,7 +28,7 @@
 
 struct sandbox {
     struct instance *instance;
-    struct session *session;
+    struct chan *chan;
 };
 
 struct pool {
@@ -114,7 +114,7 @@ static void sandbox_connect(struct sandbox *b)
         fail("connect", "no descriptor");
     must(OPS(b->instance)->connect(b->instance, socks[1], &e), "connect", &e);
     close(socks[1]);
-    b->session = session_new(socks[0]);
+    b->chan = session_open(socks[0]);
 }
 
 struct cell {
@@ -134,7 +134,6 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
 static void sandbox_cell(struct sandbox *b)
 {
     struct cell cell = {.call.on_data = on_data};
-    struct chan *chan = session_chan(b->session);
     struct sg_error e = {0};
     struct strbuf request;
 
@@ -144,12 +143,12 @@ static void sandbox_cell(struct sandbox *b)
     wire_put_u64(&request, 0);
     wire_put_u32(&request, 0);
     wire_put_u32(&request, 0);
-    chan_cork(chan);
-    must(session_call_begin(b->session, &cell.call, OP_KERNEL_EXECUTE, &request, &e), "cell", &e);
-    chan_send(chan, cell.call.stream, CHAN_STDIN, CELL, sizeof(CELL) - 1);
-    chan_eof(chan, cell.call.stream);
-    chan_uncork(chan);
-    must(session_wait(b->session, &cell.call, clock_ns() + CELL_NS, &e), "cell", &e);
+    chan_cork(b->chan);
+    must(session_call_begin(b->chan, &cell.call, OP_KERNEL_EXECUTE, &request, &e), "cell", &e);
+    chan_send(b->chan, cell.call.stream, CHAN_STDIN, CELL, sizeof(CELL) - 1);
+    chan_eof(b->chan, cell.call.stream);
+    chan_uncork(b->chan);
+    must(session_wait(b->chan, &cell.call, clock_ns() + CELL_NS, &e), "cell", &e);
     must(session_call_error(&cell.call, &e), "cell", &e);
     if (!cell.right)
         fail("cell", "the answer is not " ANSWER);
@@ -162,7 +161,7 @@ static void pool_close(struct pool *pool)
     struct sg_error e = {0};
 
     for (long k = 0; k < pool->n; k++)
-        session_free(pool->sandboxes[k].session);
+        chan_free(pool->sandboxes[k].chan);
     must(OPS(pool->provider)->close(pool->provider, &e), "close the provider", &e);
     free(pool->sandboxes);
 }
