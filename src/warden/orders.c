@@ -20,6 +20,7 @@
 #include "warden/processes/notify.h"
 #include "warden/server.h"
 #include "warden/sandboxes/tenant_pool.h"
+#include "warden/sandboxes/zygotes.h"
 #include "warden/processes/workers.h"
 
 /* ---- checking the fields of orders ----------------------------------------------------------- */
@@ -282,8 +283,10 @@ static int order_figures(struct server *s, const struct ticket *t, struct sg_err
 
     process_figures(&f.warden);
     memcpy(f.faults, s->faults, sizeof(f.faults));
-    LIST_EACH(const struct tenant_pool, w, &s->tenant_pools, link)
+    LIST_EACH(const struct tenant_pool, w, &s->tenant_pools, link) {
         f.pool += w->n_ready;
+        f.zygotes += zygotes_count(w);
+    }
     sandboxes_count(s, &f);
     fd = text_memfd((const char *)&f, sizeof(f), e);
     if (fd < 0)

@@ -241,7 +241,7 @@ struct order_process {
 
 struct order_figures {
     struct order_process warden;
-    uint32_t pool, running, paused, stored;
+    uint32_t pool, zygotes, running, paused, stored;
     uint64_t made, pooled, ended; /* sandboxes, so far */
     uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_];
     /* The machine's memory budget, in bytes, and counters since the start (warden/memory/budget.h,

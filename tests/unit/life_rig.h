@@ -97,6 +97,11 @@ const struct world_source *snapshot_world(const struct snapshot *l UNUSED)
     return NULL;
 }
 
+bool snapshot_is_named(const struct snapshot *l UNUSED)
+{
+    return true;
+}
+
 struct snapshot *snapshot_use(struct snapshot *l)
 {
     l->users++;

@@ -45,6 +45,8 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
       "Sandboxes since the server was started; what: made, pooled (made before they were asked "   \
       "for), ended")                                                                               \
     X(POOL, GAUGE, "pool_sandboxes", NULL, "Sandboxes that wait ready")                            \
+    X(ZYGOTES, GAUGE, "template_zygotes", NULL,                                                    \
+      "Interpreters of templates of which kernels are copied")                                     \
     X(MEMORY_BUDGET, GAUGE, "memory_budget_bytes", "what",                                         \
       "Memory of all sandboxes; what: limit, reserved (for those that run), used (without what "   \
       "can be reclaimed), available (of the machine)")                                             \

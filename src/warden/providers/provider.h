@@ -264,8 +264,19 @@ struct provider_kernels {
      * processes answers SG_ERR_UNSUPPORTED. */
     int (*zygote)(struct provider *p, struct instance *home, const char *imports, bool plain,
                   struct sg_error *e);
-    /* Asks for a kernel for the sandbox's agent. One at a time: -EALREADY. */
-    int (*ask)(struct instance *i, struct sg_error *e);
+    /* A zygote for sandboxes with other files than the template's is a frozen kernel (live fork). `load` starts an
+     * interpreter in `home`, a sandbox with these files that nobody else uses; NEWS_KERNEL follows, and the agent does
+     * not get it. When `loading` is readable `loaded` tells that the interpreter idles, with its pid inside; -EAGAIN:
+     * not yet; or why it never will. Whoever has frozen it ends it with `unload`. */
+    int (*load)(struct instance *home, const char *imports, struct sg_error *e);
+    int (*loading)(const struct instance *home);
+    int (*loaded)(struct instance *home, int32_t *ret_was, struct sg_error *e);
+    void (*unload)(struct instance *home);
+    /* Whether the sandbox has written to what an interpreter of its world consists of. */
+    bool (*python_changed)(const struct instance *i);
+    /* Asks for a kernel for the sandbox's agent, from the zygote, or from this frozen one. One at a
+     * time: -EALREADY. */
+    int (*ask)(struct instance *i, uint64_t frozen_kernels, int32_t was, struct sg_error *e);
     /* Tells the agent that it gets no kernel. */
     int (*refuse)(struct instance *i, struct sg_error *e);
     bool (*has)(const struct instance *i); /* or will have */

@@ -79,6 +79,11 @@ const struct world_source *snapshot_world(const struct snapshot *l)
     return l && l->world.dir >= 0 ? &l->world : NULL;
 }
 
+bool snapshot_is_named(const struct snapshot *l)
+{
+    return l->name[0] != '\0';
+}
+
 struct snapshot *snapshot_use(struct snapshot *l)
 {
     l->users++;

@@ -10,6 +10,7 @@
 #include "warden/sandboxes/discard.h"
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/kernels.h"
+#include "warden/sandboxes/zygotes.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/server.h"
 
@@ -20,7 +21,7 @@
 #define BARE_NS     (60 * SECOND_NS) /* after a copy of a sandbox, more copies are expected */
 #define KEEP_NS     (30 * SECOND_NS) /* how long slots keep unused things */
 #define SLOTS_MAX_  16384u
-#define SPARE_SLOTS 16u
+#define SPARE_SLOTS (16u + ZYGOTES_MAX)
 #define PROBE_SLOTS 2u
 #define HOSTNAME    "sandbox"
 
@@ -663,6 +664,7 @@ uint32_t tenant_pools_let_go(struct server *s)
     LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link) {
         n += w->n_ready;
         shrink(w, 0);
+        zygotes_let_go(w);
     }
     return n;
 }

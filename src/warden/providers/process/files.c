@@ -62,6 +62,30 @@ static int open_of_agent(const struct instance *i, const char *what, int flags, 
     return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
 }
 
+/* Whether the path is in a layer. No link of the sandbox's is followed. */
+static bool is_in(int mount, const char *layer, const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    AUTO(close_p) int top = openat(mount, layer, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(close_p) int fd = top < 0 ? -1 : sys_openat2(top, path, &how);
+
+    return fd >= 0 || errno != ENOENT;
+}
+
+bool instance_python_changed(const struct instance *i)
+{
+    struct layer_stack_view layers;
+
+    process_files.layers(i, &layers);
+    for (size_t k = 0; k < layers.n; k++)
+        if (world_is_changed_by(layers.v[k].mount, layers.v[k].dir) ||
+            is_in(layers.v[k].mount, layers.v[k].dir, "usr/local/lib") ||
+            is_in(layers.v[k].mount, layers.v[k].dir, "home/user/.local/lib"))
+            return true;
+    return false;
+}
+
 /* Whether anything below the sandbox's next upper layer changes the /usr of its world. */
 static bool changes_usr(const struct instance *i, const int *layer)
 {
