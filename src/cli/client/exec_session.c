@@ -23,8 +23,8 @@
 #define TYPED_AGAIN_MS 500
 /* An interactive shell ignores SIGTERM. Who ends us by it, as timeout(1) does, sends no second. */
 #define PATIENCE_MS 2000
-#define REFUSAL_MAX    (64u * 1024)
-#define NS_PER_MS      1000000ull
+#define REFUSAL_MAX (64u * 1024)
+#define NS_PER_MS   1000000ull
 /* One whole message of the stream may arrive on top of the high mark. */
 #define OUTPUT_MAX (EXEC_OUTPUT_HIGH + 32u * 1024 * 1024)
 
