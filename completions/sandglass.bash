@@ -410,6 +410,18 @@ _sandglass_secret()
     fi
 }
 
+# What template does, then a directory to build, or the names of those that are there.
+_sandglass_template()
+{
+    if ((COMP_CWORD == 2)); then
+        _sandglass_words "build ls rm tag logs" "$1"
+    elif [[ ${COMP_WORDS[2]} == build ]]; then
+        _sandglass_files "$1"
+    elif [[ -n ${E2B_API_KEY-} && " rm tag logs " == *" ${COMP_WORDS[2]} "* ]]; then
+        _sandglass_words "$("${COMP_WORDS[0]}" template ls -q 2>/dev/null)" "$1"
+    fi
+}
+
 # What agents does, then the ids of agents for what takes one.
 _sandglass_agents()
 {
@@ -509,6 +521,7 @@ _sandglass_client()
     events) options+=" --follow -f --types --sandbox --conversation --after --json" ;;
     mcp) options+=" --conversation -c --path -p" ;;
     secret) options+=" --host --header --from-file --quiet -q --json" ;;
+    template) options+=" --name --tag -t --file -f --build-arg --start --ready --no-cache --cpus --memory -m --quiet -q --json" ;;
     agents) options+=" --template --timeout --env -e --env-file --source -s --into --serve-fs --sandbox --conversation --path --network --user -u --cwd -w --quiet -q --json" ;;
     esac
     # A letter may be a flag here and take a value there.
@@ -523,6 +536,8 @@ _sandglass_client()
         _sandglass_ctx "$cur"
     elif [[ $verb == secret ]]; then
         _sandglass_secret "$cur"
+    elif [[ $verb == template ]]; then
+        _sandglass_template "$cur"
     elif [[ $verb == agents ]]; then
         _sandglass_agents "$cur"
     elif [[ $verb != ps && $verb != create && $verb != usage && $verb != events && $verb != mcp ]]; then
@@ -534,7 +549,7 @@ _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local verbs="run acp serve drain key tenant world backup restore audit ps create exec repl cp logs kill pause resume fork top ctx usage events mcp
-        agents secret doctor version help"
+        agents secret template doctor version help"
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -566,7 +581,7 @@ _sandglass()
     audit)
         _sandglass_audit "$cur" "$prev"
         ;;
-    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | top | ctx | usage | events | mcp | secret | agents)
+    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | top | ctx | usage | events | mcp | secret | agents | template)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     drain)

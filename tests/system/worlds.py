@@ -171,6 +171,18 @@ def branches(client, s, plain):
         says(f"{what} leaves it as it was", client, source, command, output)
 
 
+def users(client):
+    """A world has users of its own."""
+    s = client.create(templateID="small:one")
+    says("users of the world can run commands", client, s, "id -un; id -g; pwd; echo $HOME", "postgres\n110\n/var/tmp\n/var/tmp\n", user="postgres")
+    says("and so can those that are made", client, s,
+         "useradd -m -U -s /bin/sh alice && sudo -u alice sh -c 'id -un; cd; pwd' && id -u alice",
+         "alice\n/home/alice\n1001\n", user="root")
+    says("and be named", client, s, "id -un; touch mine; ls -l mine | cut -d' ' -f3-4; touch /usr/bin/x 2>/dev/null || echo no",
+         "alice\nalice alice\nno\n", user="alice")
+    says("an id is enough", client, s, "id -u; id -g; pwd", "4711\n0\n/\n", user="4711")
+
+
 def cells(client, s):
     body = json.dumps({"code": "import sys, os; print(sys.version_info[0], os.path.exists('/marker'))"})
     headers = client.data_headers(s, "application/json") | {"E2b-Sandbox-Port": "49999"}
@@ -334,6 +346,7 @@ def main():
     other = installs(client, one)
     cells(client, other)
     begins_with_sudo(client)
+    users(client)
     begins_in_usr(client)
     without_local(client)
     snapshots(client, one)

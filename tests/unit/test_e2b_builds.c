@@ -162,11 +162,11 @@ TEST(a_failing_step)
     struct ids i = create("{\"name\":\"fails\"}");
 
     EXPECT_STR(build(&i, "{\"steps\":[{\"type\":\"ENV\",\"args\":[\"A\",\"1\"]},"
-                         "{\"type\":\"USER\",\"args\":[\"app\"]}]}"),
+                         "{\"type\":\"USER\",\"args\":[\"../app\"]}]}"),
                "error");
     json_t *reason = json_object_get(status_of(&i, "")->json, "reason");
     EXPECT_STR(field_of(reason, "step"), "2");
-    EXPECT(strstr(field_of(reason, "message"), "use 'user' or 'root'") != NULL);
+    EXPECT(strstr(field_of(reason, "message"), "'../app' is no name of a user") != NULL);
     i = create("{\"name\":\"fails\"}");
     EXPECT_STR(build(&i,
                      "{\"steps\":[{\"type\":\"COPY\",\"args\":[\"a\",\"b\"],\"filesHash\":\"" HASH

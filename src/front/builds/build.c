@@ -13,6 +13,7 @@
 #include "front/core/starting.h"
 #include "lib/base/clock.h"
 #include "lib/base/list.h"
+#include "lib/channel/wire.h"
 #include "lib/log/log.h"
 #include "lib/uv/handle.h"
 
@@ -100,9 +101,17 @@ static void drop_if_over(struct build *b)
     free(b);
 }
 
-static void stop_work(struct build *b)
+static void let_sandbox_go(struct build *b)
 {
     output_filter_free(steal_ptr(&b->filter));
+    if (!b->sandbox)
+        return;
+    sandbox_kill(b->sandbox, NULL, NULL);
+    sandbox_unref(steal_ptr(&b->sandbox));
+}
+
+static void stop_work(struct build *b)
+{
     call_cancel(&b->call);
     if (b->pour)
         pour_cancel(steal_ptr(&b->pour));
@@ -110,10 +119,7 @@ static void stop_work(struct build *b)
         starting_cancel(steal_ptr(&b->starting));
     alarm_drop(&b->turn);
     alarm_drop(&b->deadline);
-    if (!b->sandbox)
-        return;
-    sandbox_kill(b->sandbox, NULL, NULL);
-    sandbox_unref(steal_ptr(&b->sandbox));
+    let_sandbox_go(b);
 }
 
 /* The build is over, whatever its row says. Another may begin. */
@@ -418,15 +424,49 @@ static void do_workdir(struct build *b)
     struct step_copy how = {.mode = UNPACK_OWN_MODE};
 
     memcpy(how.user, b->state.user, sizeof(how.user));
-    memcpy(how.group, b->state.user, sizeof(how.group));
     snprintf(how.dest, sizeof(how.dest), "%.*s/", OPS_PATH_MAX - 2, b->state.workdir);
     b->pour = pour_begin(b->sandbox, -1, &how, on_poured, b);
 }
 
+static void on_user_end(struct call *c, int status, const char *message, const void *result,
+                        size_t len)
+{
+    struct build *b = c->owner;
+    struct wire_reader r = wire_reader_of(result, len);
+    const char *home = status == 0 ? wire_get_str(&r, OPS_PATH_MAX - 1) : "";
+
+    if (status == 0 && wire_done(&r) && home[0] == '/') {
+        snprintf(b->state.home, sizeof(b->state.home), "%s", home);
+        if (!b->missed) /* what comes next may be in the cache */
+            let_sandbox_go(b);
+        step_saved(b);
+        return;
+    }
+    fail(b, "failed to use user '%s': %s", b->state.user,
+         status == CALL_GONE ? "the sandbox is gone"
+         : status            ? message
+                             : "the sandbox sent a malformed answer");
+}
+
+/* Finds out whether there is such a user, and where the home is. */
+static void do_user(struct build *b)
+{
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(256);
+    struct sg_error e;
+
+    wire_put_str(&request, b->state.user);
+    wire_put_str(&request, "");
+    b->call = (struct call){.owner = b, .uncounted = true, .on_end = on_user_end};
+    if (call_begin(&b->call, b->sandbox, OP_USER, &request, &e) < 0)
+        fail(b, "failed to use user '%s': %s", b->state.user, e.message);
+}
+
 static void do_step(struct build *b)
 {
-    static void (*const todo[STEP_MAX_])(struct build *) = {
-        [STEP_RUN] = do_run, [STEP_COPY] = do_copy, [STEP_WORKDIR] = do_workdir};
+    static void (*const todo[STEP_MAX_])(struct build *) = {[STEP_RUN] = do_run,
+                                                            [STEP_COPY] = do_copy,
+                                                            [STEP_WORKDIR] = do_workdir,
+                                                            [STEP_USER] = do_user};
 
     todo[b->step.type](b);
 }
@@ -466,7 +506,7 @@ static void begin_step(struct build *b)
     build_log_line(&b->log, BUILD_INFO, "%s%s %s",
                    cached || (!changes_files && !b->missed) ? "CACHED " : "", b->log.prefix,
                    text.buf);
-    if (cached || !changes_files)
+    if (cached || (!changes_files && b->state.home[0]))
         step_saved(b);
     else
         with_sandbox(b, do_step);

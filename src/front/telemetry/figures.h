@@ -36,7 +36,7 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
       "A cell or a program, from start to end; kind: cell, process, tool")                         \
     X(PAUSE, HISTOGRAM, "sandbox_pause_seconds", "kind", "Pausing; kind: memory, files")           \
     X(FORK, HISTOGRAM, "sandbox_fork_seconds", "kind",                                             \
-      "A fork, a checkpoint, a rewind, until the copies answer")                                   \
+      "A fork, a checkpoint, a snapshot, a rewind, until the copies answer")                       \
     X(REQUESTS, COUNTER, "http_requests_total", "status", "Requests by the class of their status") \
     X(REQUEST_SECONDS, HISTOGRAM, "http_request_seconds", "plane",                                 \
       "Requests until their answer begins; plane: control, data")                                  \
