@@ -137,7 +137,7 @@ _sandglass_serve_value()
     --listen)
         _sandglass_words "127.0.0.1:3000 [::1]:3000" "$cur"
         ;;
-    --sandbox-memory | --sandbox-disk | --volume-size | --machine-memory | --tenant-memory | --checkpoint-memory | --agent-replay | --log-size)
+    --sandbox-memory | --sandbox-disk | --worlds-disk | --volume-size | --machine-memory | --tenant-memory | --checkpoint-memory | --agent-replay | --log-size)
         _sandglass_words "512M 1G 2G 4G" "$cur"
         ;;
     --context-keep | --usage-keep)
@@ -199,7 +199,7 @@ _sandglass_serve()
 
     _sandglass_serve_value "$prev" "$cur" && return
     _sandglass_words "--config -c --new --listen --state --tls-cert --tls-key --domain --insecure
-        --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
+        --front-user --front-program --sandbox-memory --sandbox-disk --worlds-disk --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-paused --tenant-paused-memory --tenant-snapshots
         --tenant-volumes --volume-size
         --machine-memory --tenant-memory --tenant-templates --tenant-builds --tenant-build-layers --build-timeout --build-upload-max

@@ -39,7 +39,10 @@ SETTING(PATH, front_program, FIXED, 0, SETTINGS_PATH_MAX, "FILE", "",
         "program of that process, for tests and packagers")
 SETTING(SIZE, sandbox_memory, LIVE, 16 * MIB, 8 * TIB, "SIZE", "2G", "memory of a sandbox")
 SETTING(SIZE, sandbox_disk, LIVE, MIB, 8 * TIB, "SIZE", "1G",
-        "disk of a sandbox, kept in memory too")
+        "disk of a sandbox")
+/* 0: disks are kept in memory. */
+SETTING(SIZE, worlds_disk, FIXED, 0, 64 * TIB, "SIZE", "0",
+        "room for the disks of all sandboxes; 0: in memory")
 SETTING(MILLI, sandbox_cpus, LIVE, 10, 1024000, "NUMBER", "2", "processors of a sandbox")
 SETTING(COUNT, sandbox_pids, LIVE, 1, 32768, "NUMBER", "512", "processes and threads of a sandbox")
 /* 0: the machine's, less 10 % and less 1 GiB. */
