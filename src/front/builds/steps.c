@@ -172,9 +172,14 @@ static const char *home_of(const struct step_state *s)
 }
 
 /* The agent knows no other users: a sandbox's own /etc/passwd decides nothing. */
+bool step_user_valid(const char *name)
+{
+    return strcmp(name, "user") == 0 || strcmp(name, "root") == 0;
+}
+
 static int check_user(const char *name, struct sg_error *e)
 {
-    if (strcmp(name, "user") == 0 || strcmp(name, "root") == 0)
+    if (step_user_valid(name))
         return 0;
     return err_set(e, SG_ERR_UNSUPPORTED, -EUSERS,
                    "user '%.64s' cannot be used on this server: use 'user' or 'root'", name);
@@ -435,4 +440,17 @@ void step_base_key(const char *base, const char *layer, const json_t *defaults,
     add_text(c, layer);
     add_text(c, text ? text : "");
     key_end(c, ret);
+}
+
+void step_image_key(const char *image, const json_t *credentials, char ret[STORE_KEY_HEX + 1])
+{
+    EVP_MD_CTX *c = key_begin("IMAGE");
+    char *text = credentials ? json_dumps(credentials, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+
+    add_text(c, image);
+    add_text(c, text ? text : "");
+    key_end(c, ret);
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
 }

@@ -44,6 +44,8 @@ void step_state_done(struct step_state *s);
 /* The state as defaults, with these commands unless they are NULL. */
 json_t *step_state_defaults(const struct step_state *s, const char *start, const char *ready);
 
+/* Whether sandboxes have that user. */
+bool step_user_valid(const char *name);
 /* Carries out ENV and USER, and the part of WORKDIR that needs no sandbox. */
 int step_apply(const struct step *s, struct step_state *state, struct sg_error *e);
 /* Replaces $NAME and ${NAME} by the variable's value, "" if there is none. A backslash keeps a $
@@ -70,3 +72,5 @@ void step_key(const char *below, const struct step *s, const char *digest,
 /* The key of a base: the built-in template, or the layer of another one, and its defaults. */
 void step_base_key(const char *base, const char *layer, const json_t *defaults,
                    char ret[STORE_KEY_HEX + 1]);
+/* The key of an image that is fetched with these credentials, or with none. */
+void step_image_key(const char *image, const json_t *credentials, char ret[STORE_KEY_HEX + 1]);
