@@ -269,6 +269,16 @@ static const char *const migrations[] = {
     " created_ms INTEGER NOT NULL,"
     " loose INTEGER NOT NULL," /* it is being made or removed */
     " UNIQUE (tenant, name)) STRICT;",
+
+    /* What layers that were made of an image are made of. */
+    "CREATE TABLE build_image ("
+    " layer TEXT NOT NULL PRIMARY KEY,"
+    " name TEXT NOT NULL,"
+    " digest TEXT NOT NULL,"
+    " config TEXT NOT NULL," /* JSON, as the puller tells it */
+    " fetched_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TRIGGER build_image_gone AFTER DELETE ON build_layer"
+    " BEGIN DELETE FROM build_image WHERE layer = old.id; END;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

@@ -82,6 +82,10 @@
                           "NOT EXISTS (SELECT 1 FROM build_cache WHERE layer = l.id) AND "         \
                           "NOT EXISTS (SELECT 1 FROM build WHERE layer = l.id) AND id > ?3 "       \
                           "ORDER BY id LIMIT ?2")                                                  \
+    X(IMAGE_ADD, "INSERT INTO build_image (layer, name, digest, config, fetched_ms) "              \
+                 "VALUES (?1, ?2, ?3, ?4, ?5)")                                                    \
+    X(IMAGE_GET, "SELECT i.layer, i.name, i.digest, i.fetched_ms, i.config FROM build_cache c "    \
+                 "JOIN build_image i ON i.layer = c.layer WHERE c.tenant = ?1 AND c.key = ?2")     \
     X(BUILD_LAYER_REMOVE, "DELETE FROM build_layer WHERE id = ?1")                                 \
     X(UPLOAD_ADD, "INSERT INTO upload (tenant, hash, file, digest, bytes, used) "                  \
                   "VALUES (?1, ?2, ?3, ?4, ?5, "                                                   \

@@ -77,6 +77,10 @@ SETTING(COUNT, tenant_build_layers, LIVE, 0, 100000, "NUMBER", "200",
 SETTING(TIME, build_timeout, LIVE, 1000, DAY_MS, "TIME", "1h", "longest build of a template")
 SETTING(SIZE, build_upload_max, LIVE, MIB, TIB, "SIZE", "1G",
         "files of one COPY of a build, packed")
+SETTING(TEXT, build_registries, LIVE, 0, 1024, "LIST", "*",
+        "registries that builds may fetch images from; *: any on the internet")
+SETTING(SIZE, build_image_max, LIVE, MIB, TIB, "SIZE", "16G",
+        "layers of one image that a build fetches, unpacked")
 SETTING(COUNT, tenant_volumes, LIVE, 0, 1000000, "NUMBER", "100", "volumes that a tenant may have")
 SETTING(SIZE, volume_size, LIVE, MIB, 8 * TIB, "SIZE", "10G", "how much a volume may hold")
 SETTING(TIME, tenant_idle, LIVE, 1000, DAY_MS, "TIME", "10m",

@@ -272,17 +272,16 @@ static bool can_do_without_root(const struct server *s, int userns)
 
 int files_workers_open(struct server *s, struct sg_error *e)
 {
-    AUTO(close_p) int userns = -1;
     int r = slots_take(&s->files.slot, 1, e);
 
     if (r == 0)
-        r = idmap_open_range(0, slot_first_id(s->files.slot.first), SLOT_IDS, &userns, e);
+        r = idmap_open_range(0, slot_first_id(s->files.slot.first), SLOT_IDS, &s->files.ids, e);
     if (r == 0)
         r = s->files.image = domain_program(e);
     if (r < 0)
         return r;
-    if (can_do_without_root(s, userns))
-        s->files.userns = steal_fd(&userns);
+    if (can_do_without_root(s, s->files.ids))
+        s->files.userns = s->files.ids;
     else
         log_line(LEVEL_WARN,
                  "files of sandboxes are saved and removed by processes of root: anything "
@@ -304,7 +303,7 @@ void files_workers_close(struct server *s)
     while (s->files.n > 0 && clock_ns() < deadline && loop_turn(&s->loop) == 0)
         ;
     loop_timer_cancel(&s->loop, &late);
-    close_p(&s->files.userns);
+    close_p(&s->files.ids);
     close_p(&s->files.image);
     slots_release(&s->files.slot);
     s->files = (struct files_workers)FILES_WORKERS_NONE;

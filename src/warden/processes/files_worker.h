@@ -15,13 +15,16 @@ struct layer_stack_view;
 /* Part of struct server. */
 struct files_workers {
     struct slots slot; /* the ids of all workers */
-    int userns; /* -1: workers have to be root of the host, with marks that only root can read */
+    int ids;           /* a user namespace of these ids */
+    int userns; /* the same; -1: workers have to be root of the host, with marks that only root can
+                 * read */
     int image;  /* the program */
-    size_t n;   /* how many run */
+    size_t n;   /* how many run, masons too */
+    size_t masons;
 };
-#define FILES_WORKERS_NONE                       \
-    {                                            \
-        .slot.fd = -1, .userns = -1, .image = -1 \
+#define FILES_WORKERS_NONE                                  \
+    {                                                       \
+        .slot.fd = -1, .ids = -1, .userns = -1, .image = -1 \
     }
 
 /* Finds out how workers can be run on this host. Call it once the state directory is open. */
