@@ -115,6 +115,29 @@ def fetches(server, client, registry):
     return image
 
 
+def stored(server):
+    """The files of all worlds, each once, and all their names."""
+    found = [os.stat(f"{server.state}/worlds/{world}/{name}") for world in os.listdir(f"{server.state}/worlds")
+             for name in os.listdir(f"{server.state}/worlds/{world}") if name.isdigit()]
+    return {st.st_ino: st.st_size for st in found}, found
+
+
+def shares(server, client, registry, folder, stranger):
+    """Another image with the same lowest layer, for another tenant."""
+    files, names = stored(server)
+    layers = [f"{folder}/root.tar", layer_of(f"{folder}/third-layer.tar", {"third": b"third\n"})]
+    push(save(folder, "third", layers), registry, "third:1")
+    told = build(stranger, "third", f"{registry.host}/third:1")
+    check("another tenant's image is fetched for it", told["status"] == "ready" and "fetching layer 1" in "\n".join(lines(told)), told)
+    more, all_names = stored(server)
+    check("and the contents that both have are on disk once", len(all_names) == len(names) + 2 and
+          sum(more.values()) - sum(files.values()) == 4096, (files, more))
+    sandbox = stranger.create(templateID="third")
+    says("while each sees its own files", stranger, sandbox, "cat /third; ls /usr/bin/added 2>/dev/null | wc -l", "third\n0\n")
+    stranger.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
+    says("and the other one's go on", client, client.create(templateID="two"), "added", "added\n")
+
+
 def moves(client, registry, folder):
     """A tag that moves is noticed."""
     push(save(folder, "other", [f"{folder}/root.tar", layer_of(f"{folder}/other-layer.tar", {"moved": b"moved\n"})]), registry, "mine:1")
@@ -271,7 +294,9 @@ def main():
         client = As(server)
         image = fetches(server, client, registry)
         together(client, registry)
-        private(server, client, closed, tenant(server))
+        stranger = tenant(server)
+        private(server, client, closed, stranger)
+        shares(server, client, registry, folder, stranger)
         policies(server, client, inside)
         lies(server, client, web)
         cancels(server, client, web)
