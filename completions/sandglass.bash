@@ -272,7 +272,7 @@ _sandglass_world()
     local cur=$1 prev=$2
 
     if ((COMP_CWORD == 2)); then
-        _sandglass_words "import pull --help -h" "$cur"
+        _sandglass_words "import pull ls rm du gc --help -h" "$cur"
     elif [ "$prev" = --state ]; then
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
@@ -283,6 +283,15 @@ _sandglass_world()
             ;;
         pull)
             _sandglass_words "--name --tenant --user --insecure --state --json --help -h" "$cur"
+            ;;
+        ls | du)
+            _sandglass_words "--state --json --help -h" "$cur"
+            ;;
+        rm)
+            _sandglass_words "--state --help -h" "$cur"
+            ;;
+        gc)
+            _sandglass_words "--all --state --help -h" "$cur"
             ;;
         esac
     elif [[ ${COMP_WORDS[2]} = import && $prev != --name && $prev != --tenant ]]; then

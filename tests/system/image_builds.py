@@ -115,6 +115,73 @@ def fetches(server, client, registry):
     return image
 
 
+def stored(server):
+    """The files of all worlds, each once, and all their names."""
+    found = [os.stat(f"{server.state}/worlds/{world}/{name}") for world in os.listdir(f"{server.state}/worlds")
+             for name in os.listdir(f"{server.state}/worlds/{world}") if name.isdigit()]
+    return {st.st_ino: st.st_size for st in found}, found
+
+
+def shares(server, client, registry, folder, stranger):
+    """Another image with the same lowest layer, for another tenant."""
+    files, names = stored(server)
+    layers = [f"{folder}/root.tar", layer_of(f"{folder}/third-layer.tar", {"third": b"third\n"})]
+    push(save(folder, "third", layers), registry, "third:1")
+    told = build(stranger, "third", f"{registry.host}/third:1")
+    check("another tenant's image is fetched for it", told["status"] == "ready" and "fetching layer 1" in "\n".join(lines(told)), told)
+    more, all_names = stored(server)
+    check("and the contents that both have are on disk once", len(all_names) == len(names) + 2 and
+          sum(more.values()) - sum(files.values()) == 4096, (files, more))
+    sandbox = stranger.create(templateID="third")
+    says("while each sees its own files", stranger, sandbox, "cat /third; ls /usr/bin/added 2>/dev/null | wc -l", "third\n0\n")
+    stranger.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
+    says("and the other one's go on", client, client.create(templateID="two"), "added", "added\n")
+
+
+def listed(server):
+    ran = sandglass(server, "world", "ls", "--state", server.state, "--json")
+    return {world["name"]: world for world in json.loads(ran.stdout)}
+
+
+def manages(server, client, registry, folder):
+    """ls, du, rm and gc, beside a server that runs."""
+    image, plain = f"{registry.host}/mine:1", f"{registry.host}/plain:1"
+    push(save(folder, "plain", [layer_of(f"{folder}/plain-layer.tar", {"f": b"f"})]), registry, "plain:1")
+    sandglass(server, "world", "import", "--state", server.state, "--name", "by-hand", f"{folder}/root.tar")
+    worlds = listed(server)
+    check("ls lists what was fetched and what was imported", worlds[image]["fetched"] and worlds[image]["layers"] == 2 and
+          worlds[image]["templates"] == "two" and worlds[image]["standing"] > 0 and worlds["by-hand:default"]["tenant"] == "default", worlds)
+    check("and what would go with a world", worlds["by-hand:default"]["ownBytes"] < worlds["by-hand:default"]["bytes"] // 2, worlds)
+    ran = sandglass(server, "world", "ls", "--state", server.state)
+    table = ran.stdout.splitlines()
+    check("its table lines up", len(table) == len(worlds) + 1 and len({line.index("MiB") for line in table[1:] if "root" not in line}) <= 2 and
+          table[0].index("NAME") == 22 and all(line[20:22] == "  " for line in table), ran.stdout)
+    ran = sandglass(server, "world", "du", "--state", server.state, "--json")
+    check("du adds up by tenant", {s["tenant"] for s in json.loads(ran.stdout)} == {"default", "stranger"}, ran.stdout)
+    for which, words in ((image, "in use by templates: two"), ("nothing", "there is no world 'nothing'")):
+        ran = sandglass(server, "world", "rm", "--state", server.state, which)
+        check(f"rm refuses {which.split('/')[-1]}", ran.returncode == 1 and words in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr)
+    sandbox = client.create(templateID="by-hand")
+    ran = sandglass(server, "world", "rm", "--state", server.state, "by-hand")
+    check("rm removes one that nothing stands on", ran.returncode == 0, ran.stderr)
+    world = ran.stdout.strip()
+    gone = f"gone-{world}"
+    check("and its template with it", client.api("POST", "/v2/sandboxes", {"templateID": "by-hand"})[0] == 404)
+    until(lambda: gone in os.listdir(f"{server.state}/worlds"))
+    says("a sandbox that runs on it runs on", client, sandbox, "cat /marker", "a file of the world\n")
+    client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
+    check("and its files go when that has ended", until(lambda: not {world, gone} & set(os.listdir(f"{server.state}/worlds"))),
+          os.listdir(f"{server.state}/worlds"))
+    told = build(client, "plain", plain)
+    client.api("DELETE", "/templates/plain")
+    check("an image is kept for the next build", told["status"] == "ready" and plain in listed(server), told)
+    sandglass(server, "world", "gc", "--state", server.state)
+    check("gc leaves it", plain in listed(server))
+    ran = sandglass(server, "world", "gc", "--all", "--state", server.state)
+    check("gc --all removes it, and not what something stands on", ran.returncode == 0 and until(lambda: plain not in listed(server)) and
+          image in listed(server), ran.stderr)
+
+
 def moves(client, registry, folder):
     """A tag that moves is noticed."""
     push(save(folder, "other", [f"{folder}/root.tar", layer_of(f"{folder}/other-layer.tar", {"moved": b"moved\n"})]), registry, "mine:1")
@@ -271,7 +338,10 @@ def main():
         client = As(server)
         image = fetches(server, client, registry)
         together(client, registry)
-        private(server, client, closed, tenant(server))
+        stranger = tenant(server)
+        private(server, client, closed, stranger)
+        shares(server, client, registry, folder, stranger)
+        manages(server, client, registry, folder)
         policies(server, client, inside)
         lies(server, client, web)
         cancels(server, client, web)

@@ -10,7 +10,7 @@
 #include "front/core/defaults.h"
 #include "front/core/lifecycle.h"
 #include "front/core/warden.h"
-#include "front/store/templates.h"
+#include "front/store/worlds.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
@@ -21,6 +21,7 @@
 #define MIB        (1024.0 * 1024.0)
 #define SHOW_NS    2000000000ull /* between two lines about one layer */
 #define IMAGE_MAX  1024
+#define LOOK_MS    2000
 #define ANY        "*"
 #define SEPARATORS ", "
 
@@ -420,9 +421,23 @@ static void on_tidy(void *arg UNUSED, const struct warden_answer *a)
         ipc_send(*a->fd, &q, sizeof(q), NULL, 0);
 }
 
+static void forget_dropped(const char *id, void *arg)
+{
+    sandbox_forget_snapshot(arg, id);
+}
+
+static void on_look(uv_timer_t *t)
+{
+    struct front *f = t->data;
+
+    store_dropped_each(f->store, forget_dropped, f, NULL);
+}
+
 void fetches_tidy(struct front *f)
 {
+    static uv_timer_t look;
     struct order o = {.op = ORDER_MASON};
 
+    timer_every(f->loop, &look, LOOK_MS, on_look, f);
     warden_order(f, &o, -1, on_tidy, NULL);
 }

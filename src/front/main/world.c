@@ -10,6 +10,8 @@
 #include "front/main/manage.h"
 #include "front/main/worker.h"
 #include "front/main/world_image.h"
+#include "front/main/world_manage.h"
+#include "front/store/worlds.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/command/actions.h"
@@ -20,13 +22,6 @@
 #define DEFAULT_TENANT "default" /* the one that a server makes when it first starts */
 #define MIB            (1024.0 * 1024.0)
 #define SECRET_MAX     4096
-
-struct world_options {
-    struct action_options base; /* `which`: a file, or "-" for standard input; an image's name */
-    const char *name, *tenant;
-    bool image;                  /* import: the file is an image */
-    const char *user, *insecure; /* pull */
-};
 
 #define NAME_OPTIONS                                                                              \
     {"name", 0, "NAME", "name of the template, NAME or NAME:TAG", CLI_TEXT(world_options, name)}, \
@@ -60,7 +55,7 @@ const struct cli_syntax world_pull_syntax = {pull_options, ARRAY_SIZE(pull_optio
 
 /* ---- where from ------------------------------------------------------------------------------ */
 
-static int open_worlds(const struct world_options *o, struct sg_error *e)
+int worlds_open(const struct world_options *o, struct sg_error *e)
 {
     char state[STATE_DIR_MAX], path[STATE_DIR_MAX + 8];
     int fd, r;
@@ -116,7 +111,8 @@ static int add_row(struct store *s, const struct world_options *o, struct store_
     if (r < 0)
         return r;
     snprintf(row->tenant, sizeof(row->tenant), "%s", tenant.id);
-    return store_snapshot_add(s, row, replaced, e);
+    r = store_snapshot_add(s, row, replaced, e);
+    return r == 0 && replaced[0] ? store_world_drop(s, replaced, e) : r;
 }
 
 /* In a child, which becomes the owner of the database. */
@@ -181,7 +177,7 @@ static int make(const struct world_options *o,
     int r = read_name(o, &row, e);
 
     if (r == 0)
-        r = worlds = open_worlds(o, e);
+        r = worlds = worlds_open(o, e);
     if (r >= 0)
         r = world_begin(&m, worlds, NULL, e);
     if (r == 0)
@@ -284,11 +280,30 @@ static const struct action actions[] = {
      &world_import_syntax, "no file given: name a tar file, or - for standard input"},
     {"pull", " IMAGE", "Makes a template of an image from a registry, such as debian:12.",
      &world_pull_syntax, "no image given: name one, such as debian:12"},
+    {"ls", "", "Lists worlds, and what stands on them.", &world_ls_syntax, NULL},
+    {"rm", " WORLD", "Removes a world on which nothing stands, and its template.", &world_rm_syntax,
+     "no world given: name one by its id or name; 'sandglass world ls' shows them"},
+    {"du", "", "Shows how much of the disk the worlds of each tenant take.", &world_ls_syntax,
+     NULL},
+    {"gc", "", "Removes what nothing needs.", &world_gc_syntax, NULL},
 };
+
+static int run_import(const struct world_options *o, struct sg_error *e)
+{
+    return make(o, add_file, e);
+}
+
+static int run_pull(const struct world_options *o, struct sg_error *e)
+{
+    return make(o, add_pulled, e);
+}
 
 static int run(const void *arg UNUSED, size_t i, const void *options, struct sg_error *e)
 {
-    return make(options, i == 0 ? add_file : add_pulled, e);
+    static int (*const runs[])(const struct world_options *o, struct sg_error *e) = {
+        run_import, run_pull, world_ls, world_rm, world_du, world_gc};
+
+    return runs[i](options, e);
 }
 
 int world_main(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "front/main/world_share.h"
 #include "front/main/worker.h"
 #include "lib/base/fd.h"
 
@@ -106,6 +107,7 @@ int world_add(struct world_making *m, int layer, const char *diff_id, struct sg_
         r = check_digest(&report, diff_id, e);
     if (r < 0)
         return r;
+    world_share(m->worlds, m->dir, name);
     m->bytes += report.bytes;
     m->blocks[m->n] = report.blocks;
     m->left_out += report.left_out;
