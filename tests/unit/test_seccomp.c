@@ -28,6 +28,7 @@
 #endif
 #define R_ALLOW  SECCOMP_RET_ALLOW
 #define R_EPERM  (SECCOMP_RET_ERRNO | EPERM)
+#define R_EINVAL (SECCOMP_RET_ERRNO | EINVAL)
 #define R_ENOSYS (SECCOMP_RET_ERRNO | ENOSYS)
 #define BROKEN   0xdeadu /* no seccomp answer */
 
@@ -138,6 +139,13 @@ static bool socket_fine(uint32_t family, uint32_t type, uint32_t protocol)
     return family == 16 && (plain == 2 || plain == 3) && protocol == 0;
 }
 
+/* useradd takes EINVAL for a kernel without audit. */
+static bool is_audit(uint32_t nr, const __u64 *args)
+{
+    return nr == 41 && (uint32_t)args[0] == 16 && ((uint32_t)args[1] & ~04000u & ~02000000u) == 3 &&
+           (uint32_t)args[2] == 9;
+}
+
 static bool setsockopt_fine(uint32_t level, uint32_t opt)
 {
     switch (level) {
@@ -232,6 +240,8 @@ static uint32_t expected(uint32_t nr, const __u64 *args)
 {
     int fine = arguments_fine(nr, args);
 
+    if (is_audit(nr, args))
+        return R_EINVAL;
     if (fine >= 0)
         return fine ? R_ALLOW : R_EPERM;
     if (nr > 469)
@@ -414,7 +424,12 @@ TEST(other_arguments)
 
 static uint32_t answer_of(enum seccomp_verdict v)
 {
-    return v == VERDICT_ALLOW ? R_ALLOW : v == VERDICT_EPERM ? R_EPERM : R_ENOSYS;
+    static const uint32_t answers[] = {[VERDICT_ALLOW] = R_ALLOW,
+                                       [VERDICT_EPERM] = R_EPERM,
+                                       [VERDICT_EINVAL] = R_EINVAL,
+                                       [VERDICT_ENOSYS] = R_ENOSYS};
+
+    return answers[v];
 }
 
 static bool clause_holds(const struct seccomp_clause *clause, const struct seccomp_data *d)
@@ -444,8 +459,13 @@ static uint32_t interpret(const struct seccomp_policy *p, const struct seccomp_d
 
         if (rule->nr != nr)
             continue;
-        for (unsigned j = 0; j < rule->n_clauses; j++)
-            hit |= clause_holds(&rule->clauses[j], d);
+        for (unsigned j = 0; j < rule->n_clauses; j++) {
+            bool here = clause_holds(&rule->clauses[j], d);
+
+            if (here && !hit && j + rule->n_einval >= rule->n_clauses)
+                return R_EINVAL;
+            hit |= here;
+        }
         return answer_of(hit ? rule->verdict : rule->otherwise);
     }
     for (size_t i = 0; i < p->n_holes; i++)
@@ -615,6 +635,7 @@ static const struct attempt attempts[] = {
     {"a TCP socket", 0, SYS_socket, {AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0}},
     {"a unix socket", 0, SYS_socket, {AF_UNIX, SOCK_SEQPACKET, 0}},
     {"a route socket", 0, SYS_socket, {AF_NETLINK, SOCK_RAW, 0}},
+    {"an audit socket", EINVAL, SYS_socket, {AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 9}},
     {"an uevent socket", EPERM, SYS_socket, {AF_NETLINK, SOCK_RAW, 15}},
     {"AF_ALG", EPERM, SYS_socket, {38, SOCK_SEQPACKET, 0}},
     {"AF_VSOCK", EPERM, SYS_socket, {40, SOCK_STREAM, 0}},

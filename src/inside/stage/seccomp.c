@@ -53,6 +53,7 @@ struct span {
 static const uint32_t return_values[] = {
     [VERDICT_EPERM] = SECCOMP_RET_ERRNO | EPERM,
     [VERDICT_ENOSYS] = SECCOMP_RET_ERRNO | ENOSYS,
+    [VERDICT_EINVAL] = SECCOMP_RET_ERRNO | EINVAL,
     [VERDICT_ALLOW] = SECCOMP_RET_ALLOW,
 };
 _Static_assert(ARRAY_SIZE(return_values) == VERDICT_MAX_, "every verdict has a return value");
@@ -118,7 +119,8 @@ static unsigned check_arguments(struct compiler *c, const struct seccomp_rule *r
     unsigned no = GOTO_VERDICT(rule->otherwise);
 
     for (unsigned i = rule->n_clauses; i-- > 0;) {
-        unsigned yes = GOTO_VERDICT(rule->verdict);
+        bool einval = i + rule->n_einval >= rule->n_clauses;
+        unsigned yes = GOTO_VERDICT(einval ? VERDICT_EINVAL : rule->verdict);
 
         for (unsigned j = SECCOMP_TESTS_MAX; j-- > 0;)
             if (rule->clauses[i].tests[j].n_ranges)

@@ -84,11 +84,13 @@
  * The families through which kernels were attacked (AF_ALG, AF_VSOCK, AF_PACKET, AF_RXRPC, ...) are
  * absent, so are raw sockets, SCTP, MPTCP and every netlink protocol but the one that lists
  * interfaces. The kernel takes the two flags off `type` before it looks at it; anything else left
- * over is refused. */
+ * over is refused. Where useradd and its relatives meet EPERM for NETLINK_AUDIT they end; EINVAL tells
+ * them of a kernel without it. */
 #define FAMILY(...)         ARG(0, ALL, __VA_ARGS__)
 #define TYPE(...)           ARG(1, ~(uint32_t)(SOCK_NONBLOCK | SOCK_CLOEXEC), __VA_ARGS__)
 #define PROTO(...)          ARG(2, ALL, __VA_ARGS__)
 #define NETLINK_ROUTE_PROTO 0
+#define NETLINK_AUDIT_PROTO 9
 
 static const struct seccomp_clause socket_clauses[] = {
     {{FAMILY(ONE(AF_UNIX)), TYPE(ONE(SOCK_STREAM), ONE(SOCK_DGRAM), ONE(SOCK_SEQPACKET))}},
@@ -97,6 +99,7 @@ static const struct seccomp_clause socket_clauses[] = {
     {{FAMILY(ONE(AF_INET), ONE(AF_INET6)), TYPE(ONE(SOCK_DGRAM)), PROTO(ONE(0), ONE(IPPROTO_UDP))}},
     {{FAMILY(ONE(AF_NETLINK)), TYPE(ONE(SOCK_DGRAM), ONE(SOCK_RAW)),
       PROTO(ONE(NETLINK_ROUTE_PROTO))}},
+    {{FAMILY(ONE(AF_NETLINK)), TYPE(ONE(SOCK_RAW)), PROTO(ONE(NETLINK_AUDIT_PROTO))}},
 };
 static const struct seccomp_clause socketpair_clauses[] = {{{FAMILY(ONE(AF_UNIX))}}};
 
@@ -189,7 +192,9 @@ static const struct seccomp_clause seccomp_clauses[] = {
 #define Z (1u << SECCOMP_ZYGOTE)
 
 static const struct seccomp_rule rules[] = {
-    ONLY(socket, "AF_UNIX; AF_INET and AF_INET6 for TCP and UDP; NETLINK_ROUTE"),
+    {.name = "socket", .nr = SYS_socket, .verdict = VERDICT_ALLOW, .otherwise = VERDICT_EPERM,
+     .words = "AF_UNIX; AF_INET and AF_INET6 for TCP and UDP; NETLINK_ROUTE; EINVAL for NETLINK_AUDIT",
+     .clauses = socket_clauses, .n_clauses = ARRAY_SIZE(socket_clauses), .n_einval = 1},
     ONLY(socketpair, "AF_UNIX"),
     EXCEPT(setsockopt, "TCP_ULP, UDP_ENCAP, BPF filters, netfilter, IPsec, transparent proxying"),
     ONLY(clone, "no new namespace, no CLONE_PARENT, _PTRACE, _UNTRACED"),
@@ -365,8 +370,10 @@ const char *seccomp_call_name(int64_t nr)
 
 void seccomp_explain(struct strbuf *out)
 {
-    static const char *const words[] = {
-        [VERDICT_EPERM] = "EPERM", [VERDICT_ENOSYS] = "ENOSYS", [VERDICT_ALLOW] = "allow"};
+    static const char *const words[] = {[VERDICT_EPERM] = "EPERM",
+                                        [VERDICT_ENOSYS] = "ENOSYS",
+                                        [VERDICT_EINVAL] = "EINVAL",
+                                        [VERDICT_ALLOW] = "allow"};
 
     _Static_assert(ARRAY_SIZE(words) == VERDICT_MAX_, "every verdict has a word");
     for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
