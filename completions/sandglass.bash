@@ -181,7 +181,7 @@ _sandglass_serve_value()
         _sandglass_words "debug info warn error" "$cur"
         ;;
     --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | --tenant-paused | \
-        --tenant-snapshots | --tenant-volumes | --tenant-templates | --tenant-builds | --tenant-build-layers | --tenant-rate | --default-template | --public-url | --context-template | \
+        --tenant-snapshots | --tenant-volumes | --tenant-templates | --tenant-builds | --tenant-build-layers | --tenant-rate | --world | --default-template | --public-url | --context-template | \
         --tenant-contexts | --conversation-contexts | --code-max | --build-upload-max | --build-registries | --build-image-max | --reap-batch | --egress-dns | --egress-internal | \
         --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files | \
         --checkpoint-keep | --checkpoint-max | --tenant-agents | --otlp-endpoint | --otlp-headers | --trace-sample | \
@@ -202,7 +202,7 @@ _sandglass_serve()
         --front-user --front-program --sandbox-memory --sandbox-disk --worlds-disk --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-paused --tenant-paused-memory --tenant-snapshots
         --tenant-volumes --volume-size
-        --machine-memory --tenant-memory --tenant-templates --tenant-builds --tenant-build-layers --build-timeout --build-upload-max
+        --world --machine-memory --tenant-memory --tenant-templates --tenant-builds --tenant-build-layers --build-timeout --build-upload-max
         --build-registries --build-image-max
         --tenant-rate --tenant-idle --drain-timeout --max-timeout --store --public-url --context-template --context-ttl
         --context-keep --usage-keep

@@ -227,6 +227,8 @@ static int find_base(struct e2b_req *q, const char *name, struct build_plan *p, 
         return err_wrap(e, r, "Invalid template reference");
     r = template_find(q->front->store, &q->tenant, &ref, &found, e);
     if (r == 0)
+        r = template_stand(q->front, &found, e);
+    if (r == 0)
         r = template_defaults(q->front->store, &found, &p->defaults, e);
     if (r < 0)
         return r;

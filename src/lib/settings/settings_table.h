@@ -37,6 +37,9 @@ SETTING(TEXT, front_user, FIXED, 0, 64, "USER", "",
         "user of the process that speaks HTTP (default: sandglass if it exists)")
 SETTING(PATH, front_program, FIXED, 0, SETTINGS_PATH_MAX, "FILE", "",
         "program of that process, for tests and packagers")
+/* A name is that of a world of the tenant `default`. */
+SETTING(TEXT, world, LIVE, 0, 132, "auto|host|NAME", "auto",
+        "what 'base' and 'code-interpreter-v1' stand on")
 SETTING(SIZE, sandbox_memory, LIVE, 16 * MIB, 8 * TIB, "SIZE", "2G", "memory of a sandbox")
 SETTING(SIZE, sandbox_disk, LIVE, MIB, 8 * TIB, "SIZE", "1G",
         "disk of a sandbox")
