@@ -412,9 +412,11 @@ static int execute(struct store *s, const char *sql, const char *doing, struct s
 
 void db_set_durable(struct store *s, bool on)
 {
-    const char *sql = on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
-
-    sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+    s->durable = on;
+    /* With NORMAL a commit does not wait for the disk. */
+    sqlite3_exec(s->db,
+                 on && !s->sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", NULL,
+                 NULL, NULL);
 }
 
 void db_set_wait(struct store *s, int ms)
@@ -592,6 +594,21 @@ static int open_connection(struct store *s, int flags, const char *vfs, struct s
     return 0;
 }
 
+int db_open_again(const struct store *s, sqlite3 **ret, struct sg_error *e)
+{
+    struct store again = {.path = s->path};
+    int objects, r = open_connection(&again, 0, own_vfs(), e);
+
+    /* SQLite finds out with the first query that the file has a log. */
+    if (r == 0)
+        r = read_int(&again, "SELECT count(*) FROM sqlite_schema", &objects, e);
+    if (r < 0)
+        sqlite3_close(again.db);
+    else
+        *ret = again.db;
+    return r;
+}
+
 static int connect_db(struct store *s, int flags, const char *vfs, struct sg_error *e)
 {
     int r = open_connection(s, flags, vfs, e);
@@ -697,6 +714,7 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
+    store_sync_free(s->sync);
     for (size_t i = 0; i < DB_MAX_; i++)
         sqlite3_finalize(s->statements[i]);
     sqlite3_close(s->db);
