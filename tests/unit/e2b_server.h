@@ -146,6 +146,8 @@ static void server_listen(void)
         server_fail(e.message);
 }
 
+static void server_turn(int fd);
+
 /* Before the first test and after the last. */
 __attribute__((constructor)) static void server_start(void)
 {
@@ -175,6 +177,8 @@ __attribute__((constructor)) static void server_start(void)
     if (builds_start(f, &e) < 0)
         server_fail(e.message);
     server_listen();
+    server_turn(-1);
+    server.n_orders = 0; /* to remove what builds of an earlier server left */
 }
 
 /* One turn of everybody. */
