@@ -199,10 +199,10 @@ void sandbox_adopt(struct sandbox *g, struct instance *i)
     g->steps.network = sandbox_step(g);
     if (!g->kernel || kernel_has(i))
         return;
-    if (snapshot_world(g->snapshot))
-        zygotes_feed(g->tenant_pool, g->snapshot, i, g->id);
-    else
+    if (!snapshot_world(g->snapshot))
         kernels_feed(g->tenant_pool, i);
+    else if (!zygotes_feed(g->tenant_pool, g->snapshot, i))
+        zygotes_expect(g->tenant_pool, g->snapshot);
 }
 
 int sandbox_connect(struct sandbox *g, struct sg_error *e)
