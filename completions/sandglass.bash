@@ -271,7 +271,7 @@ _sandglass_world()
     local cur=$1 prev=$2
 
     if ((COMP_CWORD == 2)); then
-        _sandglass_words "import pull --help -h" "$cur"
+        _sandglass_words "import pull make --help -h" "$cur"
     elif [ "$prev" = --state ]; then
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
@@ -282,6 +282,9 @@ _sandglass_world()
             ;;
         pull)
             _sandglass_words "--name --tenant --user --insecure --state --json --help -h" "$cur"
+            ;;
+        make)
+            _sandglass_words "--name --packages --url --state --json --help -h" "$cur"
             ;;
         esac
     elif [[ ${COMP_WORDS[2]} = import && $prev != --name && $prev != --tenant ]]; then
