@@ -272,7 +272,7 @@ _sandglass_world()
     local cur=$1 prev=$2
 
     if ((COMP_CWORD == 2)); then
-        _sandglass_words "import pull ls rm du gc --help -h" "$cur"
+        _sandglass_words "import pull make ls rm du gc --help -h" "$cur"
     elif [ "$prev" = --state ]; then
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
@@ -292,6 +292,9 @@ _sandglass_world()
             ;;
         gc)
             _sandglass_words "--all --state --help -h" "$cur"
+            ;;
+        make)
+            _sandglass_words "--name --packages --url --state --json --help -h" "$cur"
             ;;
         esac
     elif [[ ${COMP_WORDS[2]} = import && $prev != --name && $prev != --tenant ]]; then

@@ -43,8 +43,8 @@ class As(Client):
         return headers | {"Authorization": "Basic " + base64.b64encode(f"{user}:".encode()).decode()}
 
 
-def sandglass(server, *arguments, **more):
-    return subprocess.run([server.program, *arguments], text=True, capture_output=True, check=False, timeout=120, **more)
+def sandglass(server, *arguments, seconds=120, **more):
+    return subprocess.run([server.program, *arguments], text=True, capture_output=True, check=False, timeout=seconds, **more)
 
 
 def imported(server, folder):
