@@ -28,8 +28,11 @@
 
 /* Seconds until a worker is killed. A carry holds a sandbox up; the others may have a whole disk to
  * copy. */
-static const unsigned deadlines_s[FILES_OP_MAX_] = {
-    [FILES_SAVE] = 1800, [FILES_MERGE] = 600, [FILES_CARRY] = 3, [FILES_REMOVE] = 1800};
+static const unsigned deadlines_s[FILES_OP_MAX_] = {[FILES_SAVE] = 1800,
+                                                    [FILES_MERGE] = 600,
+                                                    [FILES_CARRY] = 3,
+                                                    [FILES_REMOVE] = 1800,
+                                                    [FILES_DIFF] = 60};
 
 struct files_worker {
     struct server *server;
@@ -164,6 +167,7 @@ static int send_request(const struct server *s, int sock, const struct files_ord
                         struct sg_error *e)
 {
     struct files_request q = o->request;
+    __typeof__(mounts_map_dir) *map = q.op == FILES_DIFF ? mounts_map_dir : mounts_map_writable;
     AUTO(ipc_fds_close) struct ipc_fds fds = {.max = IPC_FDS_MAX};
     int r = 0;
 
@@ -173,8 +177,7 @@ static int send_request(const struct server *s, int sock, const struct files_ord
         fds.at[i] = -1;
     for (size_t i = 0; r == 0 && i < q.n_mounts; i++) {
         if (s->files.userns >= 0)
-            r = mounts_map_writable(o->trees[i], "a sandbox's files", s->files.userns,
-                                    &fds.at[fds.n], e);
+            r = map(o->trees[i], "a sandbox's files", s->files.userns, &fds.at[fds.n], e);
         else if ((fds.at[fds.n] = fcntl(o->trees[i], F_DUPFD_CLOEXEC, 0)) < 0)
             r = err_errno(e, "open a sandbox's files");
         fds.n += r == 0;

@@ -33,7 +33,7 @@ void files_workers_close(struct server *s);
 struct files_order {
     struct files_request request;
     int trees[FILES_MOUNTS_MAX]; /* stay the caller's */
-    int list;                    /* CARRY: the paths; else -1 */
+    int list;                    /* CARRY: the paths; DIFF: the list; else -1 */
 };
 void files_order_init(struct files_order *o, enum files_op op);
 /* The index of a tree in the request. -E2BIG: there are too many. */
