@@ -233,7 +233,7 @@ int sg_sandbox_resume(struct sg_sandbox *sandbox, struct sg_error *e)
 /* A command line that runs code, with the strings that it points to. */
 struct code_command {
     const char *argv[10];
-    char path[64]; /* of the code */
+    char path[AGENT_USER_PATH_MAX + 64]; /* of the code */
     char results[64];
     bool has_results;
 };

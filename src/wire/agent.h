@@ -3,9 +3,8 @@
  * (lib/channel/wire.h).
  *
  * Paths are absolute, or relative to the user's home; they are resolved inside the sandbox with the
- * permissions of `user`. `user` is a name in the sandbox's /etc/passwd as the template made it:
- * "user" or "root". The agent refuses any other with EUSERS. docs/internals/channel.md has the
- * errors. */
+ * permissions of `user`, which is "user", "root", or a name or an id of the sandbox's own
+ * /etc/passwd. The agent refuses any other with EUSERS. docs/internals/channel.md has the errors. */
 #pragma once
 
 #include <stdint.h>
@@ -131,9 +130,11 @@ enum chan_op {
      *          u32. DATA: a tar archive, EOF. END result: n u64, files and links that were made.
      * Unpacks below the path, which is made if it ends in "/"; without it, and if no directory is
      * there, a single file becomes the path itself. The first `strip` components of each name are
-     * dropped. All is done as root, for user and group. -EINVAL: the archive is malformed, or leads
+     * dropped. All is done as root, for user and group ("": the user's). -EINVAL: the archive is malformed, or leads
      * out of the path; then part of it may be there. */
     OP_FILE_UNPACK,
+    /* request: user str, path str. END result: the path, made absolute: "" is the user's home. */
+    OP_USER,
     OP_MAX_
 };
 

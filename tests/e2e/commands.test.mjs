@@ -233,6 +233,27 @@ test('user: root, user, sudo, and nobody who exists', async () => {
   await rejects(sandbox.commands.run('true', { user: 'nobody-here' }), AuthenticationError, /invalid username: 'nobody-here'/)
 })
 
+test('users that are made inside: commands, files, su and sudo as they', async () => {
+  const sandbox = await fresh()
+  await sh(sandbox, 'useradd -m -U -s /bin/sh alice; groupadd crew; usermod -aG crew alice', { user: 'root' })
+  assert.equal(await sh(sandbox, 'id -un; pwd; echo $HOME $USER', { user: 'alice' }), 'alice\n/home/alice\n/home/alice alice')
+  assert.equal(await sh(sandbox, 'sudo -u alice id -un; sudo su - alice -c pwd; sudo -iu alice pwd'), 'alice\n/home/alice\n/home/alice')
+  assert.equal(await sh(sandbox, 'sudo true 2>&1 || echo refused', { user: 'alice' }), 'sudo: user id 1001 may not use sudo\nrefused')
+  const { path } = await sandbox.files.write('notes/today', 'hers', { user: 'alice' })
+  assert.equal(path, '/home/alice/notes/today')
+  assert.equal(await sandbox.files.read('~/notes/today', { user: 'alice' }), 'hers')
+  const info = await sandbox.files.getInfo('notes/today', { user: 'alice' })
+  assert.deepEqual([info.owner, info.group, info.path], ['alice', 'alice', path])
+  assert.deepEqual((await sandbox.files.list('', { user: 'alice' })).map((f) => f.name), ['notes'])
+  await assert.rejects(sandbox.files.write('/home/user/x', 'x', { user: 'alice' }), Error)
+  await sandbox.files.write('/tmp/x', 'x')
+  await assert.rejects(sandbox.files.remove('/tmp/x', { user: 'alice' }), Error)
+  await rejects(sandbox.commands.run('true', { user: 'nobody' }), e2b.InvalidArgumentError, /the home of user 'nobody' does not exist: give a cwd/)
+  assert.equal(await sh(sandbox, 'id -u', { user: 'nobody', cwd: '/' }), '65534')
+  await sh(sandbox, 'userdel -r alice', { user: 'root' })
+  await rejects(sandbox.commands.run('true', { user: 'alice' }), AuthenticationError, /invalid username: 'alice'/)
+})
+
 test('large output arrives whole, on both streams at once', async () => {
   const sandbox = await common()
   const program = 'import sys\nfor i in range(60000):\n print("out", i, "x" * 60)\n print("err", i, "y" * 60, file=sys.stderr)\n'

@@ -131,10 +131,29 @@ test('a step that fails names itself and its line', async () => {
   const err = await rejects(build(template), BuildError, /failed to run command 'echo before; exit 7': exit status 7/)
   assert.ok(err.stack.includes(`templates.test.mjs:${line}`), `line ${line} in ${err.stack}`)
   assert.ok(err.logs.some((l) => l.endsWith('[stdout]: before')))
-  await rejects(build(from().setUser('nobody-here')), BuildError, /use 'user' or 'root'/)
+  await rejects(build(from().setUser('nobody-here')), BuildError, /failed to use user 'nobody-here': the sandbox has no user 'nobody-here'/)
   await rejects(build(Template().fromTemplate('no-such-template')), BuildError, /not found/)
   await rejects(build(from().runCmd('kill -9 $$')), BuildError, /SIGKILL/)
 })
+
+test('users of the template: made by a step, and then of steps, files, commands and cells', async () => {
+  const context = folder({ f: 'content' })
+  const made = await build(from({ fileContextPath: context })
+    .runCmd('useradd -m -U -s /bin/bash alice && groupadd crew', { user: 'root' })
+    .setUser('alice').setEnvs({ WHERE: '$HOME/x' }).setWorkdir('work')
+    .runCmd('id -un > who; pwd > where')
+    .copy('f', 'mine').copy('f', 'crews', { user: 'alice:crew' }).copy('f', '~/numbers', { user: '33:4711' }))
+  const sandbox = await fresh(made.name)
+  same(await sh(sandbox, 'id -un; pwd; cat who where; echo $WHERE $HOME; stat -c "%U:%G" mine crews ~/numbers'),
+    'alice\n/home/alice/work\nalice\n/home/alice/work\n/home/alice/x /home/alice\nalice:alice\nalice:crew\nwww-data:UNKNOWN')
+  const again = await build(Template().fromTemplate(made.name).runCmd('echo more >> ~/work/who').setWorkdir('~'))
+  same(await sh(await fresh(again.name), 'pwd; cat work/who'), '/home/alice\nalice\nmore')
+  const second = await build(from({ fileContextPath: context })
+    .runCmd('useradd -m -U -s /bin/bash alice && groupadd crew', { user: 'root' })
+    .setUser('alice').setEnvs({ WHERE: '$HOME/x' }).setWorkdir('work'))
+  same(second.logs.filter((l) => l.startsWith('CACHED')).length, 4, second.text)
+  await rejects(build(from({ fileContextPath: context }).copy('f', 'x', { user: 'user:no-crew' })), BuildError, /no group 'no-crew'/)
+}, { seconds: 90 })
 
 test('templates of templates, and of snapshots', async () => {
   const base = await build(from().setEnvs({ A: '1' }).setWorkdir('/srv/x').runCmd('echo base > f'))

@@ -80,8 +80,8 @@ says()
 {
     status_is 1 && out_is '' && [ "$(wc -l <"$T/err")" -eq 1 ] && err_has "^sudo: $1"
 }
-sg run -- sudo -u nobody id
-check "a user that is not offered" says "unknown user nobody: this sandbox has 'root' and 'user'"
+sg run -- sudo -u no-one id
+check "a user that there is not" says "unknown user no-one"
 sg run -- sudo no-such-program
 check "a command that is not there" says "cannot run 'no-such-program': not found in PATH"
 sg run -- sudo -D /no/such id

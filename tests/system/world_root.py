@@ -13,7 +13,7 @@ DIRS = {"tmp": 0o1777, "var/tmp": 0o1777, "proc": 0o555, "sys": 0o555, "dev": 0o
         "etc/apt/apt.conf.d": 0o755, "etc/apt/preferences.d": 0o755, "etc/apt/trusted.gpg.d": 0o755, "repo": 0o755, "usr/local": 0o755}
 LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 TEXTS = {"etc/passwd": "root:x:0:0:root:/root:/bin/bash\n_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n"
-                       "user:x:1000:1000::/home/user:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
+                       "user:x:1000:1000::/home/user:/bin/bash\npostgres:x:105:110::/var/tmp:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
          "etc/group": "root:x:0:\nshadow:x:42:\nuser:x:1000:\nnogroup:x:65534:\n",
          "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
          "etc/debian_version": "of the test\n",

@@ -91,6 +91,8 @@ def installs(client, s):
     says("a program that ran meanwhile runs on", client, s, f"kill -0 {pid} && echo runs", "runs\n")
     says("sudo can too", client, s, "sudo touch /usr/bin/by-sudo && ls /usr/bin/by-sudo", "/usr/bin/by-sudo\n")
     says("what root removes is gone", client, s, "sudo rm /usr/bin/by-sudo /marker; ls /usr/bin/by-sudo /marker 2>/dev/null | wc -l", "0\n")
+    says("users and groups can be made", client, s, "groupadd staff2 && useradd -m -G staff2 -s /bin/bash bob && id -nG bob && ls -d /home/bob",
+         "bob staff2\n/home/bob\n", user="root")
     other = client.create(templateID="small:one")
     says("another sandbox has nothing of that", client, other, "cat /marker; ls /usr/bin/hello-world 2>/dev/null | wc -l",
          "a file of the world\n0\n")
@@ -169,6 +171,18 @@ def branches(client, s, plain):
             says(f"{what} has its files", client, made, command, output)
             says(f"{what} can be written to by root", client, made, "echo x > /usr/bin/branch && cat /usr/bin/branch", "x\n", user="root")
         says(f"{what} leaves it as it was", client, source, command, output)
+
+
+def users(client):
+    """A world has users of its own."""
+    s = client.create(templateID="small:one")
+    says("users of the world can run commands", client, s, "id -un; id -g; pwd; echo $HOME", "postgres\n110\n/var/tmp\n/var/tmp\n", user="postgres")
+    says("and so can those that are made", client, s,
+         "useradd -m -U -s /bin/sh alice && sudo -u alice sh -c 'id -un; cd; pwd' && id -u alice",
+         "alice\n/home/alice\n1001\n", user="root")
+    says("and be named", client, s, "id -un; touch mine; ls -l mine | cut -d' ' -f3-4; touch /usr/bin/x 2>/dev/null || echo no",
+         "alice\nalice alice\nno\n", user="alice")
+    says("an id is enough", client, s, "id -u; id -g; pwd", "4711\n0\n/\n", user="4711")
 
 
 def cells(client, s):
@@ -334,6 +348,7 @@ def main():
     other = installs(client, one)
     cells(client, other)
     begins_with_sudo(client)
+    users(client)
     begins_in_usr(client)
     without_local(client)
     snapshots(client, one)

@@ -97,6 +97,11 @@ const struct world_source *snapshot_world(const struct snapshot *l UNUSED)
     return NULL;
 }
 
+bool snapshot_is_named(const struct snapshot *l UNUSED)
+{
+    return true;
+}
+
 struct snapshot *snapshot_use(struct snapshot *l)
 {
     l->users++;
@@ -243,9 +248,9 @@ void files_order_init(struct files_order *o, enum files_op op)
     *o = (struct files_order){.request.op = (uint32_t)op, .list = -1};
 }
 
-int files_order_add(struct files_order *o, int tree, const char *dir, bool upper)
+int files_order_add(struct files_order *o, int tree, uint32_t first_id, const char *dir, bool upper)
 {
-    (void)o, (void)tree, (void)dir, (void)upper;
+    (void)o, (void)tree, (void)first_id, (void)dir, (void)upper;
     return 0;
 }
 

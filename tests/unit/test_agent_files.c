@@ -152,7 +152,7 @@ TEST(permissions_of_the_user)
     EXPECT(simple(&h, OP_FILE_LIST, "ssu", "user", "/root", 1, 0) == EACCES);
     EXPECT(simple(&h, OP_FILE_STAT, "ss", "user", "/root/secret", 0, 0) == EACCES);
     EXPECT(simple(&h, OP_FILE_WATCH, "ssu", "user", "/root", 0, 0) == EACCES);
-    EXPECT(simple(&h, OP_FILE_STAT, "ss", "daemon", "/", 0, 0) == EUSERS);
+    EXPECT(simple(&h, OP_FILE_STAT, "ss", "no-one", "/", 0, 0) == EUSERS);
     EXPECT_STR(shell_says(&h, "root", "cat /root/secret; ls -A /root"), "s\nsecret\n");
     host_stop(&h);
 }

@@ -69,7 +69,7 @@ TEST(refused_with_a_reason)
         {"user", "/proc/self/fd/3", "true", "cannot use as working directory", ELOOP},
         {"root", "/proc/1/cwd", "true", "cannot use as working directory", ELOOP},
         {"root", "/proc/1", "true", "cannot use as working directory", EACCES},
-        {"nobody", "", "true", "no user 'nobody'", EUSERS},
+        {"no-one", "", "true", "no user 'no-one'", EUSERS},
         {"../root", "", "true", "no user", EUSERS},
     };
     struct agent_host h;

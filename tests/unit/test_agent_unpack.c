@@ -115,8 +115,8 @@ TEST(names_that_lead_out)
     AUTO(strbuf_done) struct strbuf hard = strbuf_upto(TAR_MADE_MAX);
     tar_made_add(&hard, '1', "s/h", "../../etc/shadow", 0644, "", 0);
     EXPECT(unpack(&h, "root", "/tmp/srv/d/", "root", UNPACK_OWN_MODE, 1, &hard) == EINVAL);
-    EXPECT(unpack(&h, "nobody", "/tmp/srv/d/", "root", UNPACK_OWN_MODE, 1, &hard) == EUSERS);
-    EXPECT(unpack(&h, "root", "/tmp/srv/d/", "nobody", UNPACK_OWN_MODE, 1, &hard) == EUSERS);
+    EXPECT(unpack(&h, "no-one", "/tmp/srv/d/", "root", UNPACK_OWN_MODE, 1, &hard) == EUSERS);
+    EXPECT(unpack(&h, "root", "/tmp/srv/d/", "no-one", UNPACK_OWN_MODE, 1, &hard) == EUSERS);
     EXPECT_STR(shell_says(&h, "root", "ls -A /tmp/srv/d; ls /etc/x 2>&1 | grep -c 'No such'"),
                "1\n");
     host_stop(&h);

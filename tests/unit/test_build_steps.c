@@ -158,8 +158,8 @@ TEST(user_and_directory)
                  "{\"type\":\"WORKDIR\",\"args\":[\"~/x\"]}]",
                  &e) == 0);
     EXPECT_STR(s.workdir, "/root/x");
-    EXPECT(apply(&s, "[{\"type\":\"USER\",\"args\":[\"app\"]}]", &e) == -EUSERS);
-    EXPECT(strstr(e.message, "use 'user' or 'root'"));
+    EXPECT(apply(&s, "[{\"type\":\"USER\",\"args\":[\"../app\"]}]", &e) == -EINVAL);
+    EXPECT(strstr(e.message, "'../app' is no name of a user"));
     json_t *d = step_state_defaults(&s, "run", NULL);
     EXPECT_STR(defaults_user(d), "root");
     EXPECT_STR(defaults_workdir(d), "/root/x");
@@ -168,6 +168,35 @@ TEST(user_and_directory)
     step_state_done(&s);
     step_state_init(&s, d);
     EXPECT_STR(s.workdir, "/root/x");
+    json_decref(d);
+    step_state_done(&s);
+}
+
+/* The homes of other users are a sandbox's to tell. */
+TEST(other_users)
+{
+    struct step_state s;
+    struct sg_error e;
+
+    step_state_init(&s, NULL);
+    EXPECT_STR(s.home, "/home/user");
+    EXPECT(apply(&s, "[{\"type\":\"USER\",\"args\":[\"root\"]}]", &e) == 0);
+    EXPECT_STR(s.home, "/root");
+    EXPECT(apply(&s, "[{\"type\":\"USER\",\"args\":[\"node\"]}]", &e) == 0);
+    EXPECT_STR(s.user, "node");
+    EXPECT_STR(s.home, "");
+    snprintf(s.home, sizeof(s.home), "/home/node");
+    EXPECT(apply(&s,
+                 "[{\"type\":\"WORKDIR\",\"args\":[\"app\"]},"
+                 "{\"type\":\"ENV\",\"args\":[\"W\",\"$USER $HOME $PWD\"]}]",
+                 &e) == 0);
+    EXPECT_STR(s.workdir, "/home/node/app");
+    EXPECT_STR(env_of(&s, "W"), "node /home/node /home/node/app");
+    json_t *d = step_state_defaults(&s, NULL, NULL);
+    step_state_done(&s);
+    step_state_init(&s, d);
+    EXPECT_STR(s.user, "node");
+    EXPECT_STR(s.home, "/home/node");
     json_decref(d);
     step_state_done(&s);
 }
@@ -199,9 +228,11 @@ static void expect_copy(const char *args, const char *dest, const char *owner, u
 TEST(copies)
 {
     expect_copy("[\"app\",\"/app/\",\"user:root\",\"0755\"]", "/app/", "user:root", 0755, 1);
-    expect_copy("[\"./a/b.txt\",\"x\",\"\",\"\"]", "/home/user/x", "user:user", UNPACK_OWN_MODE, 2);
-    expect_copy("[\".\",\".\"]", "/home/user/./", "user:user", UNPACK_OWN_MODE, 0);
-    expect_copy("[\"*.txt\",\"/etc/x\",\"root\"]", "/etc/x/", "root:root", UNPACK_OWN_MODE, 1);
+    expect_copy("[\"./a/b.txt\",\"x\",\"\",\"\"]", "/home/user/x", "user:", UNPACK_OWN_MODE, 2);
+    expect_copy("[\".\",\".\"]", "/home/user/./", "user:", UNPACK_OWN_MODE, 0);
+    expect_copy("[\"*.txt\",\"/etc/x\",\"root\"]", "/etc/x/", "root:", UNPACK_OWN_MODE, 1);
+    expect_copy("[\"f\",\"/x\",\"1000:www-data\"]", "/x", "1000:www-data", UNPACK_OWN_MODE, 1);
+    expect_copy("[\"f\",\"/x\",\":adm\"]", "/x", "user:adm", UNPACK_OWN_MODE, 1);
 }
 
 static const char *key_of(const char *below, const char *step, const char *digest)

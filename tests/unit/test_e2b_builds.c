@@ -137,10 +137,15 @@ TEST(what_cannot_be_a_base)
 {
     struct ids i = create("{\"name\":\"image\"}");
 
+    server.fail[ORDER_MASON] = -EAGAIN;
     EXPECT_STR(build(&i, "{\"fromImage\":\"debian:12\",\"steps\":[]}"), "error");
     json_t *reason = json_object_get(status_of(&i, "")->json, "reason");
     EXPECT_STR(field_of(reason, "step"), "base");
-    EXPECT(strstr(field_of(reason, "message"), "does not have the image 'debian:12'") != NULL);
+    EXPECT(strstr(field_of(reason, "message"),
+                  "the image 'debian:12' cannot be used: the test said so") != NULL);
+    server.fail[ORDER_MASON] = 0;
+    i = create("{\"name\":\"image\"}");
+    EXPECT_STR(build(&i, "{\"fromImage\":\"debian:12\",\"steps\":[]}"), "error");
     i = create("{\"name\":\"image\"}");
     EXPECT_STR(build(&i, "{\"fromTemplate\":\"nothing\"}"), "error");
     i = create("{\"name\":\"image\"}");
@@ -162,11 +167,11 @@ TEST(a_failing_step)
     struct ids i = create("{\"name\":\"fails\"}");
 
     EXPECT_STR(build(&i, "{\"steps\":[{\"type\":\"ENV\",\"args\":[\"A\",\"1\"]},"
-                         "{\"type\":\"USER\",\"args\":[\"app\"]}]}"),
+                         "{\"type\":\"USER\",\"args\":[\"../app\"]}]}"),
                "error");
     json_t *reason = json_object_get(status_of(&i, "")->json, "reason");
     EXPECT_STR(field_of(reason, "step"), "2");
-    EXPECT(strstr(field_of(reason, "message"), "use 'user' or 'root'") != NULL);
+    EXPECT(strstr(field_of(reason, "message"), "'../app' is no name of a user") != NULL);
     i = create("{\"name\":\"fails\"}");
     EXPECT_STR(build(&i,
                      "{\"steps\":[{\"type\":\"COPY\",\"args\":[\"a\",\"b\"],\"filesHash\":\"" HASH

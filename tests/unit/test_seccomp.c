@@ -29,6 +29,7 @@
 #define R_ALLOW  SECCOMP_RET_ALLOW
 #define R_EPERM  (SECCOMP_RET_ERRNO | EPERM)
 #define R_ENOSYS (SECCOMP_RET_ERRNO | ENOSYS)
+#define R_ABSENT (SECCOMP_RET_ERRNO | EPROTONOSUPPORT)
 #define BROKEN   0xdeadu /* no seccomp answer */
 
 static uint32_t xorshift(void)
@@ -232,6 +233,8 @@ static uint32_t expected(uint32_t nr, const __u64 *args)
 {
     int fine = arguments_fine(nr, args);
 
+    if (nr == 41 && (uint32_t)args[0] == 16 && (uint32_t)args[2] == 9)
+        return R_ABSENT;
     if (fine >= 0)
         return fine ? R_ALLOW : R_EPERM;
     if (nr > 469)
@@ -414,7 +417,12 @@ TEST(other_arguments)
 
 static uint32_t answer_of(enum seccomp_verdict v)
 {
-    return v == VERDICT_ALLOW ? R_ALLOW : v == VERDICT_EPERM ? R_EPERM : R_ENOSYS;
+    static const uint32_t answers[VERDICT_MAX_] = {[VERDICT_ALLOW] = R_ALLOW,
+                                                   [VERDICT_EPERM] = R_EPERM,
+                                                   [VERDICT_ENOSYS] = R_ENOSYS,
+                                                   [VERDICT_EPROTONOSUPPORT] = R_ABSENT};
+
+    return answers[v];
 }
 
 static bool clause_holds(const struct seccomp_clause *clause, const struct seccomp_data *d)
@@ -440,13 +448,13 @@ static uint32_t interpret(const struct seccomp_policy *p, const struct seccomp_d
 
     for (size_t i = 0; i < p->n_rules; i++) {
         const struct seccomp_rule *rule = &p->rules[i];
-        bool hit = rule->n_clauses == 0;
 
         if (rule->nr != nr)
             continue;
         for (unsigned j = 0; j < rule->n_clauses; j++)
-            hit |= clause_holds(&rule->clauses[j], d);
-        return answer_of(hit ? rule->verdict : rule->otherwise);
+            if (clause_holds(&rule->clauses[j], d))
+                return j + rule->n_absent >= rule->n_clauses ? R_ABSENT : answer_of(rule->verdict);
+        return answer_of(rule->n_clauses ? rule->otherwise : rule->verdict);
     }
     for (size_t i = 0; i < p->n_holes; i++)
         if (nr >= p->holes[i].lo && nr <= p->holes[i].hi)
@@ -492,6 +500,7 @@ static struct seccomp_policy make_policy(struct made *m, unsigned checked)
         rule->verdict = xorshift() % VERDICT_MAX_;
         rule->otherwise = xorshift() % VERDICT_MAX_;
         rule->n_clauses = xorshift() % 256 < checked ? 1 + xorshift() % MADE_CLAUSES : 0;
+        rule->n_absent = rule->n_clauses ? xorshift() % rule->n_clauses : 0;
         for (unsigned c = 0; c < rule->n_clauses; c++)
             for (unsigned t = 0; t < SECCOMP_TESTS_MAX; t++)
                 make_test(&clauses[c].tests[t], m->ranges[nr][c][t]);
@@ -616,6 +625,7 @@ static const struct attempt attempts[] = {
     {"a unix socket", 0, SYS_socket, {AF_UNIX, SOCK_SEQPACKET, 0}},
     {"a route socket", 0, SYS_socket, {AF_NETLINK, SOCK_RAW, 0}},
     {"an uevent socket", EPERM, SYS_socket, {AF_NETLINK, SOCK_RAW, 15}},
+    {"an audit socket", EPROTONOSUPPORT, SYS_socket, {AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 9}},
     {"AF_ALG", EPERM, SYS_socket, {38, SOCK_SEQPACKET, 0}},
     {"AF_VSOCK", EPERM, SYS_socket, {40, SOCK_STREAM, 0}},
     {"MPTCP", EPERM, SYS_socket, {AF_INET, SOCK_STREAM, 262}},

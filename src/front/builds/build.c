@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "front/builds/fetch.h"
 #include "front/builds/log.h"
 #include "front/builds/pour.h"
 #include "front/builds/steps.h"
@@ -13,6 +14,7 @@
 #include "front/core/starting.h"
 #include "lib/base/clock.h"
 #include "lib/base/list.h"
+#include "lib/channel/wire.h"
 #include "lib/log/log.h"
 #include "lib/uv/handle.h"
 
@@ -44,6 +46,7 @@ struct build {
     struct output_filter *filter; /* NULL: output is not sanitised */
     struct call call;
     struct pour *pour;
+    struct fetch_user fetch;
     struct starting *starting;
     uv_timer_t *turn; /* the next step, in a turn of its own; then the deadline */
     uv_timer_t *deadline;
@@ -61,6 +64,8 @@ void build_plan_done(struct build_plan *p)
 {
     json_decref(p->defaults);
     json_decref(p->steps);
+    json_decref(p->credentials);
+    free(p->image);
     free(p->start);
     free(p->ready);
 }
@@ -100,20 +105,26 @@ static void drop_if_over(struct build *b)
     free(b);
 }
 
-static void stop_work(struct build *b)
+static void let_sandbox_go(struct build *b)
 {
     output_filter_free(steal_ptr(&b->filter));
+    if (!b->sandbox)
+        return;
+    sandbox_kill(b->sandbox, NULL, NULL);
+    sandbox_unref(steal_ptr(&b->sandbox));
+}
+
+static void stop_work(struct build *b)
+{
     call_cancel(&b->call);
+    fetch_leave(&b->fetch);
     if (b->pour)
         pour_cancel(steal_ptr(&b->pour));
     if (b->starting)
         starting_cancel(steal_ptr(&b->starting));
     alarm_drop(&b->turn);
     alarm_drop(&b->deadline);
-    if (!b->sandbox)
-        return;
-    sandbox_kill(b->sandbox, NULL, NULL);
-    sandbox_unref(steal_ptr(&b->sandbox));
+    let_sandbox_go(b);
 }
 
 /* The build is over, whatever its row says. Another may begin. */
@@ -418,15 +429,49 @@ static void do_workdir(struct build *b)
     struct step_copy how = {.mode = UNPACK_OWN_MODE};
 
     memcpy(how.user, b->state.user, sizeof(how.user));
-    memcpy(how.group, b->state.user, sizeof(how.group));
     snprintf(how.dest, sizeof(how.dest), "%.*s/", OPS_PATH_MAX - 2, b->state.workdir);
     b->pour = pour_begin(b->sandbox, -1, &how, on_poured, b);
 }
 
+static void on_user_end(struct call *c, int status, const char *message, const void *result,
+                        size_t len)
+{
+    struct build *b = c->owner;
+    struct wire_reader r = wire_reader_of(result, len);
+    const char *home = status == 0 ? wire_get_str(&r, OPS_PATH_MAX - 1) : "";
+
+    if (status == 0 && wire_done(&r) && home[0] == '/') {
+        snprintf(b->state.home, sizeof(b->state.home), "%s", home);
+        if (!b->missed) /* what comes next may be in the cache */
+            let_sandbox_go(b);
+        step_saved(b);
+        return;
+    }
+    fail(b, "failed to use user '%s': %s", b->state.user,
+         status == CALL_GONE ? "the sandbox is gone"
+         : status            ? message
+                             : "the sandbox sent a malformed answer");
+}
+
+/* Finds out whether there is such a user, and where the home is. */
+static void do_user(struct build *b)
+{
+    AUTO(strbuf_done) struct strbuf request = strbuf_upto(256);
+    struct sg_error e;
+
+    wire_put_str(&request, b->state.user);
+    wire_put_str(&request, "");
+    b->call = (struct call){.owner = b, .uncounted = true, .on_end = on_user_end};
+    if (call_begin(&b->call, b->sandbox, OP_USER, &request, &e) < 0)
+        fail(b, "failed to use user '%s': %s", b->state.user, e.message);
+}
+
 static void do_step(struct build *b)
 {
-    static void (*const todo[STEP_MAX_])(struct build *) = {
-        [STEP_RUN] = do_run, [STEP_COPY] = do_copy, [STEP_WORKDIR] = do_workdir};
+    static void (*const todo[STEP_MAX_])(struct build *) = {[STEP_RUN] = do_run,
+                                                            [STEP_COPY] = do_copy,
+                                                            [STEP_WORKDIR] = do_workdir,
+                                                            [STEP_USER] = do_user};
 
     todo[b->step.type](b);
 }
@@ -466,7 +511,7 @@ static void begin_step(struct build *b)
     build_log_line(&b->log, BUILD_INFO, "%s%s %s",
                    cached || (!changes_files && !b->missed) ? "CACHED " : "", b->log.prefix,
                    text.buf);
-    if (cached || !changes_files)
+    if (cached || (!changes_files && b->state.home[0]))
         step_saved(b);
     else
         with_sandbox(b, do_step);
@@ -563,6 +608,42 @@ static void on_deadline(uv_timer_t *t)
          (unsigned long long)b->front->settings.build_timeout_ms / 1000);
 }
 
+/* The base is there. */
+static void begin_steps(struct build *b)
+{
+    struct build_plan *p = &b->plan;
+
+    step_state_init(&b->state, p->defaults);
+    memcpy(b->layer, p->layer, sizeof(b->layer));
+    b->layer_own = p->layer_own;
+    step_base_key(p->base, p->layer, p->defaults, b->key);
+    alarm_set(b->turn, 0, on_turn);
+}
+
+static void on_fetched(void *arg, int r, const struct fetched *f, const struct sg_error *e)
+{
+    struct build *b = arg;
+
+    if (r < 0) {
+        fail(b, "%s", e->message);
+        return;
+    }
+    memcpy(b->plan.layer, f->layer, sizeof(b->plan.layer));
+    b->plan.layer_own = true;
+    b->plan.defaults = json_incref(f->defaults);
+    begin_steps(b);
+}
+
+static void begin_fetch(struct build *b)
+{
+    const struct build_plan *p = &b->plan;
+
+    b->fetch.log = &b->log;
+    b->fetch.done = on_fetched;
+    b->fetch.arg = b;
+    fetch_join(b->front, p->tenant.id, p->image, p->credentials, &b->fetch);
+}
+
 static void begin(struct build *b)
 {
     struct build_plan *p = &b->plan;
@@ -580,13 +661,12 @@ static void begin(struct build *b)
         fail(b, "%s", p->refusal);
         return;
     }
-    step_state_init(&b->state, p->defaults);
-    memcpy(b->layer, p->layer, sizeof(b->layer));
-    b->layer_own = p->layer_own;
-    step_base_key(p->base, p->layer, p->defaults, b->key);
     b->deadline = alarm_new(b->front->loop, b);
     alarm_set(b->deadline, b->front->settings.build_timeout_ms * NS_PER_MS, on_deadline);
-    alarm_set(b->turn, 0, on_turn);
+    if (p->image)
+        begin_fetch(b);
+    else
+        begin_steps(b);
 }
 
 static void on_begin(uv_timer_t *t)
@@ -701,5 +781,6 @@ int builds_start(struct front *f, struct sg_error *e)
 {
     f->builds = xcalloc(1, sizeof(*f->builds));
     uploads_tidy(f);
+    fetches_tidy(f);
     return store_builds_abandon(f->store, FRONT_DIED, e);
 }

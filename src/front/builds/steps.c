@@ -133,10 +133,20 @@ void step_text(const struct step *s, struct strbuf *out)
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
+static void set_user(struct step_state *s, const char *name, const char *home)
+{
+    if (strcmp(name, "root") == 0)
+        home = "/root";
+    else if (strcmp(name, DEFAULTS_USER) == 0)
+        home = "/home/user";
+    snprintf(s->user, sizeof(s->user), "%s", name);
+    snprintf(s->home, sizeof(s->home), "%s", home);
+}
+
 void step_state_init(struct step_state *s, const json_t *defaults)
 {
     *s = (struct step_state){0};
-    snprintf(s->user, sizeof(s->user), "%s", defaults_user(defaults));
+    set_user(s, defaults_user(defaults), defaults_home(defaults));
     snprintf(s->workdir, sizeof(s->workdir), "%s", defaults_workdir(defaults));
     s->envs = json_deep_copy(defaults_envs(defaults));
     if (!s->envs)
@@ -151,8 +161,8 @@ void step_state_done(struct step_state *s)
 
 json_t *step_state_defaults(const struct step_state *s, const char *start, const char *ready)
 {
-    json_t *d =
-        json_pack("{s:s, s:s, s:O}", "user", s->user, "workdir", s->workdir, "envs", s->envs);
+    json_t *d = json_pack("{s:s, s:s, s:s, s:O}", "user", s->user, "home", s->home, "workdir",
+                          s->workdir, "envs", s->envs);
 
     if (start)
         json_object_set_new(d, "startCmd", json_string(start));
@@ -161,23 +171,10 @@ json_t *step_state_defaults(const struct step_state *s, const char *start, const
     return d;
 }
 
-static bool is_root(const struct step_state *s)
+/* Whether there is such a user is the sandbox's to say. */
+static int check_name(const char *name, struct sg_error *e)
 {
-    return strcmp(s->user, "root") == 0;
-}
-
-static const char *home_of(const struct step_state *s)
-{
-    return is_root(s) ? "/root" : "/home/user";
-}
-
-/* The agent knows no other users: a sandbox's own /etc/passwd decides nothing. */
-static int check_user(const char *name, struct sg_error *e)
-{
-    if (strcmp(name, "user") == 0 || strcmp(name, "root") == 0)
-        return 0;
-    return err_set(e, SG_ERR_UNSUPPORTED, -EUSERS,
-                   "user '%.64s' cannot be used on this server: use 'user' or 'root'", name);
+    return user_name_valid(name) ? 0 : err_invalid(e, "'%.64s' is no name of a user", name);
 }
 
 static int apply_envs(const struct step *s, struct step_state *state, struct sg_error *e)
@@ -208,9 +205,9 @@ int step_apply(const struct step *s, struct step_state *state, struct sg_error *
     if (s->type == STEP_ENV)
         return apply_envs(s, state, e);
     if (s->type == STEP_USER) {
-        r = check_user(step_arg(s, 0), e);
+        r = check_name(step_arg(s, 0), e);
         if (r == 0)
-            snprintf(state->user, sizeof(state->user), "%s", step_arg(s, 0));
+            set_user(state, step_arg(s, 0), "");
     } else if (s->type == STEP_WORKDIR) {
         char path[OPS_PATH_MAX];
 
@@ -243,13 +240,13 @@ static void add_variable(const struct step_state *state, const char *name, size_
 {
     const struct {
         const char *name, *value;
-    } usual[] = {{"HOME", home_of(state)},
+    } usual[] = {{"HOME", state->home},
                  {"USER", state->user},
                  {"LOGNAME", state->user},
                  {"SHELL", "/bin/bash"},
                  {"PATH", NAMES_PATH},
                  {"LANG", "C.UTF-8"},
-                 {"PWD", state->workdir[0] ? state->workdir : home_of(state)}};
+                 {"PWD", state->workdir[0] ? state->workdir : state->home}};
     AUTO(free_p) char *key = xcalloc(1, len + 1);
 
     memcpy(key, name, len);
@@ -289,10 +286,10 @@ int step_path(const struct step_state *state, const char *path, char ret[OPS_PAT
     const char *from = "", *rest = path;
 
     if (path[0] == '~' && (path[1] == '/' || path[1] == '\0')) {
-        from = home_of(state);
+        from = state->home;
         rest = path + 1 + (path[1] == '/');
     } else if (path[0] != '/') {
-        from = state->workdir[0] ? state->workdir : home_of(state);
+        from = state->workdir[0] ? state->workdir : state->home;
     }
     size_t len = strlen(from);
     bool slash = len > 0 && from[len - 1] != '/';
@@ -331,9 +328,9 @@ static int read_owner(const char *text, const struct step_state *state, struct s
              text);
     if (!ret->user[0])
         memcpy(ret->user, state->user, sizeof(ret->user));
-    snprintf(ret->group, sizeof(ret->group), "%s", group[0] ? group : ret->user);
-    r = check_user(ret->user, e);
-    return r < 0 ? r : check_user(ret->group, e);
+    snprintf(ret->group, sizeof(ret->group), "%s", group);
+    r = check_name(ret->user, e);
+    return r < 0 || !group[0] ? r : check_name(ret->group, e);
 }
 
 /* Counts the components of a source: "./app/" has one, "." has none. */
@@ -435,4 +432,17 @@ void step_base_key(const char *base, const char *layer, const json_t *defaults,
     add_text(c, layer);
     add_text(c, text ? text : "");
     key_end(c, ret);
+}
+
+void step_image_key(const char *image, const json_t *credentials, char ret[STORE_KEY_HEX + 1])
+{
+    EVP_MD_CTX *c = key_begin("IMAGE");
+    char *text = credentials ? json_dumps(credentials, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+
+    add_text(c, image);
+    add_text(c, text ? text : "");
+    key_end(c, ret);
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
 }

@@ -35,6 +35,7 @@ void step_text(const struct step *s, struct strbuf *out);
 /* What the steps so far have set. */
 struct step_state {
     char user[OPS_NAME_MAX + 1];
+    char home[OPS_PATH_MAX];    /* of the user; "": not known, as only the sandbox knows it */
     char workdir[OPS_PATH_MAX]; /* "": the user's home */
     json_t *envs;               /* object of texts */
 };
@@ -44,7 +45,8 @@ void step_state_done(struct step_state *s);
 /* The state as defaults, with these commands unless they are NULL. */
 json_t *step_state_defaults(const struct step_state *s, const char *start, const char *ready);
 
-/* Carries out ENV and USER, and the part of WORKDIR that needs no sandbox. */
+/* Carries out ENV, and the parts of USER and WORKDIR that need no sandbox: after USER the home may be
+ * unknown, and the caller finds it out before the next step. */
 int step_apply(const struct step *s, struct step_state *state, struct sg_error *e);
 /* Replaces $NAME and ${NAME} by the variable's value, "" if there is none. A backslash keeps a $
  * as it is. Commands are not replaced: $( and ` have no meaning. */
@@ -57,7 +59,7 @@ int step_path(const struct step_state *state, const char *path, char ret[OPS_PAT
 /* How a COPY unpacks its archive (OP_FILE_UNPACK). */
 struct step_copy {
     char dest[OPS_PATH_MAX];
-    char user[OPS_NAME_MAX + 1], group[OPS_NAME_MAX + 1];
+    char user[OPS_NAME_MAX + 1], group[OPS_NAME_MAX + 1]; /* group "": the user's */
     uint32_t mode, strip;
 };
 int step_copy(const struct step *s, const struct step_state *state, struct step_copy *ret,
@@ -70,3 +72,5 @@ void step_key(const char *below, const struct step *s, const char *digest,
 /* The key of a base: the built-in template, or the layer of another one, and its defaults. */
 void step_base_key(const char *base, const char *layer, const json_t *defaults,
                    char ret[STORE_KEY_HEX + 1]);
+/* The key of an image that is fetched with these credentials, or with none. */
+void step_image_key(const char *image, const json_t *credentials, char ret[STORE_KEY_HEX + 1]);

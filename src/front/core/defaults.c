@@ -1,12 +1,19 @@
 #include "front/core/defaults.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "lib/json/values.h"
+#include "wire/agent.h"
 
 const char *defaults_user(const json_t *defaults)
 {
     return jr_text_or(defaults, "user", DEFAULTS_USER);
+}
+
+const char *defaults_home(const json_t *defaults)
+{
+    return jr_text(defaults, "home");
 }
 
 const char *defaults_workdir(const json_t *defaults)
@@ -29,6 +36,13 @@ json_t *defaults_envs(const json_t *defaults)
     json_t *envs = json_object_get(defaults, "envs");
 
     return json_is_object(envs) ? envs : NULL;
+}
+
+bool user_name_valid(const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+    return n > 0 && n <= OPS_NAME_MAX && name[n] == '\0' && name[0] != '-' && name[0] != '.';
 }
 
 json_t *defaults_load(const char *text)

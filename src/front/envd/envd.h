@@ -31,10 +31,9 @@ void envd_envs(struct sandbox *b, struct http_req *req);
 void envd_files_get(struct sandbox *b, struct http_req *req);
 void envd_files_post(struct sandbox *b, struct http_req *req);
 
-/* Whether `name` has the form of a user's name: ^[a-z_][a-z0-9_-]{0,31}$ */
-bool envd_user_valid(const char *name);
-/* The absolute path that `given` means for a user: "~" and relative paths start at the user's
- * home. */
+/* The path that `given` means for a user: "~" and relative paths start at the user's home. It is
+ * absolute for "user" and "root". The homes of others are the sandbox's, so of their paths only the
+ * "~" is taken away. */
 int envd_path(const char *user, const char *given, char ret[OPS_PATH_MAX], struct sg_error *e);
 
 /* Message of the 401 that a missing or wrong access token gets. */

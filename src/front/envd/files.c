@@ -105,7 +105,7 @@ bool files_admit(struct sandbox *b, struct http_req *req, enum files_access acce
     }
     if (!user || user[0] == '\0')
         user = defaults_user(b->spec.defaults);
-    if (!envd_user_valid(user)) {
+    if (!user_name_valid(user)) {
         reply_no_user(req, user);
         return false;
     }

@@ -234,6 +234,9 @@ static void cwd_looked_at(struct call *call, int status, const char *message UNU
 
     if (status == CALL_GONE)
         service_gone(s->rpc);
+    else if (status == ENOENT && s->cwd[0] == '\0')
+        rpc_fail(s->rpc, RPC_INVALID_ARGUMENT, "the home of user '%s' does not exist: give a cwd",
+                 s->user);
     else if (status == ENOENT)
         rpc_fail(s->rpc, RPC_INVALID_ARGUMENT, "cwd '%s' does not exist", s->cwd);
     else

@@ -12,14 +12,6 @@
 
 /* ---- users and paths ------------------------------------------------------------------------- */
 
-bool envd_user_valid(const char *name)
-{
-    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
-
-    return n > 0 && n <= OPS_NAME_MAX && name[n] == '\0' && name[0] != '-' &&
-           !(name[0] >= '0' && name[0] <= '9');
-}
-
 /* The user's name in "Authorization: Basic". False: there is no such header, so nobody is named. */
 static bool basic_user(const struct http_req *req, struct strbuf *ret)
 {
@@ -49,7 +41,7 @@ bool service_user(struct rpc_call *c, char ret[OPS_NAME_MAX + 1])
 
     if (basic_user(c->req, &credentials))
         name = credentials.buf;
-    if (!envd_user_valid(name)) {
+    if (!user_name_valid(name)) {
         unknown_user(c, name);
         return false;
     }
@@ -83,8 +75,16 @@ static int add_names(char ret[OPS_PATH_MAX], const char *names)
     return 0;
 }
 
+static const char *home_of(const char *user)
+{
+    if (strcmp(user, "root") == 0)
+        return "/root";
+    return strcmp(user, DEFAULTS_USER) == 0 ? "/home/user" : NULL;
+}
+
 int envd_path(const char *user, const char *given, char ret[OPS_PATH_MAX], struct sg_error *e)
 {
+    const char *home = home_of(user);
     char path[OPS_PATH_MAX];
     int r = 0;
 
@@ -94,13 +94,14 @@ int envd_path(const char *user, const char *given, char ret[OPS_PATH_MAX], struc
             "failed to expand path '%.200s' for user '%s': cannot expand user-specific "
             "home dir",
             given, user);
-    if (given[0] == '/') {
+    if (given[0] == '~' && !home)
+        given += given[1] == '/' ? 2 : 1;
+    if (given[0] == '/' || !home) {
         r = strlen(given) < sizeof(path) ? 0 : -ENAMETOOLONG;
         if (r == 0)
             memcpy(path, given, strlen(given) + 1);
     } else {
-        bool root = strcmp(user, "root") == 0;
-        snprintf(path, sizeof(path), "%s%s", root ? "/root" : "/home/", root ? "" : user);
+        snprintf(path, sizeof(path), "%s", home);
         r = add_names(path, given + (given[0] == '~'));
     }
     if (r < 0)

@@ -269,6 +269,18 @@ static const char *const migrations[] = {
     " created_ms INTEGER NOT NULL,"
     " loose INTEGER NOT NULL," /* it is being made or removed */
     " UNIQUE (tenant, name)) STRICT;",
+
+    /* What layers that were made of an image are made of. */
+    "CREATE TABLE build_image ("
+    " layer TEXT NOT NULL PRIMARY KEY,"
+    " name TEXT NOT NULL,"
+    " digest TEXT NOT NULL,"
+    " config TEXT NOT NULL," /* JSON, as the puller tells it */
+    " fetched_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TRIGGER build_image_gone AFTER DELETE ON build_layer"
+    " BEGIN DELETE FROM build_image WHERE layer = old.id; END;"
+    /* Layers that `sandglass world` took the names of, for a running front to remove. */
+    "CREATE TABLE dropped_layer (id TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

@@ -1,20 +1,22 @@
 /* The agent: pid 1 of a sandbox. It starts processes, moves their bytes, works on files for the
  * owner of the sandbox, and opens the sudo door. It runs under an id of its own (AGENT_UID) that no
- * user of the sandbox has, so nobody inside can trace or signal it. It reads nothing in the sandbox
- * to decide what to do: users come from the table in users.c, not from /etc/passwd. */
+ * user of the sandbox has, so nobody inside can trace or signal it. "user" and "root" come from the
+ * table in users.c, whatever is in the sandbox's files; other users from there (accounts.h). */
 #pragma once
 
 #include <stdint.h>
 
 #include "lib/base/err.h"
 #include "inside/stage/seccomp.h"
+#include "wire/agent.h"
 
-#define AGENT_UID 65535u
+#define AGENT_UID           65535u
+#define AGENT_USER_PATH_MAX 256
 
 struct agent_user {
-    const char *name;
+    char name[OPS_NAME_MAX + 1];
     uint32_t uid, gid;
-    const char *home, *shell;
+    char home[AGENT_USER_PATH_MAX], shell[AGENT_USER_PATH_MAX];
 };
 
 /* Knows "user" and "root". NULL if there is no such user. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inside/agent/accounts.h"
 #include "inside/agent/meta.h"
 #include "inside/agent/serve.h"
 #include "inside/stage/confine.h"
@@ -18,13 +19,14 @@ static uint32_t entry_type(mode_t mode)
     return S_ISLNK(mode) ? ENTRY_SYMLINK : ENTRY_OTHER;
 }
 
-static void put_owner(struct strbuf *out, uint32_t id)
+static void put_owners(struct strbuf *out, const struct stat *st)
 {
-    const struct agent_user *user = agent_user_by_uid(id); /* groups have the same names and ids */
-    char number[16];
+    char name[OPS_NAME_MAX + 1];
 
-    snprintf(number, sizeof(number), "%u", id);
-    wire_put_str(out, user ? user->name : number);
+    account_user_name(st->st_uid, name);
+    wire_put_str(out, name);
+    account_group_name(st->st_gid, name);
+    wire_put_str(out, name);
 }
 
 static const char *last_component(const char *path)
@@ -47,8 +49,7 @@ static void put_status(struct strbuf *out, const struct stat *st, const char *pa
     wire_put_u32(out, st->st_mode & 07777);
     wire_put_u32(out, st->st_uid);
     wire_put_u32(out, st->st_gid);
-    put_owner(out, st->st_uid);
-    put_owner(out, st->st_gid);
+    put_owners(out, st);
     wire_put_u64(out, (uint64_t)st->st_size);
     wire_put_u64(out, nanoseconds(st->st_mtim));
 }

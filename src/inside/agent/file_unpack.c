@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "inside/agent/accounts.h"
 #include "inside/agent/path.h"
 #include "inside/agent/serve.h"
 #include "inside/agent/tar.h"
@@ -336,18 +337,17 @@ int file_unpack_start(struct request *q)
 {
     static const struct tar_handlers handlers = {
         .on_entry = on_entry, .on_data = on_data, .on_entry_end = on_entry_end};
-    const struct agent_user *group = agent_user_find(wire_get_str(q->r, OPS_NAME_MAX));
-    uint32_t mode = wire_get_u32(q->r), strip = wire_get_u32(q->r);
+    const char *group = wire_get_str(q->r, OPS_NAME_MAX);
+    uint32_t mode = wire_get_u32(q->r), strip = wire_get_u32(q->r), gid = q->as->gid;
     int res = request_done(q);
 
+    if (res == 0 && group[0] != '\0')
+        res = agent_account_group(group, &gid, q->e);
     if (res < 0)
         return res;
-    if (!group)
-        return err_set(q->e, SG_ERR_NOT_FOUND, -EUSERS,
-                       "the sandbox has no such group: use 'user' or 'root'");
     struct unpacker *u = op_new(q, &unpack_ops, sizeof(*u));
     u->fd = -1;
-    u->gid = group->gid;
+    u->gid = gid;
     u->mode = mode;
     u->strip = strip;
     u->into = q->path[strlen(q->path) - 1] == '/';

@@ -19,11 +19,7 @@
 
 int path_absolute(const struct agent_user *as, const char *path, char *ret)
 {
-    bool rooted = path[0] == '/';
-    int n = snprintf(ret, OPS_PATH_MAX, "%s%s%s", rooted ? "" : as->home,
-                     rooted || path[0] == '\0' ? "" : "/", path);
-
-    return n >= 0 && n < OPS_PATH_MAX ? 0 : -ENAMETOOLONG;
+    return path_join(ret, path[0] == '/' ? "" : as->home, path);
 }
 
 void path_trim(char *path)
@@ -252,7 +248,7 @@ int path_error(struct sg_error *e, int r, const char *verb, const char *path)
 
     if (r == -EINVAL)
         why = "not a regular file";
-    else if (r == -ENOSPC)
+    else if (r == -ENOSPC || r == -EDQUOT)
         why = "the sandbox's disk is full";
     else if (r == -ELOOP)
         why = "too many symbolic links, or a link of /proc";

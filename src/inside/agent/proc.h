@@ -85,7 +85,7 @@ struct proc {
     struct agent *agent;
     uint64_t serial; /* counts processes in the order of their start */
     struct child child;
-    const struct agent_user *as;
+    char user[OPS_NAME_MAX + 1];
     struct loop_source report;
     int report_fd; /* -1: exec is known to have succeeded */
     bool tty, exited, over;

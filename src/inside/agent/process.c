@@ -143,7 +143,7 @@ void proc_new(struct request *q, const struct proc_start *start)
     struct proc *p = xcalloc(1, sizeof(*p));
 
     p->agent = q->agent;
-    p->as = q->as;
+    snprintf(p->user, sizeof(p->user), "%s", q->as->name);
     p->tty = start->tty;
     p->tag = xstrdup(start->tag);
     p->note = xstrdup(start->note);

@@ -146,7 +146,7 @@ static bool next_record(struct lister *l)
         return false;
     strbuf_reset(&l->record);
     wire_put_u32(&l->record, (uint32_t)p->child.pid);
-    wire_put_str(&l->record, p->as->name);
+    wire_put_str(&l->record, p->user);
     wire_put_str(&l->record, p->tag);
     wire_put_str(&l->record, p->note);
     wire_put_str(&l->record, p->command);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "inside/agent/accounts.h"
 #include "inside/agent/entry.h"
 #include "inside/agent/path.h"
 
@@ -28,7 +29,9 @@ void *op_new(struct request *q, const struct op_ops *ops, size_t size)
     op->ops = ops;
     op->agent = q->agent;
     op->stream = q->stream;
-    op->as = q->as;
+    if (q->as)
+        op->user = *q->as;
+    op->as = q->as ? &op->user : NULL;
     op->task.fn = on_turn;
     op->trash.fn = free_op;
     list_push(&q->agent->ops, &op->link);
@@ -90,12 +93,11 @@ static int request_user(struct request *q)
 {
     const char *name = wire_get_str(q->r, OPS_NAME_MAX);
 
-    q->as = agent_user_find(name);
     if (q->r->bad)
         return err_set(q->e, SG_ERR_INVALID, -EINVAL, "the request has no valid user name");
-    return q->as ? 0
-                 : err_set(q->e, SG_ERR_NOT_FOUND, -EUSERS,
-                           "the sandbox has no user '%s': use 'user' or 'root'", name);
+    int r = agent_account_user(name, &q->user, q->e);
+    q->as = r < 0 ? NULL : &q->user;
+    return r;
 }
 
 int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, struct sg_error *e)
@@ -106,6 +108,13 @@ int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, 
         return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG,
                        "a path is malformed, or longer than %d bytes", OPS_PATH_MAX - 1);
     return 0;
+}
+
+/* OP_USER */
+static int user_place(struct request *q)
+{
+    wire_put_str(&q->answer, q->path);
+    return request_done(q);
 }
 
 int request_done(struct request *q)
@@ -143,6 +152,7 @@ static const struct handler {
     [OP_KERNEL_WARM] = {.fn = kernel_warm},
     [OP_KERNEL_HOLD] = {.fn = kernel_hold},
     [OP_KERNEL_ADOPT] = {.fn = kernel_adopt},
+    [OP_USER] = {.fn = user_place, .target = true},
     [OP_DISK] = {.fn = disk_answer},
     [OP_PING] = {.fn = request_done},
 };

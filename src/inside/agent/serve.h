@@ -105,7 +105,8 @@ struct request {
     struct chan_stream *stream;
     struct wire_reader *r;
     struct sg_error *e;
-    const struct agent_user *as; /* of a request that has a user and a path */
+    const struct agent_user *as; /* of a request that has a user and a path: &user */
+    struct agent_user user;
     char path[OPS_PATH_MAX];
     struct strbuf answer; /* goes with END, unless an operation goes on */
     bool goes_on;         /* an operation was made, which ends the stream */
@@ -129,7 +130,8 @@ struct op {
     const struct op_ops *ops;
     struct agent *agent;
     struct chan_stream *stream;
-    const struct agent_user *as; /* the user of the request */
+    const struct agent_user *as; /* the user of the request: &user */
+    struct agent_user user;
     struct loop_task task;
     struct loop_trash trash;
     struct list link;

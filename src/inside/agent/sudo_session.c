@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "inside/agent/accounts.h"
 #include "inside/agent/door.h"
 #include "inside/agent/environ.h"
 #include "inside/agent/launch.h"
@@ -25,7 +26,7 @@
 #define READY_FD   4
 
 struct sudo_request {
-    const struct agent_user *as;
+    struct agent_user as;
     uint32_t flags;
     char cwd[OPS_PATH_MAX];
     const char *program;
@@ -90,14 +91,13 @@ static int parse(struct sudo_request *q, const char *buf, size_t len, struct sg_
     if (wire_get_u32(&r) != SUDO_MAGIC)
         return err_set(e, SG_ERR_INVALID, -EPROTO, "not a request of this sudo");
     q->flags = wire_get_u32(&r);
-    const char *user = wire_get_str(&r, OPS_NAME_MAX);
-    q->as = agent_user_find(user);
-    if (!q->as)
-        return err_set(e, SG_ERR_NOT_FOUND, -EUSERS, "unknown user %s", user);
-    if (path_absolute(q->as, wire_get_str(&r, OPS_PATH_MAX - 1), q->cwd) < 0)
+    int res = agent_account_user(wire_get_str(&r, OPS_NAME_MAX), &q->as, e);
+    if (res < 0)
+        return res;
+    if (path_absolute(&q->as, wire_get_str(&r, OPS_PATH_MAX - 1), q->cwd) < 0)
         return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG, "the working directory is too deep");
     q->program = wire_get_str(&r, OPS_PATH_MAX - 1);
-    int res = environ_read_args(&r, &q->args, e);
+    res = environ_read_args(&r, &q->args, e);
     if (res == 0)
         res = environ_read_variables(&r, &q->env, e);
     if (res == 0 && (!wire_done(&r) || q->program[0] == '\0'))
@@ -110,7 +110,7 @@ static int start(const struct sudo_request *q, const int fds[SUDO_FDS],
                  struct sg_error *e)
 {
     AUTO(close_p) int cwd = -1;
-    int r = confine_fs_begin(q->as);
+    int r = confine_fs_begin(&q->as);
 
     if (r == 0) {
         cwd = path_open(AT_FDCWD, q->cwd, O_PATH | O_DIRECTORY, 0);
@@ -119,7 +119,7 @@ static int start(const struct sudo_request *q, const int fds[SUDO_FDS],
     }
     if (r < 0)
         return path_error(e, r, "use as working directory", q->cwd);
-    struct launch l = {.as = q->as,
+    struct launch l = {.as = &q->as,
                        .program = q->program,
                        .argv = q->args.v,
                        .envp = q->env.v,

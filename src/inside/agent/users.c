@@ -1,4 +1,5 @@
-/* The users of every sandbox. The table is constant, because root inside can change /etc/passwd. */
+/* The users of every sandbox. The table is constant, because root inside can change /etc/passwd: what
+ * must always work goes by it. */
 #include <string.h>
 
 #include "inside/agent/agent.h"

@@ -53,6 +53,7 @@ struct span {
 static const uint32_t return_values[] = {
     [VERDICT_EPERM] = SECCOMP_RET_ERRNO | EPERM,
     [VERDICT_ENOSYS] = SECCOMP_RET_ERRNO | ENOSYS,
+    [VERDICT_EPROTONOSUPPORT] = SECCOMP_RET_ERRNO | EPROTONOSUPPORT,
     [VERDICT_ALLOW] = SECCOMP_RET_ALLOW,
 };
 _Static_assert(ARRAY_SIZE(return_values) == VERDICT_MAX_, "every verdict has a return value");
@@ -118,11 +119,13 @@ static unsigned check_arguments(struct compiler *c, const struct seccomp_rule *r
     unsigned no = GOTO_VERDICT(rule->otherwise);
 
     for (unsigned i = rule->n_clauses; i-- > 0;) {
-        unsigned yes = GOTO_VERDICT(rule->verdict);
+        const struct seccomp_clause *clause = &rule->clauses[i];
+        unsigned yes = GOTO_VERDICT(i + rule->n_absent >= rule->n_clauses ? VERDICT_EPROTONOSUPPORT
+                                                                          : rule->verdict);
 
         for (unsigned j = SECCOMP_TESTS_MAX; j-- > 0;)
-            if (rule->clauses[i].tests[j].n_ranges)
-                yes = test_argument(c, &rule->clauses[i].tests[j], yes, no);
+            if (clause->tests[j].n_ranges)
+                yes = test_argument(c, &clause->tests[j], yes, no);
         no = yes;
     }
     return no;

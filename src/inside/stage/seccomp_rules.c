@@ -89,6 +89,7 @@
 #define TYPE(...)           ARG(1, ~(uint32_t)(SOCK_NONBLOCK | SOCK_CLOEXEC), __VA_ARGS__)
 #define PROTO(...)          ARG(2, ALL, __VA_ARGS__)
 #define NETLINK_ROUTE_PROTO 0
+#define NETLINK_AUDIT_PROTO 9
 
 static const struct seccomp_clause socket_clauses[] = {
     {{FAMILY(ONE(AF_UNIX)), TYPE(ONE(SOCK_STREAM), ONE(SOCK_DGRAM), ONE(SOCK_SEQPACKET))}},
@@ -97,6 +98,9 @@ static const struct seccomp_clause socket_clauses[] = {
     {{FAMILY(ONE(AF_INET), ONE(AF_INET6)), TYPE(ONE(SOCK_DGRAM)), PROTO(ONE(0), ONE(IPPROTO_UDP))}},
     {{FAMILY(ONE(AF_NETLINK)), TYPE(ONE(SOCK_DGRAM), ONE(SOCK_RAW)),
       PROTO(ONE(NETLINK_ROUTE_PROTO))}},
+    /* su, useradd and whatever else uses PAM end if they may not write to the kernel's audit log, and
+     * go on if the kernel has none. */
+    {{FAMILY(ONE(AF_NETLINK)), PROTO(ONE(NETLINK_AUDIT_PROTO))}},
 };
 static const struct seccomp_clause socketpair_clauses[] = {{{FAMILY(ONE(AF_UNIX))}}};
 
@@ -176,11 +180,12 @@ static const struct seccomp_clause seccomp_clauses[] = {
 #define DENY(n)   {.name = #n, .nr = SYS_##n, .verdict = VERDICT_EPERM}
 #define ALSO(n, roles) {.name = #n, .nr = SYS_##n, .verdict = VERDICT_EPERM, .also = (roles)}
 #define ABSENT(n) {.name = #n, .nr = SYS_##n, .verdict = VERDICT_ENOSYS}
-#define CHECK(n, v, o, w)                                                                          \
+#define CHECK(n, v, o, a, w)                                                                        \
     {.name = #n, .nr = SYS_##n, .verdict = VERDICT_##v, .otherwise = VERDICT_##o, .words = (w),    \
-     .clauses = n##_clauses, .n_clauses = ARRAY_SIZE(n##_clauses)}
-#define ONLY(n, w)   CHECK(n, ALLOW, EPERM, w)
-#define EXCEPT(n, w) CHECK(n, EPERM, ALLOW, w)
+     .clauses = n##_clauses, .n_clauses = ARRAY_SIZE(n##_clauses),            \
+     .n_absent = (a)}
+#define ONLY(n, w)   CHECK(n, ALLOW, EPERM, 0, w)
+#define EXCEPT(n, w) CHECK(n, EPERM, ALLOW, 0, w)
 
 #define W (1u << SECCOMP_WARDEN)
 #define S (1u << SECCOMP_SPAWNER)
@@ -189,7 +194,9 @@ static const struct seccomp_clause seccomp_clauses[] = {
 #define Z (1u << SECCOMP_ZYGOTE)
 
 static const struct seccomp_rule rules[] = {
-    ONLY(socket, "AF_UNIX; AF_INET and AF_INET6 for TCP and UDP; NETLINK_ROUTE"),
+    CHECK(socket, ALLOW, EPERM, 1,
+          "AF_UNIX; AF_INET and AF_INET6 for TCP and UDP; NETLINK_ROUTE; NETLINK_AUDIT: "
+                 "EPROTONOSUPPORT"),
     ONLY(socketpair, "AF_UNIX"),
     EXCEPT(setsockopt, "TCP_ULP, UDP_ENCAP, BPF filters, netfilter, IPsec, transparent proxying"),
     ONLY(clone, "no new namespace, no CLONE_PARENT, _PTRACE, _UNTRACED"),
@@ -365,8 +372,10 @@ const char *seccomp_call_name(int64_t nr)
 
 void seccomp_explain(struct strbuf *out)
 {
-    static const char *const words[] = {
-        [VERDICT_EPERM] = "EPERM", [VERDICT_ENOSYS] = "ENOSYS", [VERDICT_ALLOW] = "allow"};
+    static const char *const words[] = {[VERDICT_EPERM] = "EPERM",
+                                        [VERDICT_ENOSYS] = "ENOSYS",
+                                        [VERDICT_EPROTONOSUPPORT] = "EPROTONOSUPPORT",
+                                        [VERDICT_ALLOW] = "allow"};
 
     _Static_assert(ARRAY_SIZE(words) == VERDICT_MAX_, "every verdict has a word");
     for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {

@@ -15,6 +15,7 @@
 enum seccomp_verdict {
     VERDICT_EPERM, /* also what a known but unlisted call gets */
     VERDICT_ENOSYS,
+    VERDICT_EPROTONOSUPPORT,
     VERDICT_ALLOW,
     VERDICT_MAX_,
 };
@@ -41,6 +42,7 @@ struct seccomp_rule {
     const char *words; /* the clauses in words; NULL without clauses */
     const struct seccomp_clause *clauses;
     unsigned n_clauses;
+    unsigned n_absent; /* of the last clauses: EPROTONOSUPPORT, as of a kernel that lacks it */
     unsigned nr;
     enum seccomp_verdict
         verdict; /* for a call that matches any clause; for every call if there are none */

@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inside/agent/accounts.h"
+
 static const char usage[] =
     "usage: sudo [-EHins] [-u USER] [-D DIR] [NAME=VALUE...] [COMMAND [ARG...]]\n"
     "       sudo -l | -v | -k\n"
     "\n"
     "Runs a command as another user of this sandbox, root by default. No password is asked.\n"
-    "  -u, --user=USER          'root' or 'user', or an id such as '#0'\n"
+    "  -u, --user=USER          a name, or an id such as '#0'\n"
     "  -i, --login              a login shell, in the user's home; COMMAND is run by it\n"
     "  -s, --shell              a shell; COMMAND is run by it\n"
     "  -E, --preserve-env       keep the environment; --preserve-env=A,B keeps these variables\n"
@@ -35,19 +37,11 @@ void sudo_die(const char *fmt, ...)
 
 static const struct agent_user *find_user(const char *name)
 {
-    const struct agent_user *user = NULL;
-    char *end;
+    static struct agent_user user;
 
-    if (name[0] == '#') {
-        unsigned long id = strtoul(name + 1, &end, 10);
-        if (name[1] && !*end && id <= UINT32_MAX)
-            user = agent_user_by_uid((uint32_t)id);
-    } else {
-        user = agent_user_find(name);
-    }
-    if (!user)
-        sudo_die("unknown user %s: this sandbox has 'root' and 'user'", name);
-    return user;
+    if (!account_user(name + (name[0] == '#'), &user))
+        sudo_die("unknown user %s", name);
+    return &user;
 }
 
 static _Noreturn void print_allowed(void)
