@@ -137,7 +137,7 @@ _sandglass_serve_value()
     --listen)
         _sandglass_words "127.0.0.1:3000 [::1]:3000" "$cur"
         ;;
-    --sandbox-memory | --sandbox-disk | --volume-size | --machine-memory | --tenant-memory | --checkpoint-memory | --agent-replay | --log-size)
+    --sandbox-memory | --sandbox-disk | --worlds-disk | --volume-size | --machine-memory | --tenant-memory | --checkpoint-memory | --agent-replay | --log-size)
         _sandglass_words "512M 1G 2G 4G" "$cur"
         ;;
     --context-keep | --usage-keep)
@@ -181,8 +181,8 @@ _sandglass_serve_value()
         _sandglass_words "debug info warn error" "$cur"
         ;;
     --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | --tenant-paused | \
-        --tenant-snapshots | --tenant-volumes | --tenant-templates | --tenant-builds | --tenant-build-layers | --tenant-rate | --default-template | --public-url | --context-template | \
-        --tenant-contexts | --conversation-contexts | --code-max | --build-upload-max | --reap-batch | --egress-dns | --egress-internal | \
+        --tenant-snapshots | --tenant-volumes | --tenant-templates | --tenant-builds | --tenant-build-layers | --tenant-rate | --world | --default-template | --public-url | --context-template | \
+        --tenant-contexts | --conversation-contexts | --code-max | --build-upload-max | --build-registries | --build-image-max | --reap-batch | --egress-dns | --egress-internal | \
         --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files | \
         --checkpoint-keep | --checkpoint-max | --tenant-agents | --otlp-endpoint | --otlp-headers | --trace-sample | \
         --langfuse-host | --langfuse-public-key | --langfuse-secret-key | --metrics-listen | --metrics-token | \
@@ -199,10 +199,11 @@ _sandglass_serve()
 
     _sandglass_serve_value "$prev" "$cur" && return
     _sandglass_words "--config -c --new --listen --state --tls-cert --tls-key --domain --insecure
-        --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
+        --front-user --front-program --sandbox-memory --sandbox-disk --worlds-disk --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-paused --tenant-paused-memory --tenant-snapshots
         --tenant-volumes --volume-size
-        --machine-memory --tenant-memory --tenant-templates --tenant-builds --tenant-build-layers --build-timeout --build-upload-max
+        --world --machine-memory --tenant-memory --tenant-templates --tenant-builds --tenant-build-layers --build-timeout --build-upload-max
+        --build-registries --build-image-max
         --tenant-rate --tenant-idle --drain-timeout --max-timeout --store --public-url --context-template --context-ttl
         --context-keep --usage-keep
         --tenant-contexts --conversation-contexts --execution-timeout --execution-timeout-max --code-max
@@ -271,7 +272,7 @@ _sandglass_world()
     local cur=$1 prev=$2
 
     if ((COMP_CWORD == 2)); then
-        _sandglass_words "import pull --help -h" "$cur"
+        _sandglass_words "import pull make ls rm du gc --help -h" "$cur"
     elif [ "$prev" = --state ]; then
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
@@ -282,6 +283,18 @@ _sandglass_world()
             ;;
         pull)
             _sandglass_words "--name --tenant --user --insecure --state --json --help -h" "$cur"
+            ;;
+        ls | du)
+            _sandglass_words "--state --json --help -h" "$cur"
+            ;;
+        rm)
+            _sandglass_words "--state --help -h" "$cur"
+            ;;
+        gc)
+            _sandglass_words "--all --state --help -h" "$cur"
+            ;;
+        make)
+            _sandglass_words "--name --packages --url --state --json --help -h" "$cur"
             ;;
         esac
     elif [[ ${COMP_WORDS[2]} = import && $prev != --name && $prev != --tenant ]]; then
@@ -515,6 +528,7 @@ _sandglass_client()
     pause) options+=" --quiet -q" ;;
     resume) options+=" --timeout --quiet -q" ;;
     fork) options+=" --count -n --inherit --wait --timeout --verbose -v --json" ;;
+    diff) options+=" --json" ;;
     top) options+=" --once --json" ;;
     ctx) options+=" --status -s --inherit --state --replay --at --wait --checkpoint --accept-files --ttl --conversation --expired --yes -y --quiet -q --json" ;;
     usage) options+=" --cost --by --conversation --from --to --json" ;;
@@ -548,7 +562,7 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run acp serve drain key tenant world backup restore audit ps create exec repl cp logs kill pause resume fork top ctx usage events mcp
+    local verbs="run acp serve drain key tenant world backup restore audit ps create exec repl cp logs kill pause resume fork diff top ctx usage events mcp
         agents secret template doctor version help"
 
     COMPREPLY=()
@@ -581,7 +595,7 @@ _sandglass()
     audit)
         _sandglass_audit "$cur" "$prev"
         ;;
-    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | top | ctx | usage | events | mcp | secret | agents | template)
+    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | diff | top | ctx | usage | events | mcp | secret | agents | template)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     drain)

@@ -24,6 +24,7 @@
 struct provider;
 struct instance;
 struct stack;        /* warden/layers/layer_stack.h */
+struct depot;        /* warden/layers/depot.h */
 struct world_source; /* warden/layers/world.h */
 struct child_exit;
 struct provider_ops;
@@ -47,12 +48,13 @@ struct provider_setup {
     uint32_t max_instances;
     /* Where the control groups of its instances are: see warden/host/cgroup_place.h. */
     const char *server, *tenant;
-    unsigned omit;   /* control builds only, see inside/stage/defences.h */
-    bool account;    /* count the processor time of instances */
-    bool user_marks; /* overlays keep their marks in user.overlay.*: see wire/files.h */
+    unsigned omit;       /* control builds only, see inside/stage/defences.h */
+    bool account;        /* count the processor time of instances */
+    struct depot *depot; /* where its instances have their disks; NULL: in memory */
+    bool user_marks;     /* overlays keep their marks in user.overlay.*: see wire/files.h */
     /* Removes the files that a freed stack or a dropped root leaves behind, which may take long;
      * or NULL. Files may outlive the provider. */
-    void (*discard)(void *arg, int mount, const char *dir);
+    void (*discard)(void *arg, int mount, uint32_t first_id, const char *dir);
     /* Closes a file system that nobody uses any more, with all that the kernel keeps of it, which
      * may take long; or NULL. Takes the mount over. */
     void (*discard_mount)(void *arg, int mount);
@@ -312,14 +314,14 @@ static inline bool kernel_pending(const struct instance *i)
  * can have the same stack. Without this capability there are no snapshots. None of these calls
  * waits. */
 
-/* Where the files are that the sandbox has changed: layers of an overlay, bottom first, in which
- * first_id is the sandbox's id 0. Valid as long as the sandbox, or the stack. With `line` only. */
+/* Where the files are that the sandbox has changed: layers of an overlay, bottom first, in each of
+ * which first_id is the sandbox's id 0. Valid as long as the sandbox, or the stack. With `line` only. */
 #define LAYER_STACK_MAX 64
 struct layer_stack_view {
     size_t n;
-    uint32_t first_id;
     struct {
         int mount;
+        uint32_t first_id;
         const char *dir;
     } v[LAYER_STACK_MAX];
 };

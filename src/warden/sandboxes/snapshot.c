@@ -74,6 +74,12 @@ const int *snapshot_dir(const struct snapshot *l)
     return is_world(l) ? NULL : &l->dir;
 }
 
+int snapshot_tree(const struct snapshot *l, const char **ret_name)
+{
+    *ret_name = l->file;
+    return is_world(l) ? -1 : l->family->dir;
+}
+
 const struct world_source *snapshot_world(const struct snapshot *l)
 {
     return l && l->world.dir >= 0 ? &l->world : NULL;
@@ -262,7 +268,7 @@ static int save_start(struct server *s, struct save *v, const struct save_order 
         OPS(o->from)->files->layers(o->from, &view);
     else
         s->provider->files->layers_of(o->stack, &view);
-    files_order_tree(order, v->snapshot->family->dir); /* the first: where it is made */
+    files_order_tree(order, v->snapshot->family->dir, 0); /* the first: where it is made */
     if (files_order_add_view(order, &view) < 0)
         return err_set(e, SG_ERR_LIMIT, -E2BIG,
                        "the sandbox's files are on too many file systems for a snapshot");

@@ -294,14 +294,17 @@ static void on_late(struct loop_timer *timer)
     start_fail(b, &e);
 }
 
-/* A sandbox's files are in memory too. So its memory limit is the sum of both, and a sandbox that
- * fills its disk gets a disk that is full, and its programs are not killed for memory. */
-static struct instance_spec spec_of(const struct sg_limits *limits, const struct snapshot *snapshot)
+/* Without a depot a sandbox's files are in memory too. So its memory limit is the sum of both, and a
+ * sandbox that fills its disk gets a disk that is full, and its programs are not killed for memory.
+ */
+static struct instance_spec spec_of(const struct server *s, const struct sg_limits *limits,
+                                    const struct snapshot *snapshot)
 {
     struct instance_spec spec = {
         .limits = *limits, .hostname = HOSTNAME, .line = true, .twins = true};
 
-    spec.limits.memory_bytes += limits->disk_bytes;
+    if (!s->depot)
+        spec.limits.memory_bytes += limits->disk_bytes;
     if (snapshot)
         spec.layer = snapshot_dir(snapshot);
     spec.world = snapshot_world(snapshot);
@@ -349,7 +352,7 @@ static void start_go_on(struct start *b)
     decide(b, q);
     list_push(&w->starts, &b->link);
     w->n_starting++;
-    struct instance_spec spec = spec_of(&b->limits, b->snapshot);
+    struct instance_spec spec = spec_of(w->server, &b->limits, b->snapshot);
     uint64_t began_ns = clock_ns();
     int r = OPS(b->instance)->finish(b->instance, &spec, &e);
     if (q && q->snapshot)
@@ -677,9 +680,9 @@ static void on_tick(struct loop_timer *timer)
 }
 
 /* Removes files that no sandbox uses any more. */
-static void on_discard(void *arg, int mount, const char *dir)
+static void on_discard(void *arg, int mount, uint32_t first_id, const char *dir)
 {
-    discard(arg, mount, dir);
+    discard(arg, mount, first_id, dir);
 }
 
 static void on_discard_mount(void *arg, int mount)
@@ -710,6 +713,7 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
                                    .server = s->state.name,
                                    .tenant = w->tenant,
                                    .account = true,
+                                   .depot = s->depot,
                                    .user_marks = s->files.userns >= 0,
                                    .discard = on_discard,
                                    .discard_mount = on_discard_mount,

@@ -18,23 +18,28 @@ static void layers_of(const struct stack *s, struct layer_stack_view *ret)
     *ret = (struct layer_stack_view){.n = stack_depth(s)};
     for (size_t k = 0; k < ret->n; k++) {
         ret->v[k].mount = s->v[k]->scratch->mount;
+        ret->v[k].first_id = s->v[k]->scratch->first_id;
         ret->v[k].dir = s->v[k]->dir;
     }
+}
+
+static void add_upper(const struct instance *i, const char *upper, struct layer_stack_view *ret)
+{
+    ret->v[ret->n].mount = i->scratch->mount;
+    ret->v[ret->n].first_id = i->scratch->first_id;
+    ret->v[ret->n++].dir = upper;
 }
 
 static void layers(const struct instance *i, struct layer_stack_view *ret)
 {
     layers_of(i->stack, ret);
-    ret->first_id = i->scratch->mapped ? 0 : instance_first_id(i);
-    ret->v[ret->n].mount = i->scratch->mount;
-    ret->v[ret->n++].dir = i->upper;
+    add_upper(i, i->upper, ret);
 }
 
 static void next_layers(const struct instance *i, struct layer_stack_view *ret)
 {
     layers_of(i->move.stack, ret);
-    ret->v[ret->n].mount = i->scratch->mount;
-    ret->v[ret->n++].dir = i->move.upper;
+    add_upper(i, i->move.upper, ret);
 }
 
 static const struct stack *stack_of(const struct instance *i)
@@ -44,7 +49,7 @@ static const struct stack *stack_of(const struct instance *i)
 
 static bool can_freeze(const struct instance *i)
 {
-    return i->scratch && i->scratch->mapped;
+    return i->scratch && i->scratch->shares;
 }
 
 /* ---- roots ----------------------------------------------------------------------------------- */
