@@ -2,8 +2,10 @@
 # system's libcurl and jansson, which the static sandglass has not; sandglass execs it.
 
 find_package(PkgConfig REQUIRED)
-# libedit edits the lines of the prompt (BSD licence), libpng reads pictures for terminals that want sixels.
-pkg_check_modules(CLIENT REQUIRED IMPORTED_TARGET libcurl>=7.85 jansson>=2.13 libedit>=3.1 libpng>=1.6)
+# zlib and libcrypto pack and hash the files of a build; libedit edits the lines of the prompt (BSD licence), libpng reads
+# pictures for terminals that want sixels.
+pkg_check_modules(CLIENT REQUIRED IMPORTED_TARGET libcurl>=7.85 jansson>=2.13 libedit>=3.1 libpng>=1.6
+    zlib libcrypto)
 
 sources(client_sources src/cli/client/*.c)
 # What it shares with the command line.

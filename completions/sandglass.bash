@@ -137,7 +137,7 @@ _sandglass_serve_value()
     --listen)
         _sandglass_words "127.0.0.1:3000 [::1]:3000" "$cur"
         ;;
-    --sandbox-memory | --sandbox-disk | --volume-size | --machine-memory | --tenant-memory | --checkpoint-memory | --agent-replay | --log-size)
+    --sandbox-memory | --sandbox-disk | --worlds-disk | --volume-size | --machine-memory | --tenant-memory | --checkpoint-memory | --agent-replay | --log-size)
         _sandglass_words "512M 1G 2G 4G" "$cur"
         ;;
     --context-keep | --usage-keep)
@@ -181,8 +181,8 @@ _sandglass_serve_value()
         _sandglass_words "debug info warn error" "$cur"
         ;;
     --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | --tenant-paused | \
-        --tenant-snapshots | --tenant-volumes | --tenant-templates | --tenant-builds | --tenant-build-layers | --tenant-rate | --default-template | --public-url | --context-template | \
-        --tenant-contexts | --conversation-contexts | --code-max | --build-upload-max | --reap-batch | --egress-dns | --egress-internal | \
+        --tenant-snapshots | --tenant-volumes | --tenant-templates | --tenant-builds | --tenant-build-layers | --tenant-rate | --world | --default-template | --public-url | --context-template | \
+        --tenant-contexts | --conversation-contexts | --code-max | --build-upload-max | --build-registries | --build-image-max | --reap-batch | --egress-dns | --egress-internal | \
         --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files | \
         --checkpoint-keep | --checkpoint-max | --tenant-agents | --otlp-endpoint | --otlp-headers | --trace-sample | \
         --langfuse-host | --langfuse-public-key | --langfuse-secret-key | --metrics-listen | --metrics-token | \
@@ -199,10 +199,11 @@ _sandglass_serve()
 
     _sandglass_serve_value "$prev" "$cur" && return
     _sandglass_words "--config -c --new --listen --state --tls-cert --tls-key --domain --insecure
-        --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
+        --front-user --front-program --sandbox-memory --sandbox-disk --worlds-disk --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-paused --tenant-paused-memory --tenant-snapshots
         --tenant-volumes --volume-size
-        --machine-memory --tenant-memory --tenant-templates --tenant-builds --tenant-build-layers --build-timeout --build-upload-max
+        --world --machine-memory --tenant-memory --tenant-templates --tenant-builds --tenant-build-layers --build-timeout --build-upload-max
+        --build-registries --build-image-max
         --tenant-rate --tenant-idle --drain-timeout --max-timeout --store --public-url --context-template --context-ttl
         --context-keep --usage-keep
         --tenant-contexts --conversation-contexts --execution-timeout --execution-timeout-max --code-max
@@ -271,7 +272,7 @@ _sandglass_world()
     local cur=$1 prev=$2
 
     if ((COMP_CWORD == 2)); then
-        _sandglass_words "import pull --help -h" "$cur"
+        _sandglass_words "import pull ls rm du gc --help -h" "$cur"
     elif [ "$prev" = --state ]; then
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
@@ -282,6 +283,15 @@ _sandglass_world()
             ;;
         pull)
             _sandglass_words "--name --tenant --user --insecure --state --json --help -h" "$cur"
+            ;;
+        ls | du)
+            _sandglass_words "--state --json --help -h" "$cur"
+            ;;
+        rm)
+            _sandglass_words "--state --help -h" "$cur"
+            ;;
+        gc)
+            _sandglass_words "--all --state --help -h" "$cur"
             ;;
         esac
     elif [[ ${COMP_WORDS[2]} = import && $prev != --name && $prev != --tenant ]]; then
@@ -410,6 +420,18 @@ _sandglass_secret()
     fi
 }
 
+# What template does, then a directory to build, or the names of those that are there.
+_sandglass_template()
+{
+    if ((COMP_CWORD == 2)); then
+        _sandglass_words "build ls rm tag logs" "$1"
+    elif [[ ${COMP_WORDS[2]} == build ]]; then
+        _sandglass_files "$1"
+    elif [[ -n ${E2B_API_KEY-} && " rm tag logs " == *" ${COMP_WORDS[2]} "* ]]; then
+        _sandglass_words "$("${COMP_WORDS[0]}" template ls -q 2>/dev/null)" "$1"
+    fi
+}
+
 # What agents does, then the ids of agents for what takes one.
 _sandglass_agents()
 {
@@ -510,6 +532,7 @@ _sandglass_client()
     events) options+=" --follow -f --types --sandbox --conversation --after --json" ;;
     mcp) options+=" --conversation -c --path -p" ;;
     secret) options+=" --host --header --from-file --quiet -q --json" ;;
+    template) options+=" --name --tag -t --file -f --build-arg --start --ready --no-cache --cpus --memory -m --quiet -q --json" ;;
     agents) options+=" --template --timeout --env -e --env-file --source -s --into --serve-fs --sandbox --conversation --path --network --user -u --cwd -w --quiet -q --json" ;;
     esac
     # A letter may be a flag here and take a value there.
@@ -524,6 +547,8 @@ _sandglass_client()
         _sandglass_ctx "$cur"
     elif [[ $verb == secret ]]; then
         _sandglass_secret "$cur"
+    elif [[ $verb == template ]]; then
+        _sandglass_template "$cur"
     elif [[ $verb == agents ]]; then
         _sandglass_agents "$cur"
     elif [[ $verb != ps && $verb != create && $verb != usage && $verb != events && $verb != mcp ]]; then
@@ -535,7 +560,7 @@ _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local verbs="run acp serve drain key tenant world backup restore audit ps create exec repl cp logs kill pause resume fork diff top ctx usage events mcp
-        agents secret doctor version help"
+        agents secret template doctor version help"
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -567,7 +592,7 @@ _sandglass()
     audit)
         _sandglass_audit "$cur" "$prev"
         ;;
-    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | diff | top | ctx | usage | events | mcp | secret | agents)
+    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | diff | top | ctx | usage | events | mcp | secret | agents | template)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     drain)

@@ -17,17 +17,16 @@
  * ends the process, each time a script is over. A signal that finds no guard leaves a mark. The
  * watcher looks for it, the guard when it begins, and this thread takes it.
  *
- * The signal's handler only wakes Node's thread, and what the signal did besides (it ended the
- * program that the cell waited for) may end the cell before that thread has run. So before a cell
- * is over, Node's thread must be asleep: then all signals that came are known.
+ * What the signal did besides (it ended the program that the cell waited for) may end the cell before
+ * Node's thread knows of the signal. So before a cell is over, settle.cjs waits for that.
  *
  * V8 ends a callback without its `finally`, so Node's count of nested callbacks is wrong
  * afterwards. Its check is switched off and the count put back to zero.
  */
-const { closeSync, openSync, readdirSync, readSync } = require('node:fs');
 const path = require('node:path');
 const vm = require('node:vm');
 const { GUARD } = require('./errors.cjs');
+const { listThreads, settle, watchThread } = require('./settle.cjs');
 
 /* The one word that is shared with the watcher: these, or the number of the wait. */
 const IDLE = 0;
@@ -35,11 +34,6 @@ const ENDING = -1;
 
 const WAITS_MAX = 1 << 30;
 const ENDING_MAX_MS = 1000;
-
-const TASKS = '/proc/self/task';
-const STAT_MAX = 512;
-const SETTLE_MS = 0.1;
-const SETTLE_MAX_MS = 1000;
 
 let binding = null;
 let hooks = null;
@@ -49,12 +43,6 @@ let watcher = null;
 let wait = 0;
 let onInterrupt = null;
 const shared = new Int32Array(new SharedArrayBuffer(4));
-const clock = new Int32Array(new SharedArrayBuffer(4));
-const stat = Buffer.alloc(STAT_MAX);
-/* The file that says what Node's thread does; null if that cannot be known. */
-let statFile = null;
-/* Its descriptor while it is read: V8 may end that without a `finally`. */
-let openStat = -1;
 
 class Interrupted extends Error {
     constructor() {
@@ -94,12 +82,12 @@ function catchInterrupts() {
     binding = found.contextify;
     hooks = found.hooks;
     keepSignal();
-    const before = new Set(readTasks());
+    const before = new Set(listThreads());
     /* Twice: the mark is taken by a stop, which is one too few to stop it. */
     binding.startSigintWatchdog();
     binding.startSigintWatchdog();
-    const started = readTasks().filter((task) => !before.has(task));
-    if (started.length === 1) statFile = `${TASKS}/${started[0]}/stat`;
+    const started = listThreads().filter((thread) => !before.has(thread));
+    if (started.length === 1) watchThread(started[0]);
     /* A name of the global object, since a script sees nothing else. */
     const name = '$guard';
     Object.defineProperty(globalThis, name, { get: () => body });
@@ -107,52 +95,18 @@ function catchInterrupts() {
     runGuard = () => script.runInThisContext({ breakOnSigint: true, displayErrors: false });
 }
 
-function readTasks() {
-    try {
-        return readdirSync(TASKS);
-    } catch {
-        return [];
-    }
-}
-
-/* Waits until Node's thread knows of all signals whose handler has run. */
-function settle() {
-    closeStat();
-    const until = Date.now() + SETTLE_MAX_MS;
-    while (!sleeps() && Date.now() < until) Atomics.wait(clock, 0, 0, SETTLE_MS);
-}
-
-/* A thread that is woken does not sleep from that moment on, whether or not it gets to run. */
-function sleeps() {
-    if (statFile === null) return true;
-    try {
-        openStat = openSync(statFile);
-        const text = stat.latin1Slice(0, readSync(openStat, stat, 0, STAT_MAX, 0));
-        closeStat();
-        return text[text.lastIndexOf(')') + 2] === 'S';
-    } catch {
-        return true;
-    }
-}
-
-function closeStat() {
-    const file = openStat;
-    openStat = -1;
-    if (file !== -1) closeSync(file);
-}
-
 /* -> whether a SIGINT has come since the last call, or since a guard took one. Not while a cell
  * waits: the watcher looks for it then. */
-function takeMark() {
-    settle();
+function takeMark(failed = false) {
+    settle(failed);
     const marked = binding.stopSigintWatchdog();
     binding.startSigintWatchdog();
     return marked;
 }
 
-/* Runs `call`, and what it has put off to the end of this turn. -> false if it was interrupted, or if
- * SIGINT has come since the last takeMark. */
-function guarded(call) {
+/* Runs `call`, and what it has put off to the end of this turn. `failed` says afterwards whether the cell
+ * has failed. -> false if it was interrupted, or if SIGINT has come since the last takeMark. */
+function guarded(call, failed) {
     let marked = false;
     relax();
     body = () => {
@@ -161,7 +115,7 @@ function guarded(call) {
         if (marked) return;
         call();
         process._tickCallback();
-        settle();
+        settle(failed());
     };
     try {
         runGuard();
@@ -193,8 +147,8 @@ function beginWait(interrupted) {
 }
 
 /* The cell is about to be over: calls `then` when V8 will not be made to end it, and says whether
- * SIGINT has come. */
-function endWait(then) {
+ * SIGINT has come. `failed`: the cell has failed. */
+function endWait(then, failed) {
     const until = Date.now() + ENDING_MAX_MS;
     while (Atomics.compareExchange(shared, 0, wait, IDLE) === ENDING) {
         /* The watcher has asked V8 to end what runs, and that is this. It calls again then. */
@@ -202,7 +156,7 @@ function endWait(then) {
     }
     onInterrupt = null;
     Atomics.notify(shared, 0);
-    then(takeMark());
+    then(takeMark(failed));
 }
 
 /* Without a moment's delay: the cell may be busy in the next turn. */

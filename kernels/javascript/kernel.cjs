@@ -102,7 +102,8 @@ class Kernel {
         try {
             const name = `cell-${number}`;
             const job = this.evaluator.take(code, name, settle);
-            if (!guarded(() => this.evaluator.go(job))) this.interrupt(cell);
+            const go = () => this.evaluator.go(job);
+            if (!guarded(go, () => cell.result?.kind === 'e')) this.interrupt(cell);
         } catch (error) {
             this.end(cell, failure(error));
         }
@@ -134,7 +135,7 @@ class Kernel {
                 cell.result = failure(new Interrupted());
             }
             this.finish(cell);
-        });
+        }, result?.kind === 'e');
     }
 
     finish(cell) {

@@ -93,12 +93,13 @@ int image_pull(struct source *source, const struct request *q, struct store *sto
     if (r < 0)
         return r;
     m.digest = doc.digest;
+    bool unchanged = digest_given(&q->known) && digest_equal(&q->known, &doc.digest);
     r = source->document(source, &m.config, DOCUMENT_CONFIG, &conf, e);
     if (r == 0)
         r = config_parse(steal_ptr(&conf.json), q->architecture, m.n_layers, &c, e);
     if (r == 0)
         r = check_sizes(&m, &q->limits, e);
-    if (r == 0)
+    if (r == 0 && !unchanged)
         r = fetch_layers(source, q, &m, store, e);
     return r < 0 ? r : report_result(&m, &c, e);
 }

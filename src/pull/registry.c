@@ -257,8 +257,10 @@ int registry_init(struct registry *g, struct http *h, struct sg_error *e)
     const struct request *q = h->request;
     char text[REFERENCE_NAME_MAX + 16];
     bool plain = vouchers_plain(&q->vouchers, q->reference.host);
-    int r;
+    int r = request_check_registry(q, e);
 
+    if (r < 0)
+        return r;
     *g = (struct registry){
         .source = {.root = registry_root, .document = registry_document, .layer = registry_layer},
         .http = h};

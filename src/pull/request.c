@@ -1,5 +1,6 @@
 #include "pull/request.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/json/fields.h"
@@ -126,6 +127,42 @@ static void read_have(struct fields *in, struct request *q)
     }
 }
 
+static void read_known(struct fields *in, struct digest *ret)
+{
+    const char *text = field_text(in, "known", DIGEST_TEXT_MAX, "");
+
+    if (text[0] && !digest_parse(text, strlen(text), ret))
+        field_must(in, "known", "a digest");
+}
+
+/* "docker.io" is another name of the host that is asked. */
+static bool names_registry(const char *listed, const char *host)
+{
+    char text[REFERENCE_NAME_MAX + 1];
+    struct reference r = {.host = ""};
+
+    snprintf(text, sizeof(text), "%s/x", listed ? listed : "");
+    return reference_parse(text, &r, NULL) == 0 && strcmp(r.host, host) == 0;
+}
+
+int request_check_registry(const struct request *q, struct sg_error *e)
+{
+    json_t *host;
+    size_t i;
+
+    if (!q->only)
+        return 0;
+    json_array_foreach(q->only, i, host)
+    {
+        if (names_registry(json_string_value(host), q->reference.host))
+            return 0;
+    }
+    return fault_forbidden(e,
+                           "this server fetches no images from %s: its operator can allow it "
+                           "(build_registries)",
+                           q->reference.host);
+}
+
 static void read_limits(struct fields *in, struct limits *l)
 {
     struct fields of = field_object(in, "limits");
@@ -167,10 +204,12 @@ static int read_fields(struct request *q, struct sg_error *e)
     q->proxy = field_text(&in, "proxy", 300, "");
     check_proxy(&in, q->proxy);
     q->certificates = field_text(&in, "certificates", CERTIFICATE_MAX, NULL);
+    q->only = field_array(&in, "only", REGISTRIES_MAX);
+    read_known(&in, &q->known);
     read_have(&in, q);
     read_limits(&in, &q->limits);
     fields_known(&in, "from", "image", "architecture", "credentials", "registries", "proxy",
-                 "certificates", "have", "limits");
+                 "certificates", "only", "known", "have", "limits");
     if (q->from == REQUEST_REGISTRY)
         fields_check(&in, reference_parse(q->image ? q->image : "", &q->reference, e));
     return in.r;

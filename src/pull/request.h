@@ -9,6 +9,8 @@
  *                  {"type":"aws","awsAccessKeyId","awsSecretAccessKey","awsRegion"} ·
  *                  {"type":"gcp","serviceAccountJson"}
  *   registries     {"HOST[:PORT]": "http" | "https"}: those that may be at addresses inside
+ *   only           a list of HOST[:PORT]: no other registry is asked; default: any
+ *   known          a digest: if the image for this machine has it, its layers are not wanted
  *   proxy          "http://HOST:PORT": everything goes through it, and it judges addresses
  *   certificates   PEM: authorities that are believed besides those of the system
  *   have           digests of layers that are not wanted
@@ -55,6 +57,8 @@ struct request {
     struct vouchers vouchers;
     const char *proxy;        /* "": none */
     const char *certificates; /* NULL: the system's alone */
+    json_t *only;             /* borrowed; NULL: any registry */
+    struct digest known;
     struct digest *have;
     size_t n_have;
     struct limits limits;
@@ -63,3 +67,5 @@ struct request {
 int request_parse(const char *text, size_t len, struct request *ret, struct sg_error *e);
 void request_done(struct request *q); /* accepts a zeroed struct */
 bool request_has(const struct request *q, const struct digest *layer);
+/* Whether the registry of the reference may be asked. */
+int request_check_registry(const struct request *q, struct sg_error *e);

@@ -12,6 +12,7 @@
 #include "warden/host/limits.h"
 #include "warden/descriptors.h"
 #include "warden/processes/guard_process.h"
+#include "warden/processes/mason.h"
 #include "warden/sandboxes/diff.h"
 #include "warden/sandboxes/sandbox.h"
 #include "warden/sandboxes/snapshot.h"
@@ -21,6 +22,7 @@
 #include "warden/processes/notify.h"
 #include "warden/server.h"
 #include "warden/sandboxes/tenant_pool.h"
+#include "warden/sandboxes/zygotes.h"
 #include "warden/processes/workers.h"
 
 /* ---- checking the fields of orders ----------------------------------------------------------- */
@@ -283,6 +285,16 @@ static int order_volume(struct server *s, const struct ticket *t, const struct o
     return r;
 }
 
+static int order_mason(struct server *s, const struct ticket *t, struct sg_error *e)
+{
+    AUTO(close_p) int fd = -1;
+    int r = mason_start(s, &fd, e);
+
+    if (r == 0)
+        front_answer(s, t, NULL, fd);
+    return r;
+}
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
 static int order_figures(struct server *s, const struct ticket *t, struct sg_error *e)
@@ -302,8 +314,10 @@ static int order_figures(struct server *s, const struct ticket *t, struct sg_err
 
     process_figures(&f.warden);
     memcpy(f.faults, s->faults, sizeof(f.faults));
-    LIST_EACH(const struct tenant_pool, w, &s->tenant_pools, link)
+    LIST_EACH(const struct tenant_pool, w, &s->tenant_pools, link) {
         f.pool += w->n_ready;
+        f.zygotes += zygotes_count(w);
+    }
     sandboxes_count(s, &f);
     fd = text_memfd((const char *)&f, sizeof(f), e);
     if (fd < 0)
@@ -341,7 +355,7 @@ static bool order_about_itself(struct server *s, const struct order *o)
 static bool is_lasting(enum order_op op)
 {
     return op == ORDER_CREATE || op == ORDER_RESUME || op == ORDER_VOLUME_OPEN ||
-           op == ORDER_CHECKPOINT || op == ORDER_REWIND;
+           op == ORDER_MASON || op == ORDER_CHECKPOINT || op == ORDER_REWIND;
 }
 
 static int carry_out(struct server *s, const struct ticket *t, struct order *o, int *fds,
@@ -359,6 +373,8 @@ static int carry_out(struct server *s, const struct ticket *t, struct order *o, 
         return order_volume(s, t, o, e);
     if (o->op == ORDER_DIFF)
         return order_diff(s, t, o, fds[0], e);
+    if (o->op == ORDER_MASON)
+        return order_mason(s, t, e);
     if (o->op == ORDER_FIGURES)
         return order_figures(s, t, e);
     if (o->op == ORDER_READINESS)

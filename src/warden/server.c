@@ -26,6 +26,7 @@
 #include "warden/host/cgroup_place.h"
 #include "warden/host/privileges.h"
 #include "warden/host/slots.h"
+#include "warden/layers/depot.h"
 
 #define DRAIN_GRACE_NS 10000000000ull /* for the front's work after the last answer */
 #define GUARD_GRACE_MS 2000           /* the guard has its record to finish */
@@ -298,6 +299,23 @@ static int try_host(struct server *s, struct sg_error *e)
     return err_wrap(e, r, "no sandbox can be made on this host");
 }
 
+/* Sandboxes have their disks in memory if there is no depot. */
+static void open_depot(struct server *s)
+{
+    struct depot_spec spec = {.dir = s->state.dir,
+                              .bytes = s->settings.worlds_disk,
+                              .maker = slot_first_id(s->files.slot.first)};
+    struct sg_error e = {0};
+
+    if (spec.bytes > 0 && s->files.userns < 0)
+        err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP, "that needs Linux 6.15");
+    else if (spec.bytes > 0 && depot_open(&spec, &s->depot, &e) == 0)
+        return log_line(LEVEL_INFO, "disks of sandboxes: %llu MiB of the state directory (btrfs)",
+                        (unsigned long long)(depot_size(s->depot) >> 20));
+    log_line(spec.bytes > 0 ? LEVEL_WARN : LEVEL_INFO, "disks of sandboxes: in memory%s%s",
+             spec.bytes > 0 ? ", since there is no depot: " : "", e.message);
+}
+
 static int start(struct run *run, struct sg_error *e)
 {
     struct server *s = &run->server;
@@ -328,6 +346,7 @@ static int start(struct run *run, struct sg_error *e)
         r = files_workers_open(s, e);
     if (r < 0)
         return r;
+    open_depot(s);
     set_budget(s);
     log_line(LEVEL_INFO, "memory for all sandboxes together: %llu MiB",
              (unsigned long long)(s->budget.limit >> 20));
@@ -386,6 +405,7 @@ static void finish(struct run *run)
     snapshots_unload(s);
     volumes_close(s);
     files_workers_close(s);
+    depot_close(s->depot);
     logfile_close(&s->log);
     state_close(&s->state);
     serve_texts_done(&s->texts);

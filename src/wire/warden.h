@@ -115,6 +115,9 @@ enum order_op {
     ORDER_VOLUME_MAKE,
     ORDER_VOLUME_REMOVE,
     ORDER_VOLUME_OPEN,
+    /* Reply: a socket to a new mason (wire/mason.h), which makes a world. -EAGAIN: too many run;
+     * -EOPNOTSUPP. */
+    ORDER_MASON,
     /* Whether a new sandbox could be handed out now. -EAGAIN, with the reason. */
     ORDER_READINESS,
     /* The warden does not answer these three. READY: the front takes connections. BEAT: it is
@@ -247,7 +250,7 @@ struct order_process {
 
 struct order_figures {
     struct order_process warden;
-    uint32_t pool, running, paused, stored;
+    uint32_t pool, zygotes, running, paused, stored;
     uint64_t made, pooled, ended; /* sandboxes, so far */
     uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_];
     /* The machine's memory budget, in bytes, and counters since the start (warden/memory/budget.h,

@@ -162,6 +162,25 @@ test('exec -it: a shell in the terminal', async () => {
   }, { cols: 120, rows: 40 })
 })
 
+test('exec -it: a shell ends with its input', async () => {
+  const sandbox = await fresh()
+  const { status, stdout } = await sandglass(['exec', '-it', sandbox.sandboxId, 'bash'])
+  same(status, 0, stdout)
+  const typed = await sandglass(['exec', '-it', sandbox.sandboxId, 'bash'], { input: 'echo $((6 * 7))\nexit 3\n' })
+  same(typed.status, 3)
+  assert.match(typed.stdout, /^42\r$/m)
+})
+
+test('exec -it: a shell that ignores SIGTERM is ended all the same', async () => {
+  const sandbox = await fresh()
+  const child = spawn(SG, ['exec', '-it', sandbox.sandboxId, 'bash'], { env: surroundings })
+  const ended = new Promise((resolve) => child.on('exit', resolve))
+  await new Promise((resolve) => child.stdout.once('data', resolve))
+  child.kill('SIGTERM')
+  same(await ended, 128 + 9)
+  await eventually('nothing runs', async () => (await sandbox.commands.list()).length === 0)
+})
+
 test('exec -it: the terminal is itself again when the sandbox ends', async () => {
   const sandbox = await fresh()
   await inTerminal(async (t) => {

@@ -41,6 +41,14 @@ test('the defaults of python and javascript are listed before anything ran', asy
   assert.deepEqual(await sandbox.listCodeContexts(), listed)
 })
 
+test('the defaults are listed before a context that was created first', async () => {
+  const sandbox = await fresh()
+  const made = await sandbox.createCodeContext({ language: 'bash' })
+  const listed = await sandbox.listCodeContexts()
+  assert.deepEqual(listed.map((c) => c.language), ['python', 'javascript', 'bash'])
+  assert.equal(listed[2].id, made.id)
+})
+
 test('create: names of one context are not known in another', async () => {
   const sandbox = await shared()
   const [one, two] = [await sandbox.createCodeContext(), await sandbox.createCodeContext()]

@@ -68,8 +68,8 @@ test('SandboxError: the message and the status are the server’s', async () => 
 
 // ---- what there is not yet: 501, and never a made-up success ------------------------------------
 
-test('BuildError: an image that nobody has fetched', async () => {
-  await rejects(Template.build(Template().fromDebianImage('12').runCmd('true'), `image-${unique()}`), BuildError, /does not have the image 'debian:12'.*use fromTemplate/)
+test('BuildError: an image that cannot be fetched', async () => {
+  await rejects(Template.build(Template().fromImage('127.0.0.1:1/none:1').runCmd('true'), `image-${unique()}`), BuildError, /the image '127.0.0.1:1\/none:1' cannot be used: .*loopback/)
   await refused(Template.getBuildStatus({ templateId: 'base', buildId: 'x' }), 403, /belongs to the server/, BuildError)
 })
 

@@ -97,11 +97,11 @@ test('getHost: a port that is closed, a sandbox that is not there', async () => 
   const sandbox = await served()
   const closed = await fetch(`https://${sandbox.getHost(9999)}/`)
   assert.equal(closed.status, 502)
-  assert.deepEqual(await closed.json(), { requestId: closed.headers.get('x-request-id'), sandboxId: sandbox.sandboxId, message: 'The sandbox is running but port is not open', port: 9999, code: 502 })
+  assert.deepEqual(await closed.json(), { sandboxId: sandbox.sandboxId, message: 'The sandbox is running but port is not open', port: 9999, code: 502 })
   const id = 'i' + '0'.repeat(19)
   const none = await fetch(`https://8000-${id}.${DOMAIN}/`)
   assert.equal(none.status, 502)
-  assert.deepEqual(await none.json(), { requestId: none.headers.get('x-request-id'), sandboxId: id, message: 'The sandbox was not found', code: 502 })
+  assert.deepEqual(await none.json(), { sandboxId: id, message: 'The sandbox was not found', code: 502 })
 })
 
 test('a person with a browser gets a page', async () => {

@@ -91,6 +91,8 @@ def installs(client, s):
     says("a program that ran meanwhile runs on", client, s, f"kill -0 {pid} && echo runs", "runs\n")
     says("sudo can too", client, s, "sudo touch /usr/bin/by-sudo && ls /usr/bin/by-sudo", "/usr/bin/by-sudo\n")
     says("what root removes is gone", client, s, "sudo rm /usr/bin/by-sudo /marker; ls /usr/bin/by-sudo /marker 2>/dev/null | wc -l", "0\n")
+    says("users and groups can be made", client, s, "groupadd staff2 && useradd -m -G staff2 -s /bin/bash bob && id -nG bob && ls -d /home/bob",
+         "bob staff2\n/home/bob\n", user="root")
     other = client.create(templateID="small:one")
     says("another sandbox has nothing of that", client, other, "cat /marker; ls /usr/bin/hello-world 2>/dev/null | wc -l",
          "a file of the world\n0\n")

@@ -10,7 +10,7 @@ check "every step was taken" test "$RESULT" -eq 0
 [ "$RESULT" -eq 0 ] || sed 's/^/# /' "$T/trouble"
 
 sg world
-check "an action is needed" refuses 2 "no action given: name one of import, pull"
+check "an action is needed" refuses 2 "no action given: name one of import, pull, ls, rm, du, gc"
 sg world import --state "$T/nowhere" --name x "$T/steps"
 check "a server that is not there" refuses 1 "there is no server in '$T/nowhere'"
 sg world import "$T/steps"

@@ -386,9 +386,9 @@ static int fake_zygote(struct provider *p, struct instance *home, const char *im
     return 0;
 }
 
-static int fake_ask(struct instance *i, struct sg_error *e)
+static int fake_ask(struct instance *i, uint64_t frozen, int32_t was, struct sg_error *e)
 {
-    (void)e;
+    (void)frozen, (void)was, (void)e;
     if (i->pending)
         return -EALREADY;
     i->pending = true;

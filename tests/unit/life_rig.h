@@ -105,6 +105,11 @@ int diff_begin(struct server *s UNUSED, const struct instance *i UNUSED, struct 
     return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP, "there are no files here");
 }
 
+bool snapshot_is_named(const struct snapshot *l UNUSED)
+{
+    return true;
+}
+
 struct snapshot *snapshot_use(struct snapshot *l)
 {
     l->users++;
@@ -251,9 +256,9 @@ void files_order_init(struct files_order *o, enum files_op op)
     *o = (struct files_order){.request.op = (uint32_t)op, .list = -1};
 }
 
-int files_order_add(struct files_order *o, int tree, const char *dir, bool upper)
+int files_order_add(struct files_order *o, int tree, uint32_t first_id, const char *dir, bool upper)
 {
-    (void)o, (void)tree, (void)dir, (void)upper;
+    (void)o, (void)tree, (void)first_id, (void)dir, (void)upper;
     return 0;
 }
 

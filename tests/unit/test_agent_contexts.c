@@ -157,7 +157,9 @@ TEST(languages)
     EXPECT(strstr(m, "python") && !strstr(strstr(m, "python") + 1, "python,"));
     EXPECT(status_of(&h, OP_KERNEL_CREATE, "ss", "Mine", "", m, sizeof(m)) == 0);
     EXPECT(status_of(&h, OP_KERNEL_CREATE, "ss", "none", "", m, sizeof(m)) == EINVAL);
-    EXPECT(strstr(contexts(&h), " mine /home/user 0 0 0\n"));
+    const char *all = contexts(&h), *mine = strstr(all, " mine /home/user 0 0 0\n");
+    const char *javascript = strstr(all, " javascript /home/user 0 0 1\n");
+    EXPECT(javascript && mine > javascript); /* the defaults come first */
 
     EXPECT(cell_in(&h, &c, "", "sh", "x=3; echo $((x + 1)); pwd") == KERNEL_DONE);
     EXPECT_STR(c.out.buf, "4\n/home/user\n");

@@ -83,6 +83,9 @@ TEST(manual_has_every_option)
     expect_entries(SG_SOURCE_DIR "/man/sandglass-drain.1.scd", &drain_syntax);
     expect_entries(SG_SOURCE_DIR "/man/sandglass-world.1.scd", &world_import_syntax);
     expect_entries(SG_SOURCE_DIR "/man/sandglass-world.1.scd", &world_pull_syntax);
+    expect_entries(SG_SOURCE_DIR "/man/sandglass-world.1.scd", &world_ls_syntax);
+    expect_entries(SG_SOURCE_DIR "/man/sandglass-world.1.scd", &world_rm_syntax);
+    expect_entries(SG_SOURCE_DIR "/man/sandglass-world.1.scd", &world_gc_syntax);
     for (size_t i = 0; i < client_n_verbs; i++)
         expect_entries(page_of(client_verbs[i]), client_verbs[i]->syntax);
 }
@@ -165,6 +168,9 @@ TEST(completion_has_every_option)
     expect_completed("the completion", text, &restore_syntax);
     expect_completed("the completion", text, &world_import_syntax);
     expect_completed("the completion", text, &world_pull_syntax);
+    expect_completed("the completion", text, &world_ls_syntax);
+    expect_completed("the completion", text, &world_rm_syntax);
+    expect_completed("the completion", text, &world_gc_syntax);
     for (size_t i = 0; i < client_n_verbs; i++) {
         AUTO(free_p) char *line = options_line(text, client_verbs[i]->name);
 

@@ -340,10 +340,6 @@ TEST(foreign_and_unknown_ids_get_the_same_answer)
         a = ask(server.beta, routes[i].method, target, routes[i].body);
         char unknown[2048];
         snprintf(unknown, sizeof(unknown), "%d %s", a->status, a->body);
-        char *mine = strstr(foreign, "requestId"), *its = strstr(unknown, "requestId");
-        EXPECT(!mine == !its && (!mine || strcmp(mine, its) != 0)); /* each has an id of its own */
-        if (mine && its)
-            *mine = *its = '\0';
         EXPECT_STR(foreign, unknown);
         EXPECT(a->status == 404 || strchr(routes[i].format, '?'));
     }

@@ -122,7 +122,7 @@ TEST(nobody_there)
     EXPECT_HAS(a, "HTTP/1.1 502 ");
     EXPECT_HAS(rig_body(a),
                "{\"sandboxId\":\"abcdefghijklmnopqrst\",\"message\":\"The sandbox is running but "
-               "port is not open\",\"port\":1,\"code\":502,\"requestId\":\"");
+               "port is not open\",\"port\":1,\"code\":502}");
     a = ask(&r, GET("/", "Accept: text/html,*/*\r\nSec-Fetch-Mode: navigate\r\n"));
     EXPECT_HAS(a, "Content-Type: text/html");
     EXPECT_HAS(a, "port is not open");

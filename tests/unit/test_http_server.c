@@ -295,6 +295,33 @@ TEST(a_wrong_length_ends_the_connection)
     stop();
 }
 
+TEST(an_answer_waits_until_changes_are_kept)
+{
+    struct commits commits = {.made = 4, .kept = 4};
+    struct client other;
+
+    start();
+    http_server_commits(h.server, &commits);
+    client_send(&cl, HEAD("GET", "/hang") "\r\n");
+    WAIT_UNTIL(&h, seen.pending);
+    commits.made = 5; /* while the request is being answered */
+    http_reply(seen.pending, 200, NULL, block, sizeof(block));
+    /* A request that came later is not about the change. */
+    client_open(&other, &h);
+    client_send(&other, HEAD("GET", "/") "\r\n");
+    EXPECT(client_wait(&other, "hello"));
+    http_server_kept(h.server);
+    for (unsigned i = 0; i < 20; i++)
+        host_turn(&h);
+    EXPECT(cl.got.len == 0 && seen.closed == 1);
+    commits.kept = 5;
+    http_server_kept(h.server);
+    EXPECT(client_wait(&cl, "HTTP/1.1 200"));
+    WAIT_UNTIL(&h, seen.closed == 2);
+    client_close(&other);
+    stop();
+}
+
 TEST(pipelined_requests_are_answered_in_order)
 {
     start();

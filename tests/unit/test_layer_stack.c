@@ -60,9 +60,9 @@ TEST(random_layer_stack_show_the_same_when_merged)
 
 static int handed_over;
 
-static void take_over(void *arg, int mount, const char *dir)
+static void take_over(void *arg, int mount, uint32_t first, const char *dir)
 {
-    (void)arg, (void)dir;
+    (void)arg, (void)first, (void)dir;
     handed_over = fcntl(mount, F_DUPFD_CLOEXEC, 0);
 }
 

@@ -4,7 +4,7 @@
 
 #include "front/store/copy.h"
 #include "front/store/db.h"
-#include "front/store/templates.h"
+#include "front/store/worlds.h"
 #include "lib/text/strbuf.h"
 
 TAP_MAIN
@@ -243,6 +243,58 @@ TEST(cache)
     EXPECT(sweep(s, a.id, 0) == 199);
     kept = "";
     EXPECT(sweep(s, a.id, 0) == 1);
+    store_close(s);
+}
+
+static void find_world(const struct store_world *w, void *arg)
+{
+    struct store_world *found = arg;
+
+    if (strcmp(w->id, found->id) == 0)
+        *found = *w;
+}
+
+static void count_dropped(const char *id UNUSED, void *arg)
+{
+    (*(unsigned *)arg)++;
+}
+
+TEST(images)
+{
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    char config[] = "{\"Env\":[]}";
+    struct store_image made = {.layer = "layer000000000000001",
+                               .name = "debian:12",
+                               .digest = "sha256:d",
+                               .config = config,
+                               .fetched_ms = 5};
+    struct store_world w = {.id = "layer000000000000001"};
+    struct store_image found = {.layer = ""};
+    struct sg_error e = {0};
+    unsigned dropped = 0;
+
+    EXPECT(store_image_add(s, a.id, "k1", &made, 7, &e) == 0);
+    EXPECT(store_image_get(s, b.id, "k1", &found, &e) == -ENOENT);
+    EXPECT(store_image_get(s, a.id, "k2", &found, &e) == -ENOENT);
+    EXPECT(store_image_get(s, a.id, "k1", &found, &e) == 0);
+    EXPECT_STR(found.layer, made.layer);
+    EXPECT_STR(found.digest, "sha256:d");
+    EXPECT_STR(found.config, config);
+    EXPECT(found.fetched_ms == 5);
+    free(found.config);
+    EXPECT(store_worlds_each(s, find_world, &w, &e) == 0);
+    EXPECT(w.fetched && w.templates[0] == '\0');
+    EXPECT_STR(w.name, "debian:12");
+    EXPECT_STR(w.tenant, a.name);
+    EXPECT(store_world_drop(s, w.id, &e) == 0);
+    EXPECT(store_image_get(s, a.id, "k1", &found, &e) == -ENOENT);
+    for (int i = 0; i < 2; i++)
+        EXPECT(store_dropped_each(s, count_dropped, &dropped, &e) == 0);
+    EXPECT(dropped == 1);
+    EXPECT(store_image_add(s, a.id, "k1", &made, 7, &e) == 0); /* nothing is left of the first */
+    EXPECT(sweep(s, a.id, 0) == 1);
+    EXPECT(store_image_add(s, a.id, "k1", &made, 7, &e) == 0);
     store_close(s);
 }
 

@@ -155,7 +155,7 @@ def git(*words):
     if done.returncode == 0:
         return done.stdout.decode("utf-8", "surrogateescape")
     said = done.stderr.decode("utf-8", "replace").strip()
-    if "No space left on device" in said:
+    if "No space left on device" in said or "Disk quota exceeded" in said:
         raise OSError(errno.ENOSPC, "no space left on the disk")
     lines = [line for line in said.splitlines() if line.startswith(("fatal:", "error:"))] or said.splitlines()[-1:]
     raise Refused("git cannot use it: " + (shown(lines[0].split(": ", 1)[-1])[1:-1] if lines else "no reason is known"))

@@ -3,12 +3,13 @@
 Node can make neither a seqpacket socket nor plain pipes for a child, so this program does. It takes
 lines of JSON on standard input and writes lines of JSON to standard output:
 
-    {"send": base64}  {"signal": number}  {"close": true}  {"hold": true or false}
+    {"send": base64}  {"signal": number}  {"close": true}  {"hold": "hearer" or "handler" or null}
     {"packet": base64}  {"stdout": base64}  {"stderr": base64}  {"exit": status}
 
-As in the agent, what is in the pipes is passed on before a packet. While a kernel is held, the threads that
-block signals, as Node's that hears of SIGINT does, are stopped: as on a busy machine, where they wait for
-their turn.
+As in the agent, what is in the pipes is passed on before a packet. While a kernel is held, threads of it are
+stopped, as on a busy machine, where they wait for their turn: with "hearer" those that block signals, as
+Node's that hears of SIGINT does; with "handler" one that took SIGINT in the main thread's place and has not
+got further than to the signal's handler. "signal" goes to the kernel's programs alone then.
 """
 
 import base64
@@ -21,13 +22,14 @@ import socket
 import subprocess
 import sys
 
-PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
+PTRACE_SINGLESTEP, PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 9, 17, 0x4206, 0x4207
+SYS_TGKILL = 234
 WALL = 0x40000000  # waitpid: threads too
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def ptrace(request, task):
-    if LIBC.ptrace(ctypes.c_long(request), ctypes.c_long(task), None, None) < 0:
+def ptrace(request, task, data=None):
+    if LIBC.ptrace(ctypes.c_long(request), ctypes.c_long(task), None, data) < 0:
         raise OSError(ctypes.get_errno(), "ptrace")
 
 
@@ -52,6 +54,7 @@ class Bridge:
         os.set_blocking(self.err, False)
         self.input = b""
         self.held = []
+        self.took = False
 
     @staticmethod
     def start(command, control, out, err):
@@ -113,20 +116,45 @@ class Bridge:
         if "send" in order:
             self.control.send(base64.b64decode(order["send"]))
         elif "signal" in order:
-            os.killpg(self.child.pid, order["signal"])
+            self.signal(order["signal"])
         elif "close" in order:
             self.control.shutdown(socket.SHUT_RDWR)
         elif "hold" in order:
-            self.hold() if order["hold"] else self.release()
+            {"hearer": self.hold, "handler": self.hold_handler, None: self.release}[order["hold"]]()
+
+    def signal(self, number):
+        if not self.took:
+            os.killpg(self.child.pid, number)
+            return
+        with open(f"/proc/{self.child.pid}/task/{self.child.pid}/children") as file:
+            for program in file.read().split():
+                os.kill(int(program), number)
+
+    def threads(self):
+        """The kernel's threads besides the main one, and whether each blocks signals."""
+        for task in map(int, os.listdir(f"/proc/{self.child.pid}/task")):
+            if task != self.child.pid:
+                yield task, self.blocks_signals(task)
 
     def hold(self):
-        for task in map(int, os.listdir(f"/proc/{self.child.pid}/task")):
-            if task == self.child.pid or not self.blocks_signals(task):
+        for task, blocks in self.threads():
+            if not blocks:
                 continue
             ptrace(PTRACE_SEIZE, task)
             ptrace(PTRACE_INTERRUPT, task)
             os.waitpid(task, WALL)
             self.held.append(task)
+
+    def hold_handler(self):
+        task = next(task for task, blocks in self.threads() if not blocks)
+        ptrace(PTRACE_SEIZE, task)
+        LIBC.syscall(SYS_TGKILL, self.child.pid, task, signal.SIGINT)
+        os.waitpid(task, WALL)
+        ptrace(PTRACE_SINGLESTEP, task, ctypes.c_long(signal.SIGINT))
+        os.waitpid(task, WALL)
+        assert self.blocks_signals(task)
+        self.held.append(task)
+        self.took = True
 
     def blocks_signals(self, task):
         with open(f"/proc/{self.child.pid}/task/{task}/status") as file:
@@ -136,6 +164,7 @@ class Bridge:
     def release(self):
         while self.held:
             ptrace(PTRACE_DETACH, self.held.pop())
+        self.took = False
 
     def run(self):
         while self.child.poll() is None:

@@ -99,18 +99,20 @@ for (const [what, cell] of TABLE) {
     });
 }
 
-// A program dies of the signal at once, while the thread of Node that hears of the signal waits for its turn.
-test('interrupt: a program, and the thread that hears of it is late', async () => {
-    kernel.begin('require("child_process").execSync("echo on; exec sleep 60", { stdio: "inherit" })');
-    await kernel.until(() => kernel.stdout === 'on\n');
-    kernel.hold();
-    kernel.interrupt();
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    kernel.hold(false);
-    const { error } = await kernel.end();
-    assert.equal(error.name, 'KeyboardInterrupt');
-    assert.equal((await kernel.run('1 + 1')).text, '2');
-});
+// A program dies of the signal at once, while the kernel waits for its turn: Node's thread that hears of the signal, or the one that runs the handler.
+for (const late of ['hearer', 'handler']) {
+    test(`interrupt: a program, and the signal's ${late} is late`, async () => {
+        kernel.begin('require("child_process").execSync("echo on; exec sleep 60", { stdio: "inherit" })');
+        await kernel.until(() => kernel.stdout === 'on\n');
+        kernel.hold(late);
+        kernel.interrupt();
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        kernel.release();
+        const { error } = await kernel.end();
+        assert.equal(error.name, 'KeyboardInterrupt');
+        assert.equal((await kernel.run('1 + 1')).text, '2');
+    });
+}
 
 // The cell fails with the program in the same moment as V8 is told to end it. The inspector, which ran the cell, must not meet that: it ends the process.
 test('interrupt: a program, many times', async () => {

@@ -149,9 +149,13 @@ export class Kernel {
         this.order({ signal: 2 });
     }
 
-    /* Stops the thread that hears of SIGINT, or lets it go on. */
-    hold(held = true) {
-        this.order({ hold: held });
+    /* Stops threads between a signal and what Node knows of it: bridge.py. */
+    hold(what) {
+        this.order({ hold: what });
+    }
+
+    release() {
+        this.order({ hold: null });
     }
 
     /* -> how it ended */

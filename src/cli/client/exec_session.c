@@ -19,8 +19,12 @@
 #define TURN_MS        1000
 #define EXEC_INPUT_MAX (64u * 1024)
 #define TYPED_EOF      "\004" /* ^D: the only way to tell a terminal's program that its input is over */
-#define REFUSAL_MAX    (64u * 1024)
-#define NS_PER_MS      1000000ull
+/* ^D is lost on a program that does not read lines at that moment, as a shell that still starts. */
+#define TYPED_AGAIN_MS 500
+/* An interactive shell ignores SIGTERM. Who ends us by it, as timeout(1) does, sends no second. */
+#define PATIENCE_MS 2000
+#define REFUSAL_MAX (64u * 1024)
+#define NS_PER_MS   1000000ull
 /* One whole message of the stream may arrive on top of the high mark. */
 #define OUTPUT_MAX (EXEC_OUTPUT_HIGH + 32u * 1024 * 1024)
 
@@ -39,7 +43,8 @@ struct exec_control {
     int signal;
     bool resize, close;
     struct strbuf input;
-    bool input_over; /* the process takes no more input */
+    uint64_t typed_ns; /* when ^D was typed last */
+    bool input_over;   /* the process takes no more input */
 
     struct repl_call call; /* the call that is being made, */
     enum exec_call kind;   /* and which one it is */
@@ -107,9 +112,10 @@ static void control_go_on(struct exec_control *c)
 
     if (!c->pid || c->call.busy)
         return;
-    if (c->close && c->pty && c->input.len == 0 && !c->input_over) {
+    if (c->close && c->pty && c->input.len == 0 && !c->input_over &&
+        clock_ns() > c->typed_ns + TYPED_AGAIN_MS * NS_PER_MS) {
         strbuf_addstr(&c->input, TYPED_EOF);
-        c->input_over = true; /* nothing follows ^D */
+        c->typed_ns = clock_ns();
     }
     if (c->signal) {
         payload_signal(&body, c->pid, c->signal);
@@ -124,7 +130,7 @@ static void control_go_on(struct exec_control *c)
         payload_input(&body, c->pid, c->pty, c->input.buf, c->input.len);
         strbuf_reset(&c->input);
         begin_call(c, CALL_INPUT, "process.Process/SendInput", &body);
-    } else if (c->close && !c->input_over) {
+    } else if (c->close && !c->pty && !c->input_over) {
         payload_process(&body, c->pid);
         c->input_over = true;
         begin_call(c, CALL_CLOSE, "process.Process/CloseStdin", &body);
@@ -149,6 +155,7 @@ struct session {
     uint64_t heard_ns; /* when the stream last brought something */
     uint64_t deadline_ns;
     unsigned n_signals; /* how many signals asked us to end */
+    uint64_t kill_ns;   /* when a program that did not obey the first is killed; 0: never */
 
     struct exec_result result;
     bool ended, left;
@@ -261,9 +268,12 @@ static void leave(struct session *s, int status)
 
 /* The protocol knows two signals. Our first signal asks the program to end (SIGTERM), the second
  * ends it (SIGKILL), and at the third we leave without it. A lost terminal (SIGHUP) cannot ask
- * twice, so it ends the program at once. */
+ * twice, so it ends the program at once. On a terminal the second step is taken without being
+ * asked. */
 static void take_signal(struct session *s, int sig)
 {
+    if (s->o->start.pty && s->kill_ns == 0)
+        s->kill_ns = clock_ns() + PATIENCE_MS * NS_PER_MS;
     s->n_signals++;
     if (!s->control.pid || s->n_signals > 2)
         leave(s, CLI_EXIT_SIGNAL + sig);
@@ -319,6 +329,10 @@ static void check_clock(struct session *s)
 {
     uint64_t now = clock_ns();
 
+    if (s->kill_ns && now > s->kill_ns && s->n_signals < 2) {
+        s->n_signals = 2;
+        s->control.signal = SIGKILL;
+    }
     if (s->o->timeout_ms && now > s->deadline_ns)
         s->failure = err_set(&s->error, SG_ERR_LIMIT, -ETIMEDOUT, "the timeout expired");
     else if (!s->held && now > s->heard_ns + SILENCE_MAX_MS * NS_PER_MS)

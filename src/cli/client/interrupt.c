@@ -5,6 +5,7 @@
 #include "lib/base/base.h"
 
 static volatile sig_atomic_t came;
+static bool held;
 
 static void note(int sig)
 {
@@ -23,5 +24,10 @@ void interrupt_watch(void)
 
 int interrupt_signal(void)
 {
-    return came;
+    return held ? 0 : came;
+}
+
+void interrupt_hold(bool on)
+{
+    held = on;
 }

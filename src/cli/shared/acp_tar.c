@@ -7,23 +7,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/shared/tar_out.h"
 #include "lib/base/fd.h"
 #include "lib/text/strbuf.h"
 
-#define BLOCK      512
-#define CHUNK      (64u * 1024)
-#define OCTAL_11   ((1ull << 33) - 1) /* the most that eleven octal digits hold */
-#define PATH_BOUND (16u * 1024)
-
-struct header {
-    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, link[100];
-    char magic[6], version[2], owner[32], group[32], major[8], minor[8], prefix[155], pad[12];
-};
-_Static_assert(sizeof(struct header) == BLOCK, "as POSIX has it");
+#define CHUNK (64u * 1024)
 
 struct writer {
     const char *root; /* the directory's name, for errors */
     int out;
+    struct tar_out tar;
     struct strbuf path; /* of the entry that is being written, from the root on */
     struct acp_tar_count count;
     unsigned depth;
@@ -31,19 +24,12 @@ struct writer {
     struct sg_error *e;
 };
 
-static int put(struct writer *w, const void *data, size_t len)
+static int put(void *arg, const void *data, size_t len)
 {
+    struct writer *w = arg;
     int r = fd_write_all(w->out, data, len);
 
     return r < 0 ? err_code(w->e, r, "cannot write the tar") : 0;
-}
-
-static int pad(struct writer *w, uint64_t len)
-{
-    static const char zeros[BLOCK];
-    size_t rest = (size_t)(len % BLOCK);
-
-    return rest ? put(w, zeros, BLOCK - rest) : 0;
 }
 
 static int unreadable(struct writer *w)
@@ -51,78 +37,12 @@ static int unreadable(struct writer *w)
     return err_errno(w->e, "cannot read '%.200s/%.200s'", w->root, w->path.buf);
 }
 
-/* ---- headers --------------------------------------------------------------------------------- */
-
-static void octal(char *field, size_t len, uint64_t v)
+static int put_entry(struct writer *w, const char *link, char type, const struct stat *st,
+                     uint64_t size)
 {
-    char text[32];
+    struct tar_out_entry e = {w->path.buf, link, type, st->st_mode, st->st_mtime, size};
 
-    snprintf(text, sizeof(text), "%0*llo", (int)len - 1, (unsigned long long)v);
-    memcpy(field, text, len);
-}
-
-static void sum_up(struct header *h)
-{
-    unsigned sum = 0;
-    char text[8];
-
-    memset(h->sum, ' ', sizeof(h->sum));
-    for (size_t i = 0; i < BLOCK; i++)
-        sum += ((const unsigned char *)h)[i];
-    snprintf(text, sizeof(text), "%06o", sum);
-    memcpy(h->sum, text, 7); /* six digits and NUL; the space after them is there already */
-}
-
-static int put_header(struct writer *w, const char *name, const char *link, char type,
-                      const struct stat *st, uint64_t size)
-{
-    struct header h = {.magic = "ustar", .version = {'0', '0'}, .type = type};
-
-    memcpy(h.name, name, strnlen(name, sizeof(h.name)));
-    memcpy(h.link, link, strnlen(link, sizeof(h.link)));
-    octal(h.mode, sizeof(h.mode), st->st_mode & 07777);
-    octal(h.uid, sizeof(h.uid), 0);
-    octal(h.gid, sizeof(h.gid), 0);
-    octal(h.size, sizeof(h.size), size <= OCTAL_11 ? size : 0);
-    octal(h.mtime, sizeof(h.mtime),
-          st->st_mtime < 0 || (uint64_t)st->st_mtime > OCTAL_11 ? 0 : (uint64_t)st->st_mtime);
-    sum_up(&h);
-    return put(w, &h, sizeof(h));
-}
-
-/* "LENGTH key=value\n", where the length counts its own digits. */
-static void pax_record(struct strbuf *out, const char *key, const char *value)
-{
-    size_t rest = strlen(key) + strlen(value) + 3, len = rest + 1;
-    char digits[24];
-
-    while (len != rest + (size_t)snprintf(digits, sizeof(digits), "%zu", len))
-        len++;
-    strbuf_addf(out, "%s %s=%s\n", digits, key, value);
-}
-
-static int put_entry(struct writer *w, const char *name, const char *link, char type,
-                     const struct stat *st, uint64_t size)
-{
-    AUTO(strbuf_done) struct strbuf pax = strbuf_upto(3 * PATH_BOUND);
-    char digits[24];
-    int r = 0;
-
-    if (strlen(name) > sizeof((struct header *)0)->name)
-        pax_record(&pax, "path", name);
-    if (strlen(link) > sizeof((struct header *)0)->link)
-        pax_record(&pax, "linkpath", link);
-    snprintf(digits, sizeof(digits), "%llu", (unsigned long long)size);
-    if (size > OCTAL_11)
-        pax_record(&pax, "size", digits);
-    if (pax.len > 0) {
-        r = put_header(w, "././@PaxHeader", "", 'x', st, pax.len);
-        if (r == 0)
-            r = put(w, pax.buf, pax.len);
-        if (r == 0)
-            r = pad(w, pax.len);
-    }
-    return r < 0 ? r : put_header(w, name, link, type, st, size);
+    return tar_out_entry(&w->tar, &e);
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -149,7 +69,7 @@ static int put_content(struct writer *w, int fd, uint64_t size)
             return r;
         left -= (uint64_t)n;
     }
-    return pad(w, size);
+    return tar_out_pad(&w->tar, size);
 }
 
 static int put_file(struct writer *w, int dir, const char *name)
@@ -165,7 +85,7 @@ static int put_file(struct writer *w, int dir, const char *name)
     if (fd < 0 || fstat(fd, &st) < 0)
         return unreadable(w);
     size = S_ISREG(st.st_mode) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
-    r = put_entry(w, w->path.buf, "", '0', &st, size);
+    r = put_entry(w, "", '0', &st, size);
     if (r == 0)
         r = put_content(w, fd, size);
     w->count.files++;
@@ -181,7 +101,7 @@ static int put_link(struct writer *w, int dir, const char *name, const struct st
     if (n < 0)
         return unreadable(w);
     target[n] = '\0';
-    return put_entry(w, w->path.buf, target, '2', st, 0);
+    return put_entry(w, target, '2', st, 0);
 }
 
 static int put_all(struct writer *w, int dir);
@@ -199,7 +119,7 @@ static int put_directory(struct writer *w, int dir, const char *name, const stru
     }
     strbuf_addch(&w->path, '/');
     w->depth++;
-    r = put_entry(w, w->path.buf, "", '5', st, 0);
+    r = put_entry(w, "", '5', st, 0);
     if (r == 0)
         r = put_all(w, fd); /* closes fd */
     else
@@ -262,17 +182,17 @@ static int put_all(struct writer *w, int dir)
 
 int acp_tar_write(int dir, const char *name, int out, struct acp_tar_count *ret, struct sg_error *e)
 {
-    static const char end[2 * BLOCK];
     struct writer *w = xcalloc(1, sizeof(*w));
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 
     w->root = name;
     w->out = out;
+    w->tar = (struct tar_out){put, w};
     w->e = e;
-    strbuf_init(&w->path, PATH_BOUND);
+    strbuf_init(&w->path, TAR_OUT_PATH_MAX);
     r = fd < 0 ? unreadable(w) : put_all(w, fd);
     if (r == 0)
-        r = put(w, end, sizeof(end));
+        r = tar_out_end(&w->tar);
     if (r == 0)
         *ret = w->count;
     strbuf_done(&w->path);

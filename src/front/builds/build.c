@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "front/builds/fetch.h"
 #include "front/builds/log.h"
 #include "front/builds/pour.h"
 #include "front/builds/steps.h"
@@ -45,6 +46,7 @@ struct build {
     struct output_filter *filter; /* NULL: output is not sanitised */
     struct call call;
     struct pour *pour;
+    struct fetch_user fetch;
     struct starting *starting;
     uv_timer_t *turn; /* the next step, in a turn of its own; then the deadline */
     uv_timer_t *deadline;
@@ -62,6 +64,8 @@ void build_plan_done(struct build_plan *p)
 {
     json_decref(p->defaults);
     json_decref(p->steps);
+    json_decref(p->credentials);
+    free(p->image);
     free(p->start);
     free(p->ready);
 }
@@ -113,6 +117,7 @@ static void let_sandbox_go(struct build *b)
 static void stop_work(struct build *b)
 {
     call_cancel(&b->call);
+    fetch_leave(&b->fetch);
     if (b->pour)
         pour_cancel(steal_ptr(&b->pour));
     if (b->starting)
@@ -603,6 +608,42 @@ static void on_deadline(uv_timer_t *t)
          (unsigned long long)b->front->settings.build_timeout_ms / 1000);
 }
 
+/* The base is there. */
+static void begin_steps(struct build *b)
+{
+    struct build_plan *p = &b->plan;
+
+    step_state_init(&b->state, p->defaults);
+    memcpy(b->layer, p->layer, sizeof(b->layer));
+    b->layer_own = p->layer_own;
+    step_base_key(p->base, p->layer, p->defaults, b->key);
+    alarm_set(b->turn, 0, on_turn);
+}
+
+static void on_fetched(void *arg, int r, const struct fetched *f, const struct sg_error *e)
+{
+    struct build *b = arg;
+
+    if (r < 0) {
+        fail(b, "%s", e->message);
+        return;
+    }
+    memcpy(b->plan.layer, f->layer, sizeof(b->plan.layer));
+    b->plan.layer_own = true;
+    b->plan.defaults = json_incref(f->defaults);
+    begin_steps(b);
+}
+
+static void begin_fetch(struct build *b)
+{
+    const struct build_plan *p = &b->plan;
+
+    b->fetch.log = &b->log;
+    b->fetch.done = on_fetched;
+    b->fetch.arg = b;
+    fetch_join(b->front, p->tenant.id, p->image, p->credentials, &b->fetch);
+}
+
 static void begin(struct build *b)
 {
     struct build_plan *p = &b->plan;
@@ -620,13 +661,12 @@ static void begin(struct build *b)
         fail(b, "%s", p->refusal);
         return;
     }
-    step_state_init(&b->state, p->defaults);
-    memcpy(b->layer, p->layer, sizeof(b->layer));
-    b->layer_own = p->layer_own;
-    step_base_key(p->base, p->layer, p->defaults, b->key);
     b->deadline = alarm_new(b->front->loop, b);
     alarm_set(b->deadline, b->front->settings.build_timeout_ms * NS_PER_MS, on_deadline);
-    alarm_set(b->turn, 0, on_turn);
+    if (p->image)
+        begin_fetch(b);
+    else
+        begin_steps(b);
 }
 
 static void on_begin(uv_timer_t *t)
@@ -741,5 +781,6 @@ int builds_start(struct front *f, struct sg_error *e)
 {
     f->builds = xcalloc(1, sizeof(*f->builds));
     uploads_tidy(f);
+    fetches_tidy(f);
     return store_builds_abandon(f->store, FRONT_DIED, e);
 }

@@ -28,7 +28,9 @@ struct build_plan {
     json_t *steps;                     /* array, checked by steps_check */
     char *start, *ready;               /* NULL: the base's */
     bool force;
-    char refusal[512]; /* why the base cannot be used; "": it can */
+    char *image;         /* NULL: the base is there; else it has to be fetched first */
+    json_t *credentials; /* for that, or NULL */
+    char refusal[512];   /* why the base cannot be used; "": it can */
 };
 void build_plan_done(struct build_plan *p);
 

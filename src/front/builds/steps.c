@@ -433,3 +433,16 @@ void step_base_key(const char *base, const char *layer, const json_t *defaults,
     add_text(c, text ? text : "");
     key_end(c, ret);
 }
+
+void step_image_key(const char *image, const json_t *credentials, char ret[STORE_KEY_HEX + 1])
+{
+    EVP_MD_CTX *c = key_begin("IMAGE");
+    char *text = credentials ? json_dumps(credentials, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+
+    add_text(c, image);
+    add_text(c, text ? text : "");
+    key_end(c, ret);
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}

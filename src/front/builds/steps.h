@@ -72,3 +72,5 @@ void step_key(const char *below, const struct step *s, const char *digest,
 /* The key of a base: the built-in template, or the layer of another one, and its defaults. */
 void step_base_key(const char *base, const char *layer, const json_t *defaults,
                    char ret[STORE_KEY_HEX + 1]);
+/* The key of an image that is fetched with these credentials, or with none. */
+void step_image_key(const char *image, const json_t *credentials, char ret[STORE_KEY_HEX + 1]);

@@ -298,7 +298,8 @@ void sandbox_checkpoint(struct sandbox *b, const struct checkpoint_ask *ask, che
             .durable = ask->durable, .files_only = ask->files_only, .one = ask->one, .done = done,
             .arg = arg);
 
-    operation_begin(&t->operation, OPERATION_CHECKPOINT);
+    operation_begin(&t->operation,
+                    ask->kind == CHECKPOINT_SNAPSHOT ? OPERATION_SNAPSHOT : OPERATION_CHECKPOINT);
     operation_sandbox(&t->operation, b);
     c->kind = ask->kind;
     c->contexts = json_array();

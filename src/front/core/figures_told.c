@@ -54,6 +54,7 @@ static void forget_warden(void)
 
     forget_process("warden");
     figure_forget(FIG_POOL, NULL);
+    figure_forget(FIG_ZYGOTES, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
         figure_forget(FIG_MEMORY_BUDGET, bytes[i]);
     figure_forget(FIG_MEMORY_PRESSURE, NULL);
@@ -92,6 +93,7 @@ static void on_warden(void *arg UNUSED, const struct warden_answer *w)
     if (w->r == 0 && *w->fd >= 0 && pread(*w->fd, &f, sizeof(f), 0) == (ssize_t)sizeof(f)) {
         figures_set_process("warden", &f.warden);
         figure_set(FIG_POOL, NULL, f.pool);
+        figure_set(FIG_ZYGOTES, NULL, f.zygotes);
         figure_total(FIG_WARDEN_SANDBOXES, "made", (double)f.made);
         figure_total(FIG_WARDEN_SANDBOXES, "pooled", (double)f.pooled);
         figure_total(FIG_WARDEN_SANDBOXES, "ended", (double)f.ended);

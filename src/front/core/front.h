@@ -44,6 +44,7 @@ struct front {
     char url[256]; /* its address for programs on this machine; "" if not known */
     struct http_server *http;
     struct store *store;
+    struct commits commits; /* of the store (front/store/sync.h) */
     struct warden *warden;
     struct guard_link *guard;                /* front/core/guard.h; NULL until there was one */
     struct output_filter_patterns *patterns; /* front/core/output_filter.h */

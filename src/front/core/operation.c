@@ -36,7 +36,7 @@ static const struct kind {
                               HAPPENED_SANDBOX_CHECKPOINT, false, "making a checkpoint"},
     [OPERATION_REWIND] = {SPAN_SANDBOX_REWIND, FIG_FORK, "rewind", HAPPENED_SANDBOX_REWOUND, false,
                           "rewinding the sandbox"},
-    [OPERATION_SNAPSHOT] = {SPAN_SANDBOX_SNAPSHOT, NO_FIGURE, NULL, HAPPENED_SANDBOX_SNAPSHOT,
+    [OPERATION_SNAPSHOT] = {SPAN_SANDBOX_SNAPSHOT, FIG_FORK, "snapshot", HAPPENED_SANDBOX_SNAPSHOT,
                             false, "making a snapshot"},
     [OPERATION_DESTROY] = {SPAN_SANDBOX_DESTROY, NO_FIGURE, NULL, HAPPENED_SANDBOX_ENDED, false,
                            "ending the sandbox"},

@@ -27,9 +27,19 @@ void reply_empty(struct http_req *req, int status)
     http_reply(req, status, NULL, NULL, 0);
 }
 
+/* Whether the request is for a route of ours: E2B's clients compare whole bodies. */
+static bool is_ours(const struct http_req *req)
+{
+    const struct request_log *log = request_log_of(req);
+
+    return !(log && log->data_plane) &&
+           (strncmp(req->path, "/v1/", strlen("/v1/")) == 0 || strcmp(req->path, "/mcp") == 0);
+}
+
 void reply_put_fault(struct http_req *req, struct json *j, int status, const char *message)
 {
-    jw_string(jw_key(j, "requestId"), req->id);
+    if (is_ours(req))
+        jw_string(jw_key(j, "requestId"), req->id);
     http_failed(req, status, message);
 }
 

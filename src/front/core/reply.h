@@ -4,10 +4,10 @@
 #include "lib/text/json.h"
 #include "front/core/sandbox.h"
 
-/* {"code":status,"message":"...","requestId":"..."} */
+/* {"code":status,"message":"..."}, on routes of ours with "requestId":"..." too. */
 void reply_error(struct http_req *req, int status, const char *fmt, ...) PRINTF(3, 4);
-/* For error answers of another shape: writes the member "requestId", and sets the message for the
- * log. */
+/* For error answers of another shape: writes the member "requestId" on routes of ours, and sets the
+ * message for the log. */
 void reply_put_fault(struct http_req *req, struct json *j, int status, const char *message);
 /* Answers with the status that fits the error's kind and errno, and with its message. An internal
  * error is logged and answered without detail. A 503 says when to try again. */

@@ -1,8 +1,8 @@
 /* Data that accompany a request through the front: its place in a trace, and the facts for its log
  * line.
  *
- * Every request has an id (http.h). The id is in the answer's header X-Request-Id and in the body
- * of an error, "requestId". When a request that failed is over, one log line reports it. The fault
+ * Every request has an id (http.h). The id is in the answer's header X-Request-Id and, on routes
+ * that are not E2B's, in the body of an error, "requestId". When a request that failed is over, one log line reports it. The fault
  * is `client` for 4xx and `infrastructure` for 5xx, unless the code that answered knows better. The
  * line has the path but not the query, since signatures and tokens come in queries.
  *

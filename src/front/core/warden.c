@@ -8,6 +8,16 @@ struct warden {
     struct ipc_uv ipc;
     struct front *front;
     struct warden_handlers handlers;
+    struct list waiting; /* of struct waiting_order */
+};
+
+struct waiting_order {
+    struct list link;
+    struct order order;
+    int fd, second;
+    warden_done done;
+    void *arg;
+    uint64_t upto; /* sent when this change of the store is kept */
 };
 
 static struct warden *warden_of(struct ipc_link *l)
@@ -81,8 +91,8 @@ void warden_order(struct front *f, struct order *o, int fd, warden_done done, vo
 
 /* There is no second descriptor without a first. If sending fails the warden is gone; reading will
  * notice. */
-void warden_order_two(struct front *f, struct order *o, int fd, int second, warden_done done,
-                      void *arg)
+static void send_order(struct front *f, struct order *o, int fd, int second, warden_done done,
+                       void *arg)
 {
     struct ipc_link *l = &f->warden->ipc.link;
     int fds[] = {fd, second};
@@ -97,6 +107,47 @@ void warden_order_two(struct front *f, struct order *o, int fd, int second, ward
         ipc_link_call(l, &out, (void (*)(void))done, arg);
     close_p(&fd);
     close_p(&second);
+}
+
+/* Whether it makes or removes what a row of the store names. That row must be on disk first:
+ * otherwise a power cut could leave files that no row knows, or a row without its files. */
+static bool follows_store(const struct order *o)
+{
+    static const bool follow[ORDER_MAX_] = {
+        [ORDER_SAVE] = true,        [ORDER_FORGET] = true,        [ORDER_SNAPSHOT] = true,
+        [ORDER_VOLUME_MAKE] = true, [ORDER_VOLUME_REMOVE] = true,
+    };
+
+    return follow[o->op];
+}
+
+void warden_order_two(struct front *f, struct order *o, int fd, int second, warden_done done,
+                      void *arg)
+{
+    uint64_t upto = follows_store(o) ? commits_awaited(&f->commits, 0) : 0;
+
+    if (upto == 0) {
+        send_order(f, o, fd, second, done, arg);
+        return;
+    }
+    struct waiting_order *w = NEW(struct waiting_order, .order = *o, .fd = fd, .second = second,
+                                  .done = done, .arg = arg, .upto = upto);
+    list_append(&f->warden->waiting, &w->link);
+}
+
+void warden_kept(struct front *f)
+{
+    struct list *waiting = &f->warden->waiting;
+
+    while (!list_empty(waiting)) {
+        struct waiting_order *w = LIST_FIRST(struct waiting_order, waiting, link);
+
+        if (w->upto > f->commits.kept)
+            break;
+        list_remove(&w->link);
+        send_order(f, &w->order, w->fd, w->second, w->done, w->arg);
+        free(w);
+    }
 }
 
 void warden_open(struct front *f, int sock, const struct warden_handlers *h)

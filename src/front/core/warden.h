@@ -21,6 +21,8 @@ struct warden_handlers {
     void (*on_gone)(struct front *f, bool unreadable);
 };
 
+/* Changes of the store are on disk: sends the orders that waited for that. */
+void warden_kept(struct front *f);
 /* Takes over the socket. */
 void warden_open(struct front *f, int sock, const struct warden_handlers *h);
 /* Sends an order; magic and seq are filled in. fd (or -1) is sent along and then closed. done may be

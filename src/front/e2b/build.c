@@ -14,16 +14,13 @@
 #include "lib/base/clock.h"
 #include "lib/text/parse.h"
 
-#define ANSWER_MAX  (4u * 1024 * 1024)
-#define BUILDS_KEPT 100 /* entries of a template's builds */
-#define CPUS_MAX    1024
-#define MEMORY_MAX  (8u * 1024 * 1024) /* MiB */
-#define COMMAND_MAX (64u * 1024)
-#define LOG_PAGE    100
-#define IMAGE_MAX   1024
-#define NO_IMAGES                                                                              \
-    "this server does not have the image '%.100s': its operator can fetch it with 'sandglass " \
-    "world pull'; or use fromTemplate('base')"
+#define ANSWER_MAX   (4u * 1024 * 1024)
+#define BUILDS_KEPT  100 /* entries of a template's builds */
+#define CPUS_MAX     1024
+#define MEMORY_MAX   (8u * 1024 * 1024) /* MiB */
+#define COMMAND_MAX  (64u * 1024)
+#define LOG_PAGE     100
+#define REGISTRY_MAX (64u * 1024)
 
 /* ---- create ---------------------------------------------------------------------------------- */
 
@@ -230,6 +227,8 @@ static int find_base(struct e2b_req *q, const char *name, struct build_plan *p, 
         return err_wrap(e, r, "Invalid template reference");
     r = template_find(q->front->store, &q->tenant, &ref, &found, e);
     if (r == 0)
+        r = template_stand(q->front, &found, e);
+    if (r == 0)
         r = template_defaults(q->front->store, &found, &p->defaults, e);
     if (r < 0)
         return r;
@@ -239,24 +238,61 @@ static int find_base(struct e2b_req *q, const char *name, struct build_plan *p, 
     return 0;
 }
 
+static bool is_known_image(const char *image)
+{
+    const char *name = template_of_image(image);
+
+    return strcmp(name, TEMPLATE_BASE) == 0 || strcmp(name, TEMPLATE_INTERPRETER) == 0;
+}
+
+/* Credentials for the registry; the puller looks at what is in them. */
+static json_t *read_registry(struct e2b_req *q)
+{
+    struct fields of = field_object(&q->in, "fromImageRegistry");
+
+    if (!of.object)
+        return NULL;
+    if (json_dumpb(of.object, NULL, 0, JSON_COMPACT) > REGISTRY_MAX)
+        fields_invalid(&q->in, "fromImageRegistry is longer than %u KiB", REGISTRY_MAX >> 10);
+    return json_deep_copy(of.object);
+}
+
+/* An image that the operator has fetched is a template under the image's name. Who sends credentials
+ * means the registry's own. */
+static void read_image(struct e2b_req *q, const char *image, struct build_plan *p)
+{
+    const char *name = template_of_image(image);
+    struct sg_error e;
+
+    p->credentials = read_registry(q);
+    if (!fields_ok(&q->in))
+        return;
+    snprintf(p->from, sizeof(p->from), "template %.180s", name);
+    if ((!p->credentials || is_known_image(image)) && find_base(q, name, p, &e) == 0)
+        return;
+    snprintf(p->from, sizeof(p->from), "%.190s", image);
+    memcpy(p->base, TEMPLATE_BASE, sizeof(TEMPLATE_BASE));
+    p->image = xstrdup(image);
+}
+
 /* What cannot be used as a base fails the build, not the request: SDKs show it with its line. */
 static void read_base(struct e2b_req *q, struct build_plan *p)
 {
-    const char *image = field_text(&q->in, "fromImage", IMAGE_MAX, NULL);
+    const char *image = field_text(&q->in, "fromImage", STORE_IMAGE_MAX, NULL);
     const char *template = field_text(&q->in, "fromTemplate", REF_TEXT_MAX, NULL);
-    const char *name = template ? template : image ? template_of_image(image) : TEMPLATE_BASE;
+    const char *name = template ? template : TEMPLATE_BASE;
     struct sg_error e;
 
     if (image && template)
         fields_invalid(&q->in, "fromImage and fromTemplate exclude each other");
     if (!fields_ok(&q->in))
         return;
-    snprintf(p->from, sizeof(p->from), "template %.180s", name);
-    if (find_base(q, name, p, &e) == 0)
+    if (image) {
+        read_image(q, image, p);
         return;
-    if (image)
-        snprintf(p->refusal, sizeof(p->refusal), NO_IMAGES, image);
-    else
+    }
+    snprintf(p->from, sizeof(p->from), "template %.180s", name);
+    if (find_base(q, name, p, &e) < 0)
         snprintf(p->refusal, sizeof(p->refusal), "%.255s", e.message);
 }
 

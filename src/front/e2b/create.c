@@ -15,8 +15,8 @@ static void limit_to(const struct template_found *t, struct sg_limits *l)
 }
 
 /* Finds the template, and names it in the spec. */
-static int resolve_template(struct store *store, const struct store_tenant *tenant,
-                            const char *name, struct create_plan *plan, struct sg_error *e)
+static int resolve_template(struct front *f, const struct store_tenant *tenant, const char *name,
+                            struct create_plan *plan, struct sg_error *e)
 {
     struct template_found found;
     struct template_ref ref;
@@ -24,7 +24,9 @@ static int resolve_template(struct store *store, const struct store_tenant *tena
 
     if (r < 0)
         return err_wrap(e, r, "Invalid template reference");
-    r = template_find(store, tenant, &ref, &found, e);
+    r = template_find(f->store, tenant, &ref, &found, e);
+    if (r == 0)
+        r = template_stand(f, &found, e);
     if (r < 0)
         return r;
     snprintf(plan->spec.tenant, sizeof(plan->spec.tenant), "%s", tenant->id);
@@ -33,7 +35,7 @@ static int resolve_template(struct store *store, const struct store_tenant *tena
     plan->spec.interpreter = strcmp(found.base, TEMPLATE_INTERPRETER) == 0;
     memcpy(plan->snapshot, found.snapshot, sizeof(plan->snapshot));
     limit_to(&found, &plan->spec.limits);
-    return template_defaults(store, &found, &plan->spec.defaults, e);
+    return template_defaults(f->store, &found, &plan->spec.defaults, e);
 }
 
 int create_plan(struct front *f, const struct store_tenant *tenant, const json_t *body,
@@ -46,8 +48,7 @@ int create_plan(struct front *f, const struct store_tenant *tenant, const json_t
     if (r < 0)
         return r;
     struct create_plan plan = {.spec = c.spec, .timeout_ms = c.timeout_ms};
-    r = resolve_template(f->store, tenant, template_name ? template_name : c.template_name, &plan,
-                         e);
+    r = resolve_template(f, tenant, template_name ? template_name : c.template_name, &plan, e);
     if (r == 0)
         r = volumes_resolve(f, tenant->id, plan.spec.volumes, e);
     if (r < 0)

@@ -129,6 +129,37 @@ int template_find(struct store *s, const struct store_tenant *tenant,
     return r == -ENOENT ? no_tag(ref, e) : r;
 }
 
+/* The operator's own worlds are those of this tenant, as with `sandglass world`. */
+static int find_world(struct store *s, const char *name, struct store_snapshot *ret,
+                      struct sg_error *e)
+{
+    struct store_tenant tenant;
+    int r = store_tenant_find(s, "default", &tenant, e);
+
+    return r < 0 ? r : store_snapshot_get(s, tenant.id, name, ret, e);
+}
+
+int template_stand(struct front *f, struct template_found *t, struct sg_error *e)
+{
+    const char *world = f->settings.world;
+    bool automatic = strcmp(world, "auto") == 0;
+    struct store_snapshot snap;
+
+    if (!t->public || strcmp(world, "host") == 0)
+        return 0;
+    int r = find_world(f->store, automatic ? TEMPLATE_INTERPRETER : world, &snap, e);
+    if (r == -ENOENT && automatic)
+        return 0;
+    if (r == -ENOENT)
+        return err_set(e, SG_ERR_UNSUPPORTED, r,
+                       "the world '%s' is not there: its operator can make it with 'sandglass "
+                       "world', or set 'world = host'",
+                       world);
+    if (r == 0)
+        memcpy(t->snapshot, snap.id, sizeof(t->snapshot));
+    return r;
+}
+
 int template_defaults(struct store *s, const struct template_found *t, json_t **ret,
                       struct sg_error *e)
 {

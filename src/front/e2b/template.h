@@ -25,6 +25,9 @@ struct template_found {
 /* -ENOENT, with E2B's message, also for another tenant's template. */
 int template_find(struct store *s, const struct store_tenant *tenant,
                   const struct template_ref *ref, struct template_found *ret, struct sg_error *e);
+/* Gives a template that comes with the server the world that the setting `world` says: its files
+ * are those, and no longer the host's. Others stay as they are. -ENOENT: there is no such world. */
+int template_stand(struct front *f, struct template_found *t, struct sg_error *e);
 /* Finds one that was built, and any of its builds: as above, but whatever its tag. */
 int template_find_built(struct store *s, const struct store_tenant *tenant,
                         const struct template_ref *ref, struct store_template *ret,

@@ -38,17 +38,20 @@
 #include "front/main/dispatch.h"
 #include "front/main/drain.h"
 #include "front/main/key.h"
+#include "front/main/mason.h"
 #include "front/main/tenant.h"
 #include "front/main/world.h"
 #include "front/store/dbworker.h"
 #include "front/store/dbworker_process.h"
 #include "front/store/keys_shared.h"
 #include "front/store/store.h"
+#include "front/store/sync.h"
 #include "front/telemetry/exporter.h"
 #include "front/telemetry/exporter_wire.h"
 #include "front/telemetry/trace.h"
 #include "front/volumes/watch.h"
 #include "lib/vault/vault.h"
+#include "wire/mason.h"
 
 #define ORDER_FD      3
 #define LISTENERS_MAX 16
@@ -187,6 +190,19 @@ static void open_doors(struct front *f)
     warden_order(f, &(struct order){.op = ORDER_READY}, -1, NULL, NULL);
 }
 
+static void on_synced(void *arg, int r)
+{
+    struct front *f = arg;
+    struct sg_error e;
+
+    if (r < 0) {
+        err_code(&e, r, "write the database to the disk");
+        give_up(&e);
+    }
+    http_server_kept(f->http);
+    warden_kept(f);
+}
+
 static void begin(struct front *f, bool again)
 {
     struct ctx_store *contexts = NULL;
@@ -195,8 +211,9 @@ static void begin(struct front *f, bool again)
 
     if (told.n > 0)
         banner_url(&f->settings, told.listeners[0].fd, f->url, sizeof(f->url));
-    if (store_open(".", &f->store, &e) < 0 || sandboxes_forget_loose_snapshots(f, &e) < 0 ||
-        volumes_forget_loose(f, &e) < 0)
+    if (store_open(".", &f->store, &e) < 0 ||
+        store_sync_start(f->store, f->loop, &f->commits, on_synced, f, &e) < 0 ||
+        sandboxes_forget_loose_snapshots(f, &e) < 0 || volumes_forget_loose(f, &e) < 0)
         give_up(&e);
     /* Before keys of other servers come from their database. */
     if (store_tenants_count(f->store, &tenants, &e) < 0)
@@ -343,6 +360,7 @@ static int serve(void)
     front.http = http_server_new(front.loop, &limits, dispatch_request, &front);
     http_server_on_over(front.http, request_log_over);
     http_server_around(front.http, dispatch_around);
+    http_server_commits(front.http, &front.commits);
     warden_open(&front, ORDER_FD, &handlers);
     if (confine_front(&e) < 0)
         give_up(&e);
@@ -372,6 +390,8 @@ int main(int argc, char **argv)
         return backup_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "restore") == 0)
         return restore_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], MASON_ARGUMENT) == 0)
+        mason_main();
     if (argc > 1 && strcmp(argv[1], "--clerk") == 0) {
         become_worker("sandglass-clerk");
         dbworker_process(WORKER_CONTROL, -1, confine_dbworker);

@@ -1,5 +1,6 @@
 #include "front/main/worker.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
@@ -20,6 +21,24 @@
 
 #define CANNOT_START 126
 
+#define PROGRAMS_MAX 2
+
+static struct {
+    const char *name;
+    int fd;
+} given[PROGRAMS_MAX];
+
+void worker_use_program(const char *name, int fd)
+{
+    size_t i = 0;
+
+    while (i < PROGRAMS_MAX && given[i].name)
+        i++;
+    assert(i < PROGRAMS_MAX);
+    given[i].name = name;
+    given[i].fd = fd;
+}
+
 /* A copy of the program beside this one. The worker is nobody, who may neither reach the program by
  * its name nor have the right to execute it; of a copy in memory anybody who has it can execute. */
 static int copy_program(const char *name, struct sg_error *e)
@@ -29,6 +48,9 @@ static int copy_program(const char *name, struct sg_error *e)
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
     char *slash;
 
+    for (size_t i = 0; i < PROGRAMS_MAX && given[i].name; i++)
+        if (strcmp(given[i].name, name) == 0)
+            return fcntl(given[i].fd, F_DUPFD_CLOEXEC, 0);
     path[n < 0 ? 0 : n] = '\0';
     slash = strrchr(path, '/');
     if (!slash || (size_t)(slash - path) + strlen(name) + 2 > sizeof(path))

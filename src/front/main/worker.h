@@ -15,6 +15,9 @@ struct worker {
     pid_t pid;
     int out;
 };
+/* Programs that another process has opened, instead of those beside this one: of that name, a
+ * descriptor that can be executed. */
+void worker_use_program(const char *name, int fd);
 int worker_start(const char *const *args, const int *fds, size_t n, struct worker *ret,
                  struct sg_error *e);
 /* Waits for its end; returns its status as waitpid tells it. */

@@ -9,8 +9,9 @@
 #include "front/e2b/ref.h"
 #include "front/main/manage.h"
 #include "front/main/worker.h"
-#include "front/main/world_import.h"
-#include "front/main/world_pull.h"
+#include "front/main/world_image.h"
+#include "front/main/world_manage.h"
+#include "front/store/worlds.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/command/actions.h"
@@ -20,15 +21,7 @@
 
 #define DEFAULT_TENANT "default" /* the one that a server makes when it first starts */
 #define MIB            (1024.0 * 1024.0)
-#define LAYERS         "layers" /* while a world is made: what was pulled */
 #define SECRET_MAX     4096
-
-struct world_options {
-    struct action_options base; /* `which`: a file, or "-" for standard input; an image's name */
-    const char *name, *tenant;
-    bool image;                  /* import: the file is an image */
-    const char *user, *insecure; /* pull */
-};
 
 #define NAME_OPTIONS                                                                              \
     {"name", 0, "NAME", "name of the template, NAME or NAME:TAG", CLI_TEXT(world_options, name)}, \
@@ -62,7 +55,7 @@ const struct cli_syntax world_pull_syntax = {pull_options, ARRAY_SIZE(pull_optio
 
 /* ---- where from ------------------------------------------------------------------------------ */
 
-static int open_worlds(const struct world_options *o, struct sg_error *e)
+int worlds_open(const struct world_options *o, struct sg_error *e)
 {
     char state[STATE_DIR_MAX], path[STATE_DIR_MAX + 8];
     int fd, r;
@@ -118,7 +111,8 @@ static int add_row(struct store *s, const struct world_options *o, struct store_
     if (r < 0)
         return r;
     snprintf(row->tenant, sizeof(row->tenant), "%s", tenant.id);
-    return store_snapshot_add(s, row, replaced, e);
+    r = store_snapshot_add(s, row, replaced, e);
+    return r == 0 && replaced[0] ? store_world_drop(s, replaced, e) : r;
 }
 
 /* In a child, which becomes the owner of the database. */
@@ -183,9 +177,9 @@ static int make(const struct world_options *o,
     int r = read_name(o, &row, e);
 
     if (r == 0)
-        r = worlds = open_worlds(o, e);
+        r = worlds = worlds_open(o, e);
     if (r >= 0)
-        r = world_begin(&m, worlds, e);
+        r = world_begin(&m, worlds, NULL, e);
     if (r == 0)
         r = add(o, &m, e);
     if (r == 0)
@@ -202,40 +196,11 @@ static int make(const struct world_options *o,
     return r;
 }
 
-/* Its folder is the puller's, who could have put anything there. */
-static int open_pulled(int dir, const char *digest, struct sg_error *e)
+static int add_image(struct world_making *m, const struct pull_order *order, struct sg_error *e)
 {
-    AUTO(close_p) int fd = openat(dir, digest, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    struct stat st;
+    AUTO(free_p) struct pulled *p = xcalloc(1, sizeof(*p));
 
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_errno(e, "open a layer of the image");
-    return S_ISREG(st.st_mode) ? steal_fd(&fd) : err_invalid(e, "a layer of the image is no file");
-}
-
-/* The layers of an image, which is fetched into a folder of nobody's. */
-static int add_image(const struct pull_order *order, struct world_making *m, struct sg_error *e)
-{
-    AUTO(close_p) int dir = -1;
-    struct pulled *p = NULL;
-    int r = mkdirat(m->dir, LAYERS, 0700) < 0 ? -errno : 0;
-
-    dir = openat(m->dir, LAYERS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (r < 0 || dir < 0 || fchown(dir, WORKER_NOBODY, WORKER_NOBODY) < 0)
-        return err_errno(e, "make a folder for layers");
-    p = xcalloc(1, sizeof(*p));
-    r = world_pull(dir, order, p, e);
-    for (uint32_t i = 0; r == 0 && i < p->n; i++) {
-        AUTO(close_p) int layer = open_pulled(dir, p->layers[i].digest, e);
-
-        r = layer < 0 ? layer : world_add(m, layer, p->layers[i].diff_id + strlen("sha256:"), e);
-    }
-    for (uint32_t i = 0; r == 0 && i < p->n; i++)
-        unlinkat(dir, p->layers[i].digest, 0);
-    free(p);
-    if (r == 0 && unlinkat(m->dir, LAYERS, AT_REMOVEDIR) < 0)
-        r = err_errno(e, "remove the layers of the image");
-    return r;
+    return world_add_image(m, order, p, e);
 }
 
 /* The puller reads an archive from wherever it likes, so it must be a file. */
@@ -268,8 +233,7 @@ static int add_file(const struct world_options *o, struct world_making *m, struc
         if (r < 0)
             return r;
     }
-    struct pull_order order = {.archive = spooled >= 0 ? spooled : file, .shows = false};
-    return add_image(&order, m, e);
+    return add_image(m, &(struct pull_order){.archive = spooled >= 0 ? spooled : file}, e);
 }
 
 /* The password is a line of standard input: other users of the host can see a command line. */
@@ -281,6 +245,13 @@ static int read_secret(char *ret, size_t cap, struct sg_error *e)
     return 0;
 }
 
+static void show(const struct pulled *p, void *arg UNUSED)
+{
+    if (p->what == PULLED_PROGRESS)
+        fprintf(stderr, "\rlayer %u of %u: %.1f of %.1f MiB ", p->layer, p->of,
+                (double)p->layer_bytes / MIB, (double)p->layer_total / MIB);
+}
+
 static int add_pulled(const struct world_options *o, struct world_making *m, struct sg_error *e)
 {
     char secret[SECRET_MAX] = "";
@@ -289,11 +260,13 @@ static int add_pulled(const struct world_options *o, struct world_making *m, str
                                .user = o->user,
                                .secret = secret,
                                .insecure = o->insecure,
-                               .shows = isatty(STDERR_FILENO)};
+                               .tell = isatty(STDERR_FILENO) ? show : NULL};
     int r = o->user ? read_secret(secret, sizeof(secret), e) : 0;
 
     if (r == 0)
-        r = add_image(&order, m, e);
+        r = add_image(m, &order, e);
+    if (order.tell)
+        fprintf(stderr, "\r%*s\r", 60, "");
     explicit_bzero(secret, sizeof(secret));
     return r;
 }
@@ -307,11 +280,30 @@ static const struct action actions[] = {
      &world_import_syntax, "no file given: name a tar file, or - for standard input"},
     {"pull", " IMAGE", "Makes a template of an image from a registry, such as debian:12.",
      &world_pull_syntax, "no image given: name one, such as debian:12"},
+    {"ls", "", "Lists worlds, and what stands on them.", &world_ls_syntax, NULL},
+    {"rm", " WORLD", "Removes a world on which nothing stands, and its template.", &world_rm_syntax,
+     "no world given: name one by its id or name; 'sandglass world ls' shows them"},
+    {"du", "", "Shows how much of the disk the worlds of each tenant take.", &world_ls_syntax,
+     NULL},
+    {"gc", "", "Removes what nothing needs.", &world_gc_syntax, NULL},
 };
+
+static int run_import(const struct world_options *o, struct sg_error *e)
+{
+    return make(o, add_file, e);
+}
+
+static int run_pull(const struct world_options *o, struct sg_error *e)
+{
+    return make(o, add_pulled, e);
+}
 
 static int run(const void *arg UNUSED, size_t i, const void *options, struct sg_error *e)
 {
-    return make(options, i == 0 ? add_file : add_pulled, e);
+    static int (*const runs[])(const struct world_options *o, struct sg_error *e) = {
+        run_import, run_pull, world_ls, world_rm, world_du, world_gc};
+
+    return runs[i](options, e);
 }
 
 int world_main(int argc, char **argv)

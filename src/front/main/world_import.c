@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "front/main/world_share.h"
 #include "front/main/worker.h"
 #include "lib/base/fd.h"
 
@@ -83,10 +84,10 @@ static int check_digest(const struct image_report *report, const char *diff_id, 
 
 int world_add(struct world_making *m, int layer, const char *diff_id, struct sg_error *e)
 {
-    static const char *const args[] = {IMAGE_PROGRAM, "unpack", NULL};
+    const char *args[] = {IMAGE_PROGRAM, "unpack", NULL, NULL};
     AUTO(close_p) int blob = -1, list = -1;
     struct image_report report;
-    char name[16], list_name[24];
+    char name[16], list_name[24], limit[32];
     int r;
 
     if (m->n == IMAGE_BLOBS)
@@ -99,11 +100,15 @@ int world_add(struct world_making *m, int layer, const char *diff_id, struct sg_
     if (r < 0)
         return r;
     const int fds[] = {layer, -1, -1, blob, list};
+    snprintf(limit, sizeof(limit), "bytes=%llu", (unsigned long long)(m->bytes_max - m->bytes));
+    args[2] = m->bytes_max ? limit : NULL;
     r = run(args, fds, ARRAY_SIZE(fds), &report, e);
     if (r == 0)
         r = check_digest(&report, diff_id, e);
     if (r < 0)
         return r;
+    world_share(m->worlds, m->dir, name);
+    m->bytes += report.bytes;
     m->blocks[m->n] = report.blocks;
     m->left_out += report.left_out;
     m->lists[m->n++] = steal_fd(&list);
@@ -195,8 +200,8 @@ void world_discard(int worlds, const char *id)
     remove_all(worlds, id);
 }
 
-/* What runs that were killed have left. One that still runs holds a lock on its directory. */
-static void sweep(int worlds)
+/* A run that goes on holds a lock on its directory. */
+void worlds_sweep(int worlds)
 {
     int fd = openat(worlds, ".", OPEN_DIR);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -215,13 +220,16 @@ static void sweep(int worlds)
         closedir(d);
 }
 
-int world_begin(struct world_making *m, int worlds, struct sg_error *e)
+int world_begin(struct world_making *m, int worlds, const char *id, struct sg_error *e)
 {
     char aside[ASIDE_NAME];
 
     *m = (struct world_making){.worlds = worlds, .dir = -1};
-    sweep(worlds);
-    id_random(m->id);
+    worlds_sweep(worlds);
+    if (id)
+        snprintf(m->id, sizeof(m->id), "%s", id);
+    else
+        id_random(m->id);
     aside_name(m->id, aside);
     if (mkdirat(worlds, aside, 0700) < 0)
         return err_errno(e, "make a directory for the world");

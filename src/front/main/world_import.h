@@ -1,6 +1,7 @@
 /* Makes a world of layers, in STATE/worlds, by image workers (wire/image.h).
  *
- *   new-ID/   while it is made: 0, 1, ... the contents of its layers; list-0, ... what they said; meta
+ *   new-ID/   while it is made: 0, 1, ... the contents of its layers; list-0, ... what they said; meta;
+ *             layers/, what was pulled
  *   ID/       when all of it is there, checked and on disk: the contents and meta
  *
  * A run that is killed leaves new-ID behind, and the next one removes it. */
@@ -10,10 +11,14 @@
 #include "lib/base/ids.h"
 #include "wire/image.h"
 
+#define WORLD_LAYERS "layers" /* what was pulled */
+
 struct world_making {
     int worlds, dir;
+    uint64_t bytes_max; /* of all layers, unpacked; 0: as much as an image worker allows */
     char id[ID_LEN + 1];
-    size_t n; /* layers so far */
+    size_t n;       /* layers so far */
+    uint64_t bytes; /* of them, unpacked */
     int lists[IMAGE_BLOBS];
     uint64_t blocks[IMAGE_BLOBS];
     uint32_t left_out; /* devices, which a world does not have */
@@ -29,8 +34,11 @@ struct world_made {
     uint32_t left_out;
 };
 
-/* worlds: the open STATE/worlds, which stays the caller's. Needs root; the workers are nobody. */
-int world_begin(struct world_making *m, int worlds, struct sg_error *e);
+/* worlds: the open STATE/worlds, which stays the caller's. id: NULL for a new one. Needs root; the
+ * workers are nobody. */
+int world_begin(struct world_making *m, int worlds, const char *id, struct sg_error *e);
+/* Removes what runs that were killed have left. */
+void worlds_sweep(int worlds);
 /* Adds a layer above those that are there: a tar, as it is, gzip or zstd. diff_id: the SHA-256 that
  * the tar must have, in hexadecimal digits, or NULL. */
 int world_add(struct world_making *m, int layer, const char *diff_id, struct sg_error *e);

@@ -14,7 +14,6 @@
 
 #define REQUEST_MAX (64u * 1024)
 #define LINE_MAX_   (1u << 20)
-#define MIB         (1024.0 * 1024.0)
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
@@ -51,22 +50,15 @@ static int write_request(const struct pull_order *o, struct sg_error *e)
 
 /* ---- the answer, read by a child ------------------------------------------------------------- */
 
-static void show(const json_t *p)
-{
-    fprintf(stderr, "\rlayer %lld of %lld: %.1f of %.1f MiB ", (long long)jr_int(p, "layer"),
-            (long long)jr_int(p, "of"), (double)jr_int(p, "bytes") / MIB,
-            (double)jr_int(p, "total") / MIB);
-}
-
 static bool is_digest(const char *text)
 {
     return strnlen(text, PULL_DIGEST) == PULL_DIGEST - 1 && strncmp(text, "sha256:", 7) == 0 &&
            strspn(text + 7, "0123456789abcdef") == PULL_DIGEST - 8;
 }
 
-static bool take_digest(const json_t *layer, const char *key, char ret[PULL_DIGEST])
+static bool take_digest(const json_t *object, const char *key, char ret[PULL_DIGEST])
 {
-    const char *text = jr_text(layer, key);
+    const char *text = jr_text(object, key);
 
     snprintf(ret, PULL_DIGEST, "%s", text);
     return is_digest(text);
@@ -78,10 +70,24 @@ static void refuse(struct pulled *p, int code, const char *why)
     snprintf(p->message, sizeof(p->message), "%s", why);
 }
 
+/* A config that is too long is left out whole. */
+static void take_config(const json_t *config, struct pulled *p)
+{
+    size_t len =
+        json_is_object(config) ? json_dumpb(config, p->config, sizeof(p->config), JSON_COMPACT) : 0;
+
+    p->config_len = len <= sizeof(p->config) ? (uint32_t)len : 0;
+}
+
 static void take_result(const json_t *result, struct pulled *p)
 {
     const json_t *layers = json_object_get(result, "layers");
 
+    take_config(json_object_get(result, "config"), p);
+    if (!take_digest(result, "digest", p->digest)) {
+        refuse(p, -EINVAL, "the image is named by another digest than SHA-256");
+        return;
+    }
     p->n = (uint32_t)json_array_size(layers);
     p->code = 0;
     if (p->n == 0 || p->n > IMAGE_BLOBS) {
@@ -99,40 +105,76 @@ static void take_result(const json_t *result, struct pulled *p)
     }
 }
 
-static void take_line(const char *line, bool shows, struct pulled *p)
+/* The codes of pull/fault.h that a build must tell from others. */
+static int code_of(const char *word)
+{
+    static const struct {
+        const char *word;
+        int code;
+    } codes[] = {{"network", -ENETUNREACH}, {"timeout", -ETIMEDOUT}, {"busy", -EBUSY}};
+
+    for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+        if (strcmp(codes[i].word, word) == 0)
+            return codes[i].code;
+    return -EIO;
+}
+
+static void take_progress(const json_t *part, struct pulled *p)
+{
+    p->what = PULLED_PROGRESS;
+    p->layer = (uint32_t)jr_int(part, "layer");
+    p->of = (uint32_t)jr_int(part, "of");
+    p->layer_bytes = (uint64_t)jr_int(part, "bytes");
+    p->layer_total = (uint64_t)jr_int(part, "total");
+}
+
+static void take_line(const char *line, struct pulled *p)
 {
     json_t *all = json_loads(line, 0, NULL);
     const json_t *part;
 
-    if ((part = json_object_get(all, "progress")) && shows)
-        show(part);
-    else if ((part = json_object_get(all, "result")))
+    p->what = PULLED_END;
+    if ((part = json_object_get(all, "progress"))) {
+        take_progress(part, p);
+    } else if ((part = json_object_get(all, "waiting"))) {
+        p->what = PULLED_WAITING;
+        snprintf(p->message, sizeof(p->message), "%s", jr_text(part, "why"));
+    } else if ((part = json_object_get(all, "result"))) {
         take_result(part, p);
-    else if ((part = json_object_get(all, "error")))
-        refuse(p, -EIO, jr_text(part, "message"));
+    } else if ((part = json_object_get(all, "error"))) {
+        refuse(p, code_of(jr_text(part, "code")), jr_text(part, "message"));
+    }
     json_decref(all);
 }
 
-static _Noreturn void read_answer(int from, int to, bool shows)
+static _Noreturn void read_answer(int from, int to)
 {
     struct pulled p = {0};
     FILE *lines = fdopen(from, "r");
     char *line = xcalloc(1, LINE_MAX_);
+    int r = 0;
 
-    refuse(&p, -EIO, "the puller ended without an answer");
     worker_become_nobody();
-    while (lines && fgets(line, LINE_MAX_, lines))
-        take_line(line, shows, &p);
-    if (shows)
-        fprintf(stderr, "\r%*s\r", 60, "");
-    _exit(fd_write_all(to, &p, sizeof(p)) < 0);
+    refuse(&p, -EIO, "the puller ended without an answer");
+    while (r == 0 && lines && fgets(line, LINE_MAX_, lines)) {
+        take_line(line, &p);
+        if (p.what != PULLED_END)
+            r = fd_write_all(to, &p, sizeof(p));
+    }
+    if (p.what != PULLED_END)
+        refuse(&p, -EIO, "the puller ended without an answer");
+    p.what = PULLED_END;
+    _exit(r < 0 || fd_write_all(to, &p, sizeof(p)) < 0);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
 bool world_pulled_valid(const struct pulled *p)
 {
-    if (p->n > IMAGE_BLOBS || p->code > 0)
+    if (p->n > IMAGE_BLOBS || p->code > 0 || p->config_len > PULL_CONFIG ||
+        p->what > PULLED_WAITING || !memchr(p->message, '\0', PULL_WORDS))
+        return false;
+    if (p->what == PULLED_END && p->code == 0 && !is_digest(p->digest))
         return false;
     for (uint32_t i = 0; p->code == 0 && i < p->n; i++)
         if (!is_digest(p->layers[i].digest) || !is_digest(p->layers[i].diff_id))
@@ -140,23 +182,34 @@ bool world_pulled_valid(const struct pulled *p)
     return true;
 }
 
-static int take_answer(int from, struct pulled *ret, struct sg_error *e)
+static bool take_one(int from, struct pulled *ret)
 {
     size_t len = 0;
 
     for (ssize_t got = 1; got > 0 && len<sizeof(*ret); len += got> 0 ? (size_t)got : 0)
         got = read(from, (char *)ret + len, sizeof(*ret) - len);
-    if (len < sizeof(*ret) || !world_pulled_valid(ret))
+    return len == sizeof(*ret) && world_pulled_valid(ret);
+}
+
+static int take_answer(int from, const struct pull_order *o, struct pulled *ret, struct sg_error *e)
+{
+    bool read = take_one(from, ret);
+
+    for (; read && ret->what != PULLED_END; read = take_one(from, ret))
+        if (o->tell)
+            o->tell(ret, o->arg);
+    if (!read)
         return err_set(e, SG_ERR_INTERNAL, -EIO, "the answer of the puller could not be read");
     if (ret->code == 0)
         return 0;
-    return err_set(e, SG_ERR_INVALID, ret->code, "%.*s", PULL_WORDS - 1, ret->message);
+    return err_set(e, SG_ERR_INVALID, ret->code, "%s", ret->message);
 }
 
 int world_pull(int dir, const struct pull_order *o, struct pulled *ret, struct sg_error *e)
 {
     static const char *const args[] = {PULL_PROGRAM, NULL};
-    AUTO(close_p) int request = write_request(o, e), from = -1;
+    AUTO(close_p) int made = o->request > 0 ? -1 : write_request(o, e), from = -1;
+    int request = o->request > 0 ? o->request : made;
     struct worker w;
     int ends[2], r;
     pid_t reader;
@@ -175,9 +228,9 @@ int world_pull(int dir, const struct pull_order *o, struct pulled *ret, struct s
     from = ends[0];
     reader = fork();
     if (reader == 0)
-        read_answer(w.out, ends[1], o->shows);
+        read_answer(w.out, ends[1]);
     close(ends[1]);
-    r = reader < 0 ? err_errno(e, "start a child") : take_answer(from, ret, e);
+    r = reader < 0 ? err_errno(e, "start a child") : take_answer(from, o, ret, e);
     worker_wait(&w);
     while (reader > 0 && waitpid(reader, NULL, 0) < 0 && errno == EINTR)
         ;

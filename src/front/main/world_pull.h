@@ -1,4 +1,4 @@
-/* Fetches an image with sandglass-pull (docs/internals/pull.md), for `sandglass world`. */
+/* Fetches an image with sandglass-pull (docs/internals/pull.md), for `sandglass world` and for masons. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -7,20 +7,34 @@
 #define PULL_PROGRAM "sandglass-pull"
 #define PULL_DIGEST  72  /* "sha256:" and 64 digits, and a zero byte */
 #define PULL_WORDS   256 /* of an error */
+#define PULL_CONFIG  (32u * 1024)
 
+struct pulled;
 struct pull_order {
-    const char *image;         /* NULL: the only one of the archive */
-    int archive;               /* -1: from a registry */
+    int request;       /* 0: made of what follows; else a file with what the puller is asked */
+    const char *image; /* NULL: the only one of the archive */
+    int archive;       /* -1: from a registry */
     const char *user, *secret; /* NULL: none */
     const char
-        *insecure; /* "HOST[:PORT]" that is asked by HTTP, also at addresses inside; or NULL */
-    bool shows;    /* progress, on standard error */
+        *insecure;     /* "HOST[:PORT]" that is asked by HTTP, also at addresses inside; or NULL */
+    const char *known; /* a manifest whose layers are not wanted; NULL: there is none */
+    void (*tell)(const struct pulled *p, void *arg); /* of progress; NULL: nobody */
+    void *arg;
 };
 
-/* What came, without a text of the registry's. */
+/* UNPACKING is said by who unpacks the layers. */
+enum pulled_what { PULLED_END, PULLED_PROGRESS, PULLED_WAITING, PULLED_UNPACKING };
+
+/* What the puller has said. But for the message and the config there is no text of the registry's. */
 struct pulled {
-    int32_t code;             /* 0, or -errno */
-    char message[PULL_WORDS]; /* why not */
+    uint32_t what;
+    int32_t code;                      /* END: 0, or -errno */
+    char message[PULL_WORDS];          /* why not; WAITING: for what */
+    uint32_t layer, of;                /* PROGRESS, UNPACKING */
+    uint64_t layer_bytes, layer_total; /* PROGRESS */
+    char digest[PULL_DIGEST];          /* of the manifest */
+    uint32_t config_len;               /* JSON: Env, WorkingDir, User, Entrypoint, Cmd */
+    char config[PULL_CONFIG];
     uint32_t n;
     struct {
         char digest[PULL_DIGEST], diff_id[PULL_DIGEST];

@@ -77,18 +77,55 @@ static int note_use(struct store *s, enum db_statement which, const char *tenant
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
+static int add_layer(struct store *s, const char *tenant, const char *key, const char *id,
+                     uint64_t bytes, struct sg_error *e)
+{
+    int64_t size = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+    int r =
+        db_run(s, DB_BUILD_LAYER_ADD, DB_WITH(db_text(id), db_text(tenant), db_number(size)), e);
+    if (r == 0 && key)
+        r = db_run(s, DB_CACHE_SET, DB_WITH(db_text(tenant), db_text(key), db_text(id)), e);
+    return r;
+}
+
 int store_build_layer_add(struct store *s, const char *tenant, const char *key, const char *id,
                           uint64_t bytes, struct sg_error *e)
 {
-    int64_t size = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
     int r = db_begin(s, e);
 
     if (r == 0)
-        r = db_run(s, DB_BUILD_LAYER_ADD, DB_WITH(db_text(id), db_text(tenant), db_number(size)),
-                   e);
-    if (r == 0 && key)
-        r = db_run(s, DB_CACHE_SET, DB_WITH(db_text(tenant), db_text(key), db_text(id)), e);
+        r = add_layer(s, tenant, key, id, bytes, e);
     return db_end(s, r, e);
+}
+
+int store_image_add(struct store *s, const char *tenant, const char *key,
+                    const struct store_image *image, uint64_t bytes, struct sg_error *e)
+{
+    int r = db_begin(s, e);
+
+    if (r == 0)
+        r = add_layer(s, tenant, key, image->layer, bytes, e);
+    if (r == 0)
+        r = db_run(s, DB_IMAGE_ADD,
+                   DB_WITH(db_text(image->layer), db_text(image->name), db_text(image->digest),
+                           db_text(image->config), db_number(image->fetched_ms)),
+                   e);
+    return db_end(s, r, e);
+}
+
+int store_image_get(struct store *s, const char *tenant, const char *key, struct store_image *ret,
+                    struct sg_error *e)
+{
+    struct db_rows row = db_rows(s, DB_IMAGE_GET, DB_WITH(db_text(tenant), db_text(key)), e);
+
+    if (!db_next(&row))
+        return row.r < 0 ? row.r : -ENOENT;
+    db_column(row.st, 0, ret->layer, sizeof(ret->layer));
+    db_column(row.st, 1, ret->name, sizeof(ret->name));
+    db_column(row.st, 2, ret->digest, sizeof(ret->digest));
+    ret->fetched_ms = sqlite3_column_int64(row.st, 3);
+    ret->config = xstrdup((const char *)sqlite3_column_text(row.st, 4));
+    return db_done(&row);
 }
 
 int store_build_layer_get(struct store *s, const char *tenant, const char *key,

@@ -269,6 +269,18 @@ static const char *const migrations[] = {
     " created_ms INTEGER NOT NULL,"
     " loose INTEGER NOT NULL," /* it is being made or removed */
     " UNIQUE (tenant, name)) STRICT;",
+
+    /* What layers that were made of an image are made of. */
+    "CREATE TABLE build_image ("
+    " layer TEXT NOT NULL PRIMARY KEY,"
+    " name TEXT NOT NULL,"
+    " digest TEXT NOT NULL,"
+    " config TEXT NOT NULL," /* JSON, as the puller tells it */
+    " fetched_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TRIGGER build_image_gone AFTER DELETE ON build_layer"
+    " BEGIN DELETE FROM build_image WHERE layer = old.id; END;"
+    /* Layers that `sandglass world` took the names of, for a running front to remove. */
+    "CREATE TABLE dropped_layer (id TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 
@@ -400,9 +412,11 @@ static int execute(struct store *s, const char *sql, const char *doing, struct s
 
 void db_set_durable(struct store *s, bool on)
 {
-    const char *sql = on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
-
-    sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+    s->durable = on;
+    /* With NORMAL a commit does not wait for the disk. */
+    sqlite3_exec(s->db,
+                 on && !s->sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", NULL,
+                 NULL, NULL);
 }
 
 void db_set_wait(struct store *s, int ms)
@@ -580,6 +594,21 @@ static int open_connection(struct store *s, int flags, const char *vfs, struct s
     return 0;
 }
 
+int db_open_again(const struct store *s, sqlite3 **ret, struct sg_error *e)
+{
+    struct store again = {.path = s->path};
+    int objects, r = open_connection(&again, 0, own_vfs(), e);
+
+    /* SQLite finds out with the first query that the file has a log. */
+    if (r == 0)
+        r = read_int(&again, "SELECT count(*) FROM sqlite_schema", &objects, e);
+    if (r < 0)
+        sqlite3_close(again.db);
+    else
+        *ret = again.db;
+    return r;
+}
+
 static int connect_db(struct store *s, int flags, const char *vfs, struct sg_error *e)
 {
     int r = open_connection(s, flags, vfs, e);
@@ -685,6 +714,7 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
+    store_sync_free(s->sync);
     for (size_t i = 0; i < DB_MAX_; i++)
         sqlite3_finalize(s->statements[i]);
     sqlite3_close(s->db);

@@ -123,10 +123,13 @@ enum db_statement { STORE_STATEMENTS(DB_STATEMENT) DB_MAX_ };
 #undef DB_STATEMENT
 
 struct key_cache;
+struct store_sync;
 
 struct store {
     sqlite3 *db;
     char *path;
+    struct store_sync *sync; /* NULL: durable commits wait for the disk (sync.h) */
+    bool durable;            /* a commit now is one that must be kept */
     sqlite3_stmt *statements[DB_MAX_];
     struct key_cache *keys;
 };
@@ -189,9 +192,13 @@ int db_run(struct store *s, enum db_statement which, const struct db_value *with
            struct sg_error *e);
 /* How many rows the last statement changed. */
 int db_changed(const struct store *s);
-/* Whether commits wait for the disk from now on. Without waiting, a power cut may take the last
- * commits; the database stays whole either way. */
+/* Whether commits from now on must be kept. A power cut may take the last ones that need not; the
+ * database stays whole either way. */
 void db_set_durable(struct store *s, bool on);
+/* Another connection to the store's file, for another thread. */
+int db_open_again(const struct store *s, sqlite3 **ret, struct sg_error *e);
+/* Waits until its threads are done. NULL is allowed. */
+void store_sync_free(struct store_sync *y);
 /* How long a call may wait for another process that is writing. */
 #define DB_WAIT_MS 2000
 void db_set_wait(struct store *s, int ms);

@@ -81,6 +81,9 @@ int store_dir(const struct store *s, struct sg_error *e);
 int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *ret,
                         struct sg_error *e);
 int store_tenant_get(struct store *s, const char *id, struct store_tenant *ret);
+/* -ENOENT: no tenant has that name. */
+int store_tenant_find(struct store *s, const char *name, struct store_tenant *ret,
+                      struct sg_error *e);
 /* Calls fn for each tenant, sorted by name, until fn returns false. */
 int store_tenants_each(struct store *s, bool (*fn)(const struct store_tenant *, void *), void *arg,
                        struct sg_error *e);

@@ -138,6 +138,27 @@ int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep,
                              bool (*needed)(const char *id, void *arg),
                              void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e);
 
+/* ---- images ---------------------------------------------------------------------------------- */
+
+#define STORE_DIGEST_MAX 72 /* "sha256:" and 64 digits, and a zero byte */
+#define STORE_IMAGE_MAX  1024
+
+/* A layer that was made of an image. The cache finds it by a key of the image's name and of what it
+ * was fetched with. */
+struct store_image {
+    char layer[ID_LEN + 1];
+    char name[STORE_IMAGE_MAX + 1];
+    char digest[STORE_DIGEST_MAX]; /* of its manifest */
+    char *config;                  /* JSON, on the heap */
+    int64_t fetched_ms;
+};
+/* As store_build_layer_add. */
+int store_image_add(struct store *s, const char *tenant, const char *key,
+                    const struct store_image *image, uint64_t bytes, struct sg_error *e);
+/* -ENOENT, without a message. It does not count as used. */
+int store_image_get(struct store *s, const char *tenant, const char *key, struct store_image *ret,
+                    struct sg_error *e);
+
 /* ---- uploads --------------------------------------------------------------------------------- */
 
 struct store_upload {

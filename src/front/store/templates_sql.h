@@ -82,6 +82,24 @@
                           "NOT EXISTS (SELECT 1 FROM build_cache WHERE layer = l.id) AND "         \
                           "NOT EXISTS (SELECT 1 FROM build WHERE layer = l.id) AND id > ?3 "       \
                           "ORDER BY id LIMIT ?2")                                                  \
+    X(IMAGE_ADD, "INSERT INTO build_image (layer, name, digest, config, fetched_ms) "              \
+                 "VALUES (?1, ?2, ?3, ?4, ?5)")                                                    \
+    X(IMAGE_GET, "SELECT i.layer, i.name, i.digest, i.fetched_ms, i.config FROM build_cache c "    \
+                 "JOIN build_image i ON i.layer = c.layer WHERE c.tenant = ?1 AND c.key = ?2")     \
+    X(WORLD_LIST,                                                                                  \
+      "SELECT s.id, t.name, iif(s.name = '', s.id, s.name || ':' || s.tag), '', 0, s.created_ms "  \
+      "FROM snapshot s JOIN tenant t ON t.id = s.tenant UNION ALL "                                \
+      "SELECT i.layer, t.name, i.name, coalesce((SELECT group_concat(DISTINCT m.name) "            \
+      "FROM build b JOIN template m ON m.id = b.template WHERE b.layer = i.layer AND "             \
+      "EXISTS (SELECT 1 FROM template_tag g WHERE g.build = b.id)), ''), 1, i.fetched_ms "         \
+      "FROM build_image i JOIN build_layer l ON l.id = i.layer JOIN tenant t ON t.id = l.tenant "  \
+      "ORDER BY 6")                                                                                \
+    X(WORLD_CACHE_DROP, "DELETE FROM build_cache WHERE layer = ?1")                                \
+    X(WORLD_BUILD_DROP, "UPDATE build SET layer = NULL WHERE layer = ?1")                          \
+    X(WORLD_SNAPSHOT_DROP, "DELETE FROM snapshot WHERE id = ?1")                                   \
+    X(DROPPED_ADD, "INSERT OR IGNORE INTO dropped_layer (id) VALUES (?1)")                         \
+    X(DROPPED_LIST, "SELECT id FROM dropped_layer LIMIT ?1")                                       \
+    X(DROPPED_REMOVE, "DELETE FROM dropped_layer WHERE id = ?1")                                   \
     X(BUILD_LAYER_REMOVE, "DELETE FROM build_layer WHERE id = ?1")                                 \
     X(UPLOAD_ADD, "INSERT INTO upload (tenant, hash, file, digest, bytes, used) "                  \
                   "VALUES (?1, ?2, ?3, ?4, ?5, "                                                   \

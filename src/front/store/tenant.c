@@ -73,6 +73,12 @@ int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *
     return r < 0 ? r : find(s, DB_TENANT_BY_NAME, name, ret, e);
 }
 
+int store_tenant_find(struct store *s, const char *name, struct store_tenant *ret,
+                      struct sg_error *e)
+{
+    return find(s, DB_TENANT_BY_NAME, name, ret, e);
+}
+
 int store_tenant_get(struct store *s, const char *id, struct store_tenant *ret)
 {
     return find(s, DB_TENANT_BY_ID, id, ret, NULL);

@@ -36,7 +36,7 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
       "A cell or a program, from start to end; kind: cell, process, tool")                         \
     X(PAUSE, HISTOGRAM, "sandbox_pause_seconds", "kind", "Pausing; kind: memory, files")           \
     X(FORK, HISTOGRAM, "sandbox_fork_seconds", "kind",                                             \
-      "A fork, a checkpoint, a rewind, until the copies answer")                                   \
+      "A fork, a checkpoint, a snapshot, a rewind, until the copies answer")                       \
     X(REQUESTS, COUNTER, "http_requests_total", "status", "Requests by the class of their status") \
     X(REQUEST_SECONDS, HISTOGRAM, "http_request_seconds", "plane",                                 \
       "Requests until their answer begins; plane: control, data")                                  \
@@ -45,6 +45,8 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
       "Sandboxes since the server was started; what: made, pooled (made before they were asked "   \
       "for), ended")                                                                               \
     X(POOL, GAUGE, "pool_sandboxes", NULL, "Sandboxes that wait ready")                            \
+    X(ZYGOTES, GAUGE, "template_zygotes", NULL,                                                    \
+      "Interpreters of templates of which kernels are copied")                                     \
     X(MEMORY_BUDGET, GAUGE, "memory_budget_bytes", "what",                                         \
       "Memory of all sandboxes; what: limit, reserved (for those that run), used (without what "   \
       "can be reclaimed), available (of the machine)")                                             \

@@ -142,8 +142,11 @@ static char *read_file(const char *path)
     if (fd < 0)
         return NULL;
     text = xcalloc(1, ACCOUNTS_MAX + 1);
-    for (ssize_t n = 1; n > 0 && len<ACCOUNTS_MAX; len += n> 0 ? (size_t)n : 0)
+    for (ssize_t n; len < ACCOUNTS_MAX; len += (size_t)n) {
         n = read(fd, text + len, ACCOUNTS_MAX - len);
+        if (n <= 0)
+            break;
+    }
     while (len == ACCOUNTS_MAX && text[len - 1] != '\n') /* half an entry is none */
         text[--len] = '\0';
     return steal_ptr(&text);

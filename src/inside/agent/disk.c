@@ -1,15 +1,40 @@
 /* OP_DISK, and the disk's figures in END. */
 #include "inside/agent/disk.h"
 
+#include <stdlib.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "inside/agent/serve.h"
+
+/* What is refused may be some of this before the limit: the kernel sets room aside for directories. */
+#define LAST_BYTES (1u << 20)
+
+static int figures = -1;
+
+void disk_use_figures(int fd)
+{
+    figures = fd;
+}
+
+static uint64_t read_number(int fd)
+{
+    char text[32] = "";
+
+    return pread(fd, text, sizeof(text) - 1, 0) > 0 ? strtoull(text, NULL, 10) : 0;
+}
 
 struct disk disk_look(void)
 {
     struct statfs fs;
     struct disk d = {0};
 
+    if (figures >= 0) {
+        d.used = read_number(figures) + read_number(figures + 1);
+        d.total = read_number(figures + 2);
+        d.full = d.used + LAST_BYTES > d.total;
+        return d;
+    }
     if (statfs("/", &fs) < 0)
         return d;
     d.total = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize;

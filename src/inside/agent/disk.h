@@ -1,5 +1,6 @@
 /* The sandbox's disk. All its space is in the upper layer of the root, and statfs of an overlay
- * answers for that layer. */
+ * answers for that layer. If that is a place in the depot, it answers for the whole depot, and the
+ * kernel's counters of the place tell. */
 #pragma once
 
 #include <stdint.h>
@@ -9,5 +10,8 @@ struct disk {
     uint32_t full;        /* bit 0: no blocks left, bit 1: no inodes left */
 };
 
+/* fd and the two after it: files with bytes in use, in use but not on disk yet, and the limit. Each
+ * is a number in text. */
+void disk_use_figures(int fd);
 /* All fields are 0 if the kernel does not say. */
 struct disk disk_look(void);

@@ -38,7 +38,7 @@ static void move_failed(struct mover *m, int r)
         why = "moving it takes a copy, which failed: make room, and let the user read all of it";
     else if (r == -EINVAL)
         why = "a directory cannot be moved into itself, and '/' cannot be moved";
-    else if (r == -ENOSPC)
+    else if (r == -ENOSPC || r == -EDQUOT)
         why = "the sandbox's disk is full";
     err_set(&e, err_kind_of(-r), r, "cannot move '%.150s' to '%.150s': %s", m->from_path,
             m->to_path, why);

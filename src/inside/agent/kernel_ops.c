@@ -104,18 +104,32 @@ int kernel_warm(struct request *q)
     return 0;
 }
 
-/* Sends one context at a time: the host may be slow. */
+/* Sends one context at a time: the host may be slow. First the defaults, as E2B does: there they are
+ * made before all others. */
 struct lister {
     struct op op;
     uint64_t last; /* serial of the last context that was sent */
+    bool created;  /* the defaults are sent: now those that somebody created */
 };
+
+static const struct context *next_listed(struct lister *l)
+{
+    const struct context *c;
+
+    for (;; l->created = true, l->last = 0) {
+        while ((c = context_after(l->op.agent, l->last)) && c->is_default == l->created)
+            l->last = c->serial;
+        if (c || l->created)
+            return c;
+    }
+}
 
 static void list_more(struct op *op)
 {
     struct lister *l = CONTAINER_OF(op, struct lister, op);
     const struct context *c;
 
-    while ((c = context_after(op->agent, l->last))) {
+    while ((c = next_listed(l))) {
         AUTO(strbuf_done) struct strbuf out = strbuf_upto(CONTEXT_MAX);
 
         if (!op_may_send(op))

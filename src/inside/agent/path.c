@@ -248,7 +248,7 @@ int path_error(struct sg_error *e, int r, const char *verb, const char *path)
 
     if (r == -EINVAL)
         why = "not a regular file";
-    else if (r == -ENOSPC)
+    else if (r == -ENOSPC || r == -EDQUOT)
         why = "the sandbox's disk is full";
     else if (r == -ELOOP)
         why = "too many symbolic links, or a link of /proc";

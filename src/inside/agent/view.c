@@ -202,8 +202,9 @@ static bool take_lease(struct view *v, enum view_file which)
         return false;
     if (fcntl(fd, F_SETLEASE, F_WRLCK) == 0) {
         v->leased[which] = true;
-        /* Nobody has it open; whoever opens it now waits. */
-        return ftruncate(fd, 0) < 0;
+        /* Nobody has it open; whoever opens it now waits. Each sandbox's start comes here with files
+         * that are still empty. */
+        return v->written_ns[which] > 0 && ftruncate(fd, 0) < 0;
     }
     if (errno == EINVAL) { /* leases are turned off (fs.leases-enable): it keeps what it has */
         put(v, which);

@@ -104,8 +104,14 @@ static void make_kernel(struct broker *b, const struct twin_request *q, int *fds
     int pidfds[2] = {-1, -1}, r;
 
     fds[n] = b->own_pidns;
-    r = q->frozen_kernels ? broker_make_copy(b, q, fds, &k, &tid, &e)
-                          : kernel_make(&b->zygote, &b->chute, q, fds, &k, &e);
+    if (q->flags & TWIN_FRESH) {
+        tid = 0;
+        r = kernel_make_fresh(&b->chute, q, fds, &b->filter, &k, &e);
+    } else if (q->frozen_kernels) {
+        r = broker_make_copy(b, q, fds, &k, &tid, &e);
+    } else {
+        r = kernel_make(&b->zygote, &b->chute, q, fds, &k, &e);
+    }
     if (r == 0)
         r = open_pidfds(&k, pidfds, &e);
     if (r == 0 && k.h != k.k) {

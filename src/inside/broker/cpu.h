@@ -48,6 +48,10 @@ int cpu_load(pid_t pid, const struct cpu_state *s);
 uint64_t cpu_reading_from(pid_t pid, const struct cpu_state *s, int fd);
 /* Changes the state so that the interrupted call is made again. */
 void cpu_restart_call(struct cpu_state *s);
+/* Changes the state so that the thread goes on from where it is, whatever call it was in. */
+void cpu_leave_call(struct cpu_state *s);
+/* An address in the thread's stack that it does not use. */
+uint64_t cpu_below_stack(const struct cpu_state *s);
 /* The address of the system-call instruction if the thread is inside any call, else 0. */
 uint64_t cpu_call_of(pid_t pid, const struct cpu_state *s);
 /* For a thread that is inside no call: cpu_lend_call writes a system-call instruction over the next

@@ -20,6 +20,7 @@
 #define SYSCALL_LEN 2
 #define CODE_64     0x33 /* the code segment of 64-bit programs */
 #define FLAGS_PLAIN 0x202
+#define BELOW_STACK 1024 /* more than the 128 bytes that a function may use below its stack */
 
 #ifndef PTRACE_GET_SYSCALL_INFO
 #define PTRACE_GET_SYSCALL_INFO 0x420e
@@ -171,6 +172,17 @@ void cpu_restart_call(struct cpu_state *s)
     s->regs.rax = s->regs.orig_rax;
     s->regs.rip -= SYSCALL_LEN;
     s->regs.orig_rax = (uint64_t)-1;
+}
+
+void cpu_leave_call(struct cpu_state *s)
+{
+    s->regs.rax = 0;
+    s->regs.orig_rax = (uint64_t)-1;
+}
+
+uint64_t cpu_below_stack(const struct cpu_state *s)
+{
+    return (s->regs.rsp - BELOW_STACK) & ~UINT64_C(7);
 }
 
 int cpu_aim_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct cpu_call *c)

@@ -71,7 +71,8 @@ void findings_in_the_way(struct findings *f, const struct inspected *who, const 
     size_t len = who->dir < 0 ? 0 : procfs_command(who->dir, command);
     struct json j;
 
-    f->n_in_the_way++;
+    if (f->n_in_the_way++ == 0)
+        f->first = what;
     begin(&j, &out);
     jw_i64(jw_key(&j, "pid"), who->inside);
     jw_bytes(jw_key(&j, "command"), command, len);

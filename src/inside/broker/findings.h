@@ -11,6 +11,7 @@ struct findings {
     struct strbuf kernels, in_the_way; /* JSON lists */
     struct strbuf files, dropped;      /* of the kernel that is being looked at */
     struct strbuf written;             /* paths, each ending in NUL */
+    const char *first; /* `what` of the first thing that is in the way; NULL: nothing is */
     size_t n_in_the_way, more;
 };
 

@@ -375,8 +375,9 @@ static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
                             "more processes and files than can be examined in a second",
                             "close files, or end processes");
     if (f->n_in_the_way > 0)
-        return err_set(e, SG_ERR_LIMIT, -EBUSY, "%zu thing%s in the way of a copy", f->n_in_the_way,
-                       f->n_in_the_way == 1 ? " is" : "s are");
+        return err_set(e, SG_ERR_LIMIT, -EBUSY, "%zu thing%s in the way of a copy: %s%s",
+                       f->n_in_the_way, f->n_in_the_way == 1 ? " is" : "s are", f->first,
+                       f->n_in_the_way == 1 ? "" : " and more");
     return 0;
 }
 
@@ -389,6 +390,10 @@ int hold_copy(struct hold *h, int door, struct frozen_kernels *m, uint64_t *ret_
         struct held_kernel *k = p->kernel;
         if (!k || r < 0)
             continue;
+        if (k->pair->tid == 0)
+            r = source_learn_tid(p->inspected.pid, &k->state, k->call_at, &k->pair->tid, e);
+        if (r < 0)
+            return r;
         struct frozen_kernels_spec spec = {.h = k->pair->h,
                                            .k = &p->inspected,
                                            .state = &k->state,

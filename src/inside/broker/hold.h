@@ -24,7 +24,7 @@ struct pair {
     pid_t h, k;     /* 0: the process has ended */
     pid_t k_inside; /* K's pid inside its sandbox */
     uint64_t owner;
-    uint64_t tid;       /* see struct source_thread */
+    uint64_t tid;       /* see struct source_thread; 0: not learnt yet */
     uint64_t orphan_ns; /* when K ended and left H behind; 0: K runs, or H has been killed */
 };
 struct pair *pair_find(const struct list *pairs, uint64_t owner, pid_t k_inside);

@@ -46,8 +46,12 @@ static int let_go(const struct source *s, const struct kernel *k, struct sg_erro
         r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "a signal came while a kernel was made");
     if (r < 0)
         return r;
-    cpu_restart_call(&state);
-    r = cpu_load(k->k, &state);
+    if (s->starts)
+        r = cpu_take_call(k->k, &s->state, s->lent);
+    else
+        cpu_restart_call(&state);
+    if (r == 0)
+        r = cpu_load(k->k, &state);
     if (r < 0)
         return err_internal(e, r, "load a kernel's registers");
     return tracee_release(k->k, e);

@@ -22,6 +22,9 @@ int kernel_make_from(const struct source *s, pid_t h, const struct chute *c,
                      const struct twin_request *q, const int *fds, struct kernel *ret,
                      struct sg_error *e);
 
+/* fresh.c: makes a kernel in which the interpreter starts; q has TWIN_FRESH. filter: of every program inside. */
+int kernel_make_fresh(const struct chute *c, const struct twin_request *q, const int *fds,
+                      const struct seccomp_prog *filter, struct kernel *ret, struct sg_error *e);
 /* plain.c: for a plain zygote, which forks itself. */
 int kernel_make_plain(struct zygote *z, const struct twin_request *q, const int *fds,
                       struct kernel *ret, struct sg_error *e);

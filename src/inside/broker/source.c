@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
@@ -14,6 +15,9 @@
 #include "inside/broker/tables.h"
 #include "inside/broker/tracee.h"
 
+#ifndef PR_GET_TID_ADDRESS
+#define PR_GET_TID_ADDRESS 40
+#endif
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
@@ -40,6 +44,20 @@ void source_learn_thread(pid_t pid, struct source_thread *ret)
         ret->robust = (uint64_t)(uintptr_t)robust;
         ret->robust_len = robust_len;
     }
+}
+
+int source_learn_tid(pid_t pid, const struct cpu_state *state, uint64_t call_at, uint64_t *ret,
+                     struct sg_error *e)
+{
+    uint64_t at = cpu_below_stack(state);
+    struct cpu_call ask = {.nr = SYS_prctl, .args = {PR_GET_TID_ADDRESS, (int64_t)at}};
+    int r = tracee_call(pid, state, call_at, &ask, NULL, e);
+
+    if (r == 0)
+        r = err_internal(e, tracee_read(pid, at, ret, sizeof(*ret)), "read a kernel's memory");
+    if (r == 0)
+        r = err_internal(e, cpu_load(pid, state), "load a kernel's registers");
+    return r;
 }
 
 int source_copy(pid_t pid, const struct cpu_state *state, uint64_t call_at, pid_t *ret,

@@ -21,13 +21,15 @@ struct source_thread {
 
 struct source {
     pid_t pid;              /* 0: none */
-    struct cpu_state state; /* inside a read of descriptor 3 */
+    struct cpu_state state; /* inside a read of descriptor 3, unless it starts */
     struct source_thread thread;
     bool registered;  /* the process itself has these registered */
     uint64_t call_at; /* a system-call instruction in its memory */
     uint64_t page;    /* where the tables are, tables_bytes() long; 0: not installed yet */
     uint32_t n_doors;
     uint32_t umask;
+    bool starts; /* `state` is at a program's first instruction, over which a call was lent */
+    long lent;   /* what was there */
     const struct remote_calls
         *remote_calls;      /* calls that only copies of this source make in K; NULL: none */
     size_t remote_calls_at; /* their index in K's table: set by tables_install */
@@ -36,6 +38,11 @@ struct source {
 /* Learns this from a stopped thread. `tid`, the address for the thread's id, must come from
  * elsewhere. */
 void source_learn_thread(pid_t pid, struct source_thread *ret);
+/* Where Linux writes that thread's id when it ends: what set_tid_address was told. Somebody may have
+ * the thread's memory, so the address may be any. The thread must be stopped in `state` and have a
+ * system-call instruction at `call_at`; its registers are as before. */
+int source_learn_tid(pid_t pid, const struct cpu_state *state, uint64_t call_at, uint64_t *ret,
+                     struct sg_error *e);
 /* Copies a process that is stopped in `state` and has a system-call instruction at `call_at`. The
  * copy is our child, stopped before its first instruction. -ESRCH: the process did something else,
  * and was killed. */

@@ -18,8 +18,9 @@
     (SIGTRAP | 0x80) /* stopped at the entry or exit of a call, with
                                     * PTRACE_O_TRACESYSGOOD */
 
-#define OPTIONS \
-    (PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)
+#define OPTIONS                                                                              \
+    (PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD | \
+     PTRACE_O_EXITKILL)
 
 /* Waits for a stop. 0 with *ret_status; -ESRCH if the process is dead (reaped, or not ours any
  * more); -ETIMEDOUT. SIGCHLD is blocked, so one that comes between waitpid and sigtimedwait is not
@@ -150,6 +151,20 @@ int tracee_finish_fork(pid_t pid, pid_t *ret, struct sg_error *e)
     return r < 0 ? err_set(e, r == -ESRCH ? SG_ERR_GONE : SG_ERR_INTERNAL, r, "copy process %d: %s",
                            pid, strerror(-r))
                  : 0;
+}
+
+/* The event comes in the middle of the call. At the call's end the registers can be set. */
+int tracee_await_exec(pid_t pid, struct sg_error *e)
+{
+    int status, r = tracee_wait(pid, &status, e);
+
+    if (r == 0 && status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+        r = next_edge(pid, clock_ns() + STEP_NS, &status);
+    if (r == 0 && status >> 8 == AT_CALL)
+        return 0;
+    if (r == -ESRCH)
+        return err_set(e, SG_ERR_GONE, r, "process %d ended while it was traced", pid);
+    return err_set(e, SG_ERR_INTERNAL, -EPROTO, "process %d did not execute a program", pid);
 }
 
 int tracee_run_until(pid_t pid, int event, unsigned long *ret_message, struct sg_error *e)

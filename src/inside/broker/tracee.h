@@ -21,6 +21,9 @@ int tracee_stop(pid_t pid, struct sg_error *e);
 /* Waits for the next stop. *ret_status is as from waitpid. -ESRCH: the process is dead, and
  * reaped. */
 int tracee_wait(pid_t pid, int *ret_status, struct sg_error *e);
+/* Waits until the process, which runs, has executed another program. It stops before the first
+ * instruction of that. */
+int tracee_await_exec(pid_t pid, struct sg_error *e);
 /* Continues the process until a ptrace event (PTRACE_EVENT_FORK, _CLONE), and returns the event's
  * message. */
 int tracee_run_until(pid_t pid, int event, unsigned long *ret_message, struct sg_error *e);

@@ -26,6 +26,12 @@
  * A *table* is a list of system calls. A few instructions in a page of ours work through it
  * (cpu.h): one stop for the whole list, not one for each call.
  *
+ * A kernel can also be **fresh**, no copy of anything: H executes the interpreter and is stopped
+ * before the first instruction, and K is made in the same way and runs it. So the interpreter of a
+ * template is started, whose files nobody vouches for: it never has a right that a program inside
+ * does not have. When it idles it is copied as any kernel is that ran (live fork, below), and the
+ * frozen kernel is the zygote of all sandboxes with these files.
+ *
  * If the host lets nobody trace, or cpu.h does not know the processor, kernels are made the
  * **plain** way: the zygote stays awake and forks itself, and the child does to itself what the
  * tables would have done (kernels/python/_sandglass/plain.py). Such a kernel is confined as well,
@@ -137,6 +143,9 @@ enum twin_op {
 #define TWIN_MOVED 2u /* GO: the sandbox has a new root */
 #define TWIN_KEEP  4u /* HOLD: a door comes with the request */
 #define TWIN_TELL  8u /* HOLD: send TWIN_STILL first */
+#define TWIN_FRESH \
+    16u /* KERNEL: no copy, the interpreter starts in it. `first_id`, `cpus` and `imports` are as for
+         * a zygote */
 
 /* The descriptors in the reply to a HOLD, before those of the kernels: the report, and a memfd with
  * the paths of the sandbox's files that its kernels may write to, each ending in NUL. */

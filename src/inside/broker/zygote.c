@@ -1,10 +1,7 @@
 #include "inside/broker/zygote.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,11 +9,11 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 
-#include "inside/agent/agent.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
 #include "lib/base/sys.h"
+#include "inside/broker/interpreter.h"
 #include "inside/broker/procfs.h"
 #include "inside/broker/tables.h"
 #include "inside/broker/tracee.h"
@@ -32,115 +29,25 @@
 #define CONTROL_FD 3
 #define COPIES_FD  4 /* the bottom of the chute, until the zygote is held: then it becomes 3 */
 
-static const char python[] = "/usr/bin/python3",
-                  program[] = "/usr/local/lib/sandglass/kernels/python";
-
 /* ---- starting the zygote --------------------------------------------------------------------- */
 
-static int enter_namespaces(const int *fds)
-{
-    static const int flags[TWIN_ZYGOTE_FDS] = {[TWIN_Z_MNT] = CLONE_NEWNS,
-                                               [TWIN_Z_NET] = CLONE_NEWNET,
-                                               [TWIN_Z_IPC] = CLONE_NEWIPC,
-                                               [TWIN_Z_UTS] = CLONE_NEWUTS};
-
-    for (int i = TWIN_ZYGOTE_FDS - 1; i >= 0; i--) /* the mount namespace last */
-        if (setns(fds[i], flags[i]) < 0)
-            return -errno;
-    return 0;
-}
-
-/* A copy needs CAP_SYS_ADMIN in F to enter a sandbox, and nothing else. It is kept over exec as an
- * ambient capability; all others are dropped. */
-static int keep_one_cap(uint32_t uid)
-{
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct d[2] = {{.effective = 1u << CAP_SYS_ADMIN,
-                                           .permitted = 1u << CAP_SYS_ADMIN,
-                                           .inheritable = 1u << CAP_SYS_ADMIN}};
-
-    for (unsigned long c = 0; c < 64; c++)
-        if (c != CAP_SYS_ADMIN && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 && errno != EINVAL)
-            return -errno;
-    if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || syscall(SYS_setgroups, 0, NULL) < 0 ||
-        syscall(SYS_setresgid, uid, uid, uid) < 0 || syscall(SYS_setresuid, uid, uid, uid) < 0 ||
-        syscall(SYS_capset, &head, d) < 0 ||
-        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0) < 0 ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return -errno;
-    return 0;
-}
-
-static int place_fds(int control, int copies)
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC), high[2];
-
-    high[0] = fcntl(control, F_DUPFD_CLOEXEC, 64);
-    high[1] = fcntl(copies, F_DUPFD_CLOEXEC, 64);
-    if (null < 0 || high[0] < 0 || high[1] < 0)
-        return -errno;
-    for (int i = 0; i < 3; i++)
-        if (dup2(null, i) < 0)
-            return -errno;
-    if (dup2(high[0], CONTROL_FD) < 0 || dup2(high[1], COPIES_FD) < 0 ||
-        sys_close_range(COPIES_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
-        return -errno;
-    return 0;
-}
-
-static int become_zygote(const struct chute *c, const struct twin_request *q, const int *fds,
-                         int control)
-{
-    const struct agent_user *as = agent_user_find("user");
-    uint32_t uid = q->first_id + as->uid;
-    struct sg_error e;
-    int r = source_be_victim(getpid(), OOM_KERNEL, &e);
-
-    /* The zygote joins the memory group only. Copies start in its other groups and join those of
-     * their own; an H stays in them. */
-    if (r == 0 && write(fds[TWIN_ZYGOTE_FDS], "0", 1) != 1)
-        r = -errno;
-    if (r == 0)
-        r = enter_namespaces(fds);
-    if (r == 0)
-        r = place_fds(control, c->bottom);
-    if (r == 0)
-        r = keep_one_cap(uid);
-    /* Set after the change of ids, which clears it. Until the zygote is held, nothing else ends it
-     * together with the broker. */
-    if (r == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || chdir(as->home) < 0))
-        r = -errno;
-    return r < 0 ? r : seccomp_confine(SECCOMP_ZYGOTE, &e);
-}
-
-/* Runs in the child. An error is sent in place of the interpreter's Q, by a descriptor of its own:
- * until place_fds is done, CONTROL_FD is the broker's, and who is behind it knows no such message.
- */
 static _Noreturn void run_zygote(const struct chute *c, const struct twin_request *q,
                                  const int *fds, int control)
 {
-    const char *argv[] = {python,      program,    q->plain ? "--plain" : "--zygote",
-                          "--imports", q->imports, NULL};
-    char cpus[32], text[128];
-    const char *envp[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/user", "LANG=C.UTF-8",
-                          cpus, NULL};
-    int r, say = fcntl(control, F_DUPFD_CLOEXEC, 64);
-    sigset_t none;
+    /* The zygote joins the memory group only. Copies start in its other groups and join those of
+     * their own; an H stays in them. An error is sent in place of the interpreter's Q. */
+    struct interpreter i = {.mode = q->plain ? "--plain" : "--zygote",
+                            .imports = q->imports,
+                            .first_id = q->first_id,
+                            .cpus = q->cpus,
+                            .door = fds[TWIN_ZYGOTE_FDS],
+                            .three = control,
+                            .four = c->bottom,
+                            .say = control,
+                            .go_ahead = -1};
 
-    if (!q->imports[0])
-        argv[3] = NULL;
-    snprintf(cpus, sizeof(cpus), "OMP_NUM_THREADS=%u", q->cpus > 0 ? q->cpus : 1);
-    signal(SIGCHLD, SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    r = become_zygote(c, q, fds, control);
-    if (r == 0) {
-        execve(python, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)envp);
-        r = -errno;
-    }
-    int n = snprintf(text, sizeof(text), "!%s", strerror(-r));
-    send(say, text, (size_t)n, MSG_NOSIGNAL);
-    _exit(127);
+    memcpy(i.namespaces, fds, sizeof(i.namespaces));
+    interpreter_run(&i);
 }
 
 int zygote_begin(struct zygote *z, const struct chute *c, const struct twin_request *q,

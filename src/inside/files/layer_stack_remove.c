@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <linux/btrfs.h>
 
 #include "inside/files/layer_file.h"
 #include "inside/files/layer_stack_merge.h"
@@ -106,10 +108,22 @@ static int remove_tree(int at, const char *dir, int kept, struct sg_error *e)
     return r;
 }
 
+/* A whole scratch of the depot is a subvolume, which the kernel removes by itself
+ * (warden/layers/depot.h). */
+static bool remove_subvolume(int at, const char *dir)
+{
+    struct btrfs_ioctl_vol_args args = {0};
+
+    snprintf(args.name, sizeof(args.name), "%s", dir);
+    return ioctl(at, BTRFS_IOC_SNAP_DESTROY, &args) == 0;
+}
+
 int layer_stack_remove(int scratch, const char *dir, struct sg_error *e)
 {
     AUTO(close_p) int kept = -1;
 
+    if (remove_subvolume(scratch, dir))
+        return 0;
     origin_open_kept(scratch, &kept);
     return remove_tree(scratch, dir, kept, e);
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "inside/agent/agent.h"
+#include "inside/agent/disk.h"
 #include "lib/base/err.h"
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
@@ -37,7 +38,9 @@ static int receive_setup(struct stage_setup *ret, struct ipc_fds *fds, struct sg
     if (got == 0)
         _exit(0); /* the warden no longer needs this sandbox */
     if (got != (ssize_t)sizeof(*ret) || ret->magic != STAGE_MAGIC ||
-        ret->n_mounts > STAGE_MOUNTS_MAX || fds->n != STAGE_FIXED_FDS + ret->n_mounts)
+        ret->n_mounts > STAGE_MOUNTS_MAX ||
+        fds->n !=
+            STAGE_FIXED_FDS + ret->n_mounts + ((ret->flags & STAGE_DEPOT) != 0 ? STAGE_FIGURES : 0))
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the stage received a malformed setup");
     return 0;
 }
@@ -75,6 +78,21 @@ static int prepare(int channel_fd, const int *cgroup_fds, const struct spawn_req
     return root_build(q, ret_view, e);
 }
 
+/* Closes what has come with the setup and is in its place now. Keeps the figures of the disk. */
+static void close_setup(const struct stage_setup *setup, const struct ipc_fds *fds,
+                        const struct view_fds *view)
+{
+    unsigned end = view_end(view, CHANNEL_FD);
+
+    if (setup->flags & STAGE_DEPOT) {
+        for (size_t i = 0; i < STAGE_FIGURES; i++)
+            dup3(fds->at[fds->n - STAGE_FIGURES + i], (int)(end + i), O_CLOEXEC);
+        disk_use_figures((int)end);
+        end += STAGE_FIGURES;
+    }
+    sys_close_range(end, ~0U, 0);
+}
+
 static int finish(unsigned omit, const struct view_fds *view, struct agent_config *config,
                   struct sg_error *e)
 {
@@ -89,7 +107,7 @@ static int finish(unsigned omit, const struct view_fds *view, struct agent_confi
         return r;
     if (sethostname(setup.hostname, strnlen(setup.hostname, sizeof(setup.hostname))) < 0)
         return err_errno(e, "set the host name");
-    sys_close_range(view_end(view, CHANNEL_FD), ~0U, 0);
+    close_setup(&setup, &fds, view);
     *config = (struct agent_config){.filter = &filter,
                                     .agent_filter = &agent_filter,
                                     .disk_bytes = setup.disk_bytes,

@@ -55,8 +55,8 @@ struct spawn_reply {
 
 #define STAGE_BEATS 1 /* the answer to STAGE_BEAT */
 
-/* Descriptors come in this order: root, usr, one per mount. With STAGE_BARE usr is the root once
- * more, and means nothing. */
+/* Descriptors come in this order: root, usr, one per mount, with STAGE_DEPOT the figures of its disk.
+ * With STAGE_BARE usr is the root once more, and means nothing. */
 struct stage_setup {
     uint32_t magic;
     uint32_t n_mounts;
@@ -75,6 +75,9 @@ struct stage_setup {
  * write there. */
 #define STAGE_WORLD 4u
 #define STAGE_BARE  8u /* with WORLD: there is no cover */
+/* Its disk is a place in the depot, and statfs tells of all of that: three files have the figures
+ * of the place (warden/layers/depot.h). */
+#define STAGE_DEPOT 16u
 
 #define LINE_TARGET_MAX 256
 
@@ -109,7 +112,8 @@ enum line_what {
 #define LINE_FDS_MAX    4
 
 #define STAGE_FIXED_FDS 2
-#define STAGE_FDS_MAX   (STAGE_FIXED_FDS + STAGE_MOUNTS_MAX)
+#define STAGE_FIGURES   3
+#define STAGE_FDS_MAX   (STAGE_FIXED_FDS + STAGE_MOUNTS_MAX + STAGE_FIGURES)
 
 struct stage_reply {
     int32_t code;

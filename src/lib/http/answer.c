@@ -59,6 +59,7 @@ static void add_head(struct req *r, int status, const char *content_type, int64_
 
     if (io_waiting(r->conn) == 0)
         r->conn->out_since = uv_now(r->conn->server->loop);
+    r->conn->awaits = commits_awaited(r->conn->server->commits, r->commits);
     r->pub.status = status;
     r->pub.answered_ns = clock_ns();
     add_first_lines(out, r->pub.server, status, r->pub.id);

@@ -226,6 +226,7 @@ static size_t feed_head(struct http_conn *c, const char *p, size_t n)
     r->pub.scarce = c->scarce;
     memcpy(r->pub.peer, c->peer, sizeof(c->peer));
     r->pub.party = work_party_of(c->peer);
+    r->commits = c->server->commits->made;
     c->req = r;
     enter(c, CONN_REQUEST);
     c->server->on_request(&r->pub);

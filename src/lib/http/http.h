@@ -25,6 +25,7 @@
 
 #include <uv.h>
 
+#include "lib/base/commits.h"
 #include "lib/base/err.h"
 #include "lib/base/ids.h"
 #include "lib/text/strbuf.h"
@@ -123,6 +124,10 @@ void *http_server_arg(const struct http_server *s);
  * were a request. Those have no note, and empty texts: only id, peer, status and fault are of use,
  * and no function of this header but http_server_arg may be called for them. */
 void http_server_on_over(struct http_server *s, void (*over)(struct http_req *req));
+/* An answer to a request waits until the changes are kept that were made since the request came, up
+ * to the answer's beginning. http_server_kept: c->kept has grown. */
+void http_server_commits(struct http_server *s, const struct commits *c);
+void http_server_kept(struct http_server *s);
 /* `around` is called before (in) and after a request's owner hears of its body, so that the
  * server's owner knows for which request work begins meanwhile. */
 void http_server_around(struct http_server *s, void (*around)(struct http_req *req, bool in));

@@ -67,8 +67,9 @@ struct http_conn {
     struct strbuf in; /* read and not yet used */
     struct strbuf out;
     size_t in_off, out_off;
-    size_t kept;    /* bytes that the request's owner keeps, or of its body */
-    size_t counted; /* its share of the server's `waiting` */
+    uint64_t awaits; /* the change that must be kept before more is sent; 0: none */
+    size_t kept;     /* bytes that the request's owner keeps, or of its body */
+    size_t counted;  /* its share of the server's `waiting` */
     struct head_scan scan;
     uint64_t since;     /* the loop's time when the state began */
     uint64_t out_since; /* when the client last took something */
@@ -100,6 +101,7 @@ struct req {
     struct http_conn *conn; /* NULL in tests of the parser alone */
     struct list blocks;     /* of struct arena_block */
 
+    uint64_t commits; /* changes that were made before it came */
     bool http10;
     bool keep_alive; /* as the client asked, later as the server decided */
     bool expect;     /* a 100 Continue is owed */
@@ -148,6 +150,7 @@ struct http_server {
     void (*on_request)(struct http_req *req);
     void (*on_over)(struct http_req *req); /* these two may be NULL */
     void (*around)(struct http_req *req, bool in);
+    const struct commits *commits;
     void *arg;
     uv_timer_t tick;
     uv_idle_t idle; /* runs while a connection is dirty */

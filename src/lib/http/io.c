@@ -126,7 +126,7 @@ void io_flush(struct http_conn *c)
 {
     struct iovec iov = {.iov_base = c->out.buf + c->out_off, .iov_len = io_waiting(c)};
 
-    if (iov.iov_len > 0)
+    if (iov.iov_len > 0 && c->awaits == 0)
         out_consume(c, send_all(c, &iov, 1));
 }
 
@@ -154,7 +154,7 @@ void io_write(struct http_conn *c, const struct iovec *parts, size_t n)
         return;
     if (io_waiting(c) == 0)
         c->out_since = uv_now(c->server->loop);
-    if (io_waiting(c) + total >= DIRECT_MIN && !c->blocked)
+    if (io_waiting(c) + total >= DIRECT_MIN && !c->blocked && c->awaits == 0)
         sent = send_direct(c, parts, n);
     for (size_t i = 0; i < n; i++) {
         size_t skip = sent < parts[i].iov_len ? sent : parts[i].iov_len;

@@ -261,6 +261,22 @@ void http_server_on_over(struct http_server *s, void (*over)(struct http_req *re
     s->on_over = over;
 }
 
+void http_server_commits(struct http_server *s, const struct commits *c)
+{
+    s->commits = c;
+}
+
+void http_server_kept(struct http_server *s)
+{
+    LIST_EACH(struct http_conn, c, &s->conns, in_server) {
+        if (c->awaits == 0 || c->awaits > s->commits->kept)
+            continue;
+        c->awaits = 0;
+        c->out_since = uv_now(s->loop);
+        conn_wake(c);
+    }
+}
+
 void http_server_around(struct http_server *s, void (*around)(struct http_req *req, bool in))
 {
     s->around = around;
@@ -269,9 +285,10 @@ void http_server_around(struct http_server *s, void (*around)(struct http_req *r
 struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *limits,
                                     void (*on_request)(struct http_req *req), void *arg)
 {
+    static const struct commits none;
     struct http_server *s =
-        NEW(struct http_server, .loop = loop, .on_request = on_request, .arg = arg,
-            .limits = limits ? *limits : (struct http_limits)HTTP_LIMITS_DEFAULT,
+        NEW(struct http_server, .loop = loop, .commits = &none, .on_request = on_request,
+            .arg = arg, .limits = limits ? *limits : (struct http_limits)HTTP_LIMITS_DEFAULT,
             .buf = xcalloc(1, HTTP_READ_SIZE), .n_handles = 2);
 
     s->works = works_new(loop, s->limits.turn_ns);

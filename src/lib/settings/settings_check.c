@@ -1,6 +1,8 @@
 /* Checks settings against each other. */
 #include "lib/settings/settings.h"
 
+#include <string.h>
+
 #include "lib/settings/address.h"
 #include "lib/settings/prices.h"
 #include "lib/text/parse.h"
@@ -65,6 +67,25 @@ static int check_store(const struct settings *s, struct sg_error *e)
     return err_invalid(e, "store is neither sqlite nor memory nor begins with postgresql://");
 }
 
+/* What stands for a host is judged by who asks the registry. */
+static int check_registries(const char *list, struct sg_error *e)
+{
+    static const char form[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]/*, ";
+
+    for (const char *p = list, *slashes; (slashes = strstr(p, "//")); p = slashes + 2)
+        if ((slashes - list < 5 || strncmp(slashes - 5, "http:", 5) != 0) &&
+            (slashes - list < 6 || strncmp(slashes - 6, "https:", 6) != 0))
+            return err_invalid(
+                e, "build_registries: only http:// and https:// can stand before a host: '%.200s'",
+                list);
+    if (list[strspn(list, form)])
+        return err_invalid(
+            e, "build_registries: '%.200s' is no list such as *, docker.io, http://localhost:5000",
+            list);
+    return 0;
+}
+
 static int check_url(const char *url, struct sg_error *e)
 {
     bool known = strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
@@ -88,6 +109,8 @@ int settings_check(const struct settings *s, struct sg_error *e)
 
     if (r == 0)
         r = check_url(s->public_url, e);
+    if (r == 0)
+        r = check_registries(s->build_registries, e);
     if (r == 0)
         r = prices_parse(s->prices, &prices, e);
     if (r < 0)

@@ -37,9 +37,15 @@ SETTING(TEXT, front_user, FIXED, 0, 64, "USER", "",
         "user of the process that speaks HTTP (default: sandglass if it exists)")
 SETTING(PATH, front_program, FIXED, 0, SETTINGS_PATH_MAX, "FILE", "",
         "program of that process, for tests and packagers")
+/* A name is that of a world of the tenant `default`. */
+SETTING(TEXT, world, LIVE, 0, 132, "auto|host|NAME", "auto",
+        "what 'base' and 'code-interpreter-v1' stand on")
 SETTING(SIZE, sandbox_memory, LIVE, 16 * MIB, 8 * TIB, "SIZE", "2G", "memory of a sandbox")
 SETTING(SIZE, sandbox_disk, LIVE, MIB, 8 * TIB, "SIZE", "1G",
-        "disk of a sandbox, kept in memory too")
+        "disk of a sandbox")
+/* 0: disks are kept in memory. */
+SETTING(SIZE, worlds_disk, FIXED, 0, 64 * TIB, "SIZE", "0",
+        "room for the disks of all sandboxes; 0: in memory")
 SETTING(MILLI, sandbox_cpus, LIVE, 10, 1024000, "NUMBER", "2", "processors of a sandbox")
 SETTING(COUNT, sandbox_pids, LIVE, 1, 32768, "NUMBER", "512", "processes and threads of a sandbox")
 /* 0: the machine's, less 10 % and less 1 GiB. */
@@ -74,6 +80,10 @@ SETTING(COUNT, tenant_build_layers, LIVE, 0, 100000, "NUMBER", "200",
 SETTING(TIME, build_timeout, LIVE, 1000, DAY_MS, "TIME", "1h", "longest build of a template")
 SETTING(SIZE, build_upload_max, LIVE, MIB, TIB, "SIZE", "1G",
         "files of one COPY of a build, packed")
+SETTING(TEXT, build_registries, LIVE, 0, 1024, "LIST", "*",
+        "registries that builds may fetch images from; *: any on the internet")
+SETTING(SIZE, build_image_max, LIVE, MIB, TIB, "SIZE", "16G",
+        "layers of one image that a build fetches, unpacked")
 SETTING(COUNT, tenant_volumes, LIVE, 0, 1000000, "NUMBER", "100", "volumes that a tenant may have")
 SETTING(SIZE, volume_size, LIVE, MIB, 8 * TIB, "SIZE", "10G", "how much a volume may hold")
 SETTING(TIME, tenant_idle, LIVE, 1000, DAY_MS, "TIME", "10m",

@@ -59,10 +59,10 @@ int idmap_open(const struct idmap_one *map, int *ret_userns, struct sg_error *e)
     return open_with(uids, gids, ret_userns, e);
 }
 
-int idmap_open_range(uint32_t first, uint32_t n, int *ret_userns, struct sg_error *e)
+int idmap_open_range(uint32_t disk, uint32_t host, uint32_t n, int *ret_userns, struct sg_error *e)
 {
     char map[48];
 
-    snprintf(map, sizeof(map), "0 %u %u", first, n);
+    snprintf(map, sizeof(map), "%u %u %u", disk, host, n);
     return open_with(map, map, ret_userns, e);
 }

@@ -11,5 +11,5 @@ struct idmap_one {
 int idmap_open(const struct idmap_one *map, int *ret_userns, struct sg_error *e);
 /* Writes both maps, given as text, of a child of this process. */
 int idmap_write(int pid, const char *uid_map, const char *gid_map, struct sg_error *e);
-/* The same for ids 0 to n - 1, which are `first` and those after it on the host. */
-int idmap_open_range(uint32_t first, uint32_t n, int *ret_userns, struct sg_error *e);
+/* The same for n ids from `disk` on, which are `host` and those after it on the host. */
+int idmap_open_range(uint32_t disk, uint32_t host, uint32_t n, int *ret_userns, struct sg_error *e);

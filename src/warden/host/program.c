@@ -106,8 +106,10 @@ static int take_descriptors(const struct start *s)
  * name, by which its interpreter opens it. */
 static void execute(const struct program *p)
 {
-    char *argv[] = {(char *)(uintptr_t)p->path, (char *)(uintptr_t)p->argument, NULL};
-    char *envp[] = {NULL};
+    char *argv[PROGRAM_ARGUMENTS + 2] = {(char *)(uintptr_t)p->path}, *envp[] = {NULL};
+
+    for (size_t i = 0; p->arguments && p->arguments[i] && i < PROGRAM_ARGUMENTS; i++)
+        argv[i + 1] = (char *)(uintptr_t)p->arguments[i];
 
     syscall(SYS_execveat, FILE_FD, "", argv, envp, AT_EMPTY_PATH);
     if (errno == ENOENT)
@@ -119,13 +121,15 @@ static int become(void *arg)
 {
     struct start *s = arg;
     const struct program *p = s->program;
-    int null = open("/dev/null", O_RDONLY);
+    int null = open("/dev/null", O_RDWR);
     sigset_t none;
 
     setsid();
     signal(SIGPIPE, SIG_DFL);
     if (fchdir(p->dir) < 0)
         die(s, "enter its directory");
+    if (p->silent && (dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0))
+        die(s, "be silenced");
     if (dup2(null, STDIN_FILENO) < 0 || take_descriptors(s) < 0)
         die(s, "get its descriptors");
     drop_rights(s);

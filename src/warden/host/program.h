@@ -12,7 +12,9 @@
 
 #include "lib/base/err.h"
 
-#define PROGRAM_FD 3
+#define PROGRAM_FD        3
+#define PROGRAM_MORE_PATH "/proc/self/fd/4" /* of `more` */
+#define PROGRAM_ARGUMENTS 8
 
 /* The guard's user. Both a server and an engine start a guard. */
 #define GUARD_USER    "sandglass-guard"
@@ -22,11 +24,12 @@
 struct program {
     const char *name; /* for messages */
     const char *path;
-    const char *argument; /* NULL: none */
+    const char *const *arguments; /* up to a NULL, PROGRAM_ARGUMENTS at most; NULL: none */
     uint32_t uid, gid;
     int dir;               /* its working directory */
     int more;              /* a descriptor that becomes PROGRAM_FD + 1; 0 or less: none */
     uint64_t memlock;      /* bytes that it may lock, if the caller may allow that */
+    bool silent;           /* its descriptors 1 and 2 lead nowhere */
     bool ends_with_thread; /* ends also when the thread ends that started it */
 };
 

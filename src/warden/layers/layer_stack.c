@@ -41,6 +41,18 @@ int scratch_make(uint64_t bytes, uint64_t inodes, struct scratch **ret, struct s
     return 0;
 }
 
+int scratch_make_in(struct depot *s, uint64_t bytes, uint32_t first_id, struct scratch **ret,
+                    struct sg_error *e)
+{
+    struct depot_place place;
+    int mount = -1, r = depot_make(s, bytes, &place, &mount, e);
+
+    if (r == 0)
+        *ret = NEW(struct scratch, .mount = mount, .users = 1, .bytes = bytes, .depot = s,
+                   .place = place, .first_id = first_id, .shares = true);
+    return r;
+}
+
 struct scratch *scratch_use(struct scratch *s)
 {
     s->users++;
@@ -60,8 +72,10 @@ void scratch_release(struct scratch *s)
 {
     if (!s || --s->users > 0)
         return;
-    if (s->discard && is_large(s))
-        s->discard(s->discard_arg, s->mount, "u1");
+    if (s->discard && s->depot)
+        s->discard(s->discard_arg, depot_top(s->depot), 0, s->place.name);
+    else if (s->discard && is_large(s))
+        s->discard(s->discard_arg, s->mount, s->first_id, "u1");
     close_p(&s->mount);
     free(s);
 }
@@ -72,7 +86,7 @@ void scratch_work_name(const char upper[LAYER_NAME], char ret[LAYER_NAME])
 }
 
 /* Frozen layers take up room, but the limit is on what the sandbox can write from now on. So the
- * tmpfs grows by what is on it. The first upper layer needs none of this. */
+ * scratch grows by what is on it. The first upper layer needs none of this. */
 static int grow(const struct scratch *s, struct sg_error *e)
 {
     AUTO(close_p) int fs = -1;
@@ -80,6 +94,8 @@ static int grow(const struct scratch *s, struct sg_error *e)
 
     if (s->n_uppers == 0 || s->bytes == 0)
         return 0;
+    if (s->depot)
+        return depot_grow(s->depot, &s->place, s->bytes, e);
     if (fstatfs(s->mount, &now) < 0)
         return err_errno(e, "stat the scratch file system");
     fs = sys_fspick(s->mount);
@@ -92,11 +108,11 @@ static int grow(const struct scratch *s, struct sg_error *e)
     return 0;
 }
 
+/* like: with the ids that the directory gets. */
 static int make_dir(int at, const char *name, const struct stat *like, struct sg_error *e)
 {
-    if (mkdirat(at, name, 0755) < 0 ||
-        fchmodat(at, name, like ? like->st_mode & 07777 : 0755, 0) < 0 ||
-        (like && fchownat(at, name, like->st_uid, like->st_gid, AT_SYMLINK_NOFOLLOW) < 0))
+    if (mkdirat(at, name, 0755) < 0 || fchmodat(at, name, like->st_mode & 07777, 0) < 0 ||
+        fchownat(at, name, like->st_uid, like->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
         return err_errno(e, "fill the scratch file system");
     return 0;
 }
@@ -105,18 +121,22 @@ int scratch_upper(struct scratch *s, const struct layer *like, char ret[LAYER_NA
                   struct sg_error *e)
 {
     char upper[LAYER_NAME], work[LAYER_NAME];
-    struct stat st;
+    struct stat st = {.st_mode = 0755}, root = st;
+    uint32_t from = like ? like->scratch->first_id : 0;
     int r = grow(s, e);
 
     if (r < 0)
         return r;
     if (like && fstatat(like->scratch->mount, like->dir, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_errno(e, "stat a frozen layer");
+    st.st_uid += s->first_id - from;
+    st.st_gid += s->first_id - from;
+    root.st_uid = root.st_gid = s->first_id;
     snprintf(upper, sizeof(upper), "u%u", ++s->n_uppers);
     scratch_work_name(upper, work);
-    r = make_dir(s->mount, upper, like ? &st : NULL, e);
+    r = make_dir(s->mount, upper, &st, e);
     if (r == 0)
-        r = make_dir(s->mount, work, NULL, e);
+        r = make_dir(s->mount, work, &root, e);
     if (r == 0)
         memcpy(ret, upper, LAYER_NAME);
     return r;
@@ -129,8 +149,8 @@ void scratch_discard(struct scratch *s, const char *upper)
     if (!s->discard || s->users <= 1)
         return;
     scratch_work_name(upper, work);
-    s->discard(s->discard_arg, s->mount, upper);
-    s->discard(s->discard_arg, s->mount, work);
+    s->discard(s->discard_arg, s->mount, s->first_id, upper);
+    s->discard(s->discard_arg, s->mount, s->first_id, work);
 }
 
 static void closedir_p(DIR **d)

@@ -13,6 +13,8 @@
 
 #include "lib/base/sys.h"
 #include "warden/host/child.h"
+#include "warden/host/idmap.h"
+#include "warden/host/slots.h"
 
 #define UPPER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define LOWER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY)
@@ -58,6 +60,7 @@ static int give_upper(const struct mounts_spec *spec, struct sg_error *e)
     if (fchownat(spec->scratch->mount, spec->upper, spec->first_id, spec->first_id, 0) < 0 ||
         fchownat(spec->scratch->mount, work, spec->first_id, spec->first_id, 0) < 0)
         return err_errno(e, "give the scratch file system to the sandbox");
+    spec->scratch->first_id = spec->first_id;
     return 0;
 }
 
@@ -78,17 +81,23 @@ static int open_scratch(const struct mounts_spec *spec, bool *ret_own)
     return fd >= 0 ? fd : fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Maps the scratch's ids. tmpfs has id maps since Linux 6.3. */
+/* Maps the ids of a tmpfs. It has id maps since Linux 6.3. In the depot files have the ids of the
+ * slot. */
 static int map_scratch(const struct mounts_spec *spec, int *ret, struct sg_error *e)
 {
     bool own = false;
-    AUTO(close_p) int fd = open_scratch(spec, &own);
+    AUTO(close_p) int fd = -1;
     int r;
 
+    if (spec->scratch->depot) {
+        *ret = fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
+        return *ret < 0 ? err_errno(e, "open the scratch file system") : 0;
+    }
+    fd = open_scratch(spec, &own);
     if (fd < 0)
         return clone_error("the scratch file system", e);
     r = own ? idmap(fd, spec->userns, 0) : -EINVAL;
-    spec->scratch->mapped = r == 0;
+    spec->scratch->shares = r == 0;
     if (r == -EINVAL)
         r = give_upper(spec, e);
     else if (r < 0)
@@ -341,6 +350,23 @@ static int create_root_attached(const struct mounts_spec *spec, const struct par
     return 0;
 }
 
+/* Opens a scratch with its ids mapped to the sandbox's. One that has these already is as it is. */
+static int map_other(const struct mounts_spec *spec, const struct scratch *s, int *ret,
+                     struct sg_error *e)
+{
+    AUTO(close_p) int userns = -1;
+    int r;
+
+    if (s->first_id == 0)
+        return mounts_map_dir(s->mount, "a scratch file system", spec->userns, ret, e);
+    if (s->first_id == spec->first_id) {
+        *ret = fcntl(s->mount, F_DUPFD_CLOEXEC, 0);
+        return *ret < 0 ? err_errno(e, "open a scratch file system") : 0;
+    }
+    r = idmap_open_range(s->first_id, spec->first_id, SLOT_IDS, &userns, e);
+    return r < 0 ? r : mounts_map_dir(s->mount, "a scratch file system", userns, ret, e);
+}
+
 /* All layers of one scratch are reached through one clone of it. */
 static int map_layer_stack(const struct mounts_spec *spec, struct parts *p, struct sg_error *e)
 {
@@ -353,8 +379,7 @@ static int map_layer_stack(const struct mounts_spec *spec, struct parts *p, stru
         while (m < p->n_maps && from[m] != t->scratch)
             m++;
         if (m == p->n_maps) {
-            int r = mounts_map_dir(t->scratch->mount, "a scratch file system", spec->userns,
-                                   &p->maps[m], e);
+            int r = map_other(spec, t->scratch, &p->maps[m], e);
             if (r < 0)
                 return r;
             from[p->n_maps++] = t->scratch;
@@ -422,7 +447,9 @@ static int make_usr(const struct mounts_spec *spec, int *ret, struct sg_error *e
 
 int mounts_begin(const struct mounts_spec *spec, struct layers *l, struct sg_error *e)
 {
-    int r = scratch_make(spec->disk_bytes, spec->disk_inodes, &l->scratch, e);
+    int r = spec->depot
+                ? scratch_make_in(spec->depot, spec->disk_bytes, spec->first_id, &l->scratch, e)
+                : scratch_make(spec->disk_bytes, spec->disk_inodes, &l->scratch, e);
 
     if (r == 0)
         r = scratch_upper(l->scratch, NULL, l->upper, e);

@@ -7,6 +7,7 @@
 
 struct mounts_spec {
     const struct template *template;
+    struct depot *depot;              /* for its scratch; NULL: a tmpfs */
     uint64_t disk_bytes, disk_inodes; /* 0: no limit (control builds) */
     bool allow_suid;                  /* control builds */
     /* For mounts_finish: */
@@ -50,7 +51,7 @@ struct lowers {
         .template = -1, .world = -1 \
     }
 
-/* root is an overlay over the lowest layers. Its upper layer is on scratch, a tmpfs that is the
+/* root is an overlay over the lowest layers. Its upper layer is on scratch, which is the
  * sandbox's disk. usr lies over its /usr: without a world a read-only overlay of the host's /usr;
  * with one the world's own /usr, which makes an overlay's slow search for files unnecessary there,
  * or -1 if the world has no /usr/local. Closing a detached mount makes the kernel wait for an RCU grace period,

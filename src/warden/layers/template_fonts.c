@@ -13,8 +13,7 @@
 #include "warden/layers/template.h"
 
 #define PYTHON     "/usr/bin/python3"
-#define SCRIPT     "/proc/self/fd/4" /* PROGRAM_FD + 1 */
-#define FONTS_ID   65534             /* in the namespace: belongs to nobody */
+#define FONTS_ID   65534 /* in the namespace: belongs to nobody */
 #define PACKET_MAX (64u * 1024)
 #define ANSWER_NS  30000000000ull
 #define END_MS     1000
@@ -63,7 +62,7 @@ int template_fonts_ask(int at, char ret_name[TEMPLATE_FONTS_NAME], struct strbuf
     AUTO(close_p) int script = -1;
     struct program program = {.name = "list of fonts",
                               .path = PYTHON,
-                              .argument = SCRIPT,
+                              .arguments = (const char *const[]){PROGRAM_MORE_PATH, NULL},
                               .uid = FONTS_ID,
                               .gid = FONTS_ID,
                               .dir = at};

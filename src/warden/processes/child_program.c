@@ -78,7 +78,7 @@ static int start(struct child_program *v, struct sg_error *e)
     AUTO(close_p) int dir = openat(s->state.dir, v->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct program program = {.name = v->kind->name,
                               .path = v->program,
-                              .argument = v->kind->argument,
+                              .arguments = (const char *const[]){v->kind->argument, NULL},
                               .uid = v->uid,
                               .gid = v->gid,
                               .dir = dir,

@@ -51,7 +51,7 @@ void files_order_init(struct files_order *o, enum files_op op)
         .list = -1};
 }
 
-int files_order_tree(struct files_order *o, int tree)
+int files_order_tree(struct files_order *o, int tree, uint32_t first_id)
 {
     uint32_t n = o->request.n_mounts;
 
@@ -61,14 +61,15 @@ int files_order_tree(struct files_order *o, int tree)
     if (n == FILES_MOUNTS_MAX)
         return -E2BIG;
     o->trees[n] = tree;
+    o->first_ids[n] = first_id;
     return (int)o->request.n_mounts++;
 }
 
-int files_order_add(struct files_order *o, int tree, const char *dir, bool upper)
+int files_order_add(struct files_order *o, int tree, uint32_t first_id, const char *dir, bool upper)
 {
     struct files_request *q = &o->request;
     uint32_t n = q->n_layers + q->n_uppers;
-    int mount = n == FILES_LAYERS_MAX ? -E2BIG : files_order_tree(o, tree);
+    int mount = n == FILES_LAYERS_MAX ? -E2BIG : files_order_tree(o, tree, first_id);
 
     if (mount < 0)
         return mount;
@@ -85,9 +86,10 @@ int files_order_add_view(struct files_order *o, const struct layer_stack_view *v
 {
     int r = 0;
 
-    o->request.first_id = view->first_id;
+    if (view->n > 0)
+        o->request.first_id = view->v[view->n - 1].first_id;
     for (size_t i = 0; r == 0 && i < view->n; i++)
-        r = files_order_add(o, view->v[i].mount, view->v[i].dir, false);
+        r = files_order_add(o, view->v[i].mount, view->v[i].first_id, view->v[i].dir, false);
     return r;
 }
 
@@ -162,22 +164,37 @@ static void on_ended(struct loop_source *src, uint32_t events UNUSED)
     free(w);
 }
 
+/* Mounts a tree for a worker, in which ids 0 to 65535 are those of the tree from first_id on. */
+static int mount_tree(const struct server *s, int tree, uint32_t first_id, bool readonly, int *ret,
+                      struct sg_error *e)
+{
+    AUTO(close_p) int userns = -1;
+    int r = 0;
+
+    if (first_id > 0)
+        r = idmap_open_range(first_id, slot_first_id(s->files.slot.first), SLOT_IDS, &userns, e);
+    return r < 0 ? r
+                 : (readonly ? mounts_map_dir : mounts_map_writable)(
+                       tree, "a sandbox's files", first_id > 0 ? userns : s->files.userns, ret, e);
+}
+
 /* Gives the worker its request, with the trees mounted for it. */
 static int send_request(const struct server *s, int sock, const struct files_order *o,
                         struct sg_error *e)
 {
     struct files_request q = o->request;
-    __typeof__(mounts_map_dir) *map = q.op == FILES_DIFF ? mounts_map_dir : mounts_map_writable;
     AUTO(ipc_fds_close) struct ipc_fds fds = {.max = IPC_FDS_MAX};
     int r = 0;
 
     if (s->files.userns < 0)
         q.flags |= FILES_TRUSTED;
+    else
+        q.first_id = 0;
     for (size_t i = 0; i < ARRAY_SIZE(fds.at); i++)
         fds.at[i] = -1;
     for (size_t i = 0; r == 0 && i < q.n_mounts; i++) {
         if (s->files.userns >= 0)
-            r = map(o->trees[i], "a sandbox's files", s->files.userns, &fds.at[fds.n], e);
+            r = mount_tree(s, o->trees[i], o->first_ids[i], q.op == FILES_DIFF, &fds.at[fds.n], e);
         else if ((fds.at[fds.n] = fcntl(o->trees[i], F_DUPFD_CLOEXEC, 0)) < 0)
             r = err_errno(e, "open a sandbox's files");
         fds.n += r == 0;
@@ -258,17 +275,16 @@ static bool can_do_without_root(const struct server *s, int userns)
 
 int files_workers_open(struct server *s, struct sg_error *e)
 {
-    AUTO(close_p) int userns = -1;
     int r = slots_take(&s->files.slot, 1, e);
 
     if (r == 0)
-        r = idmap_open_range(slot_first_id(s->files.slot.first), SLOT_IDS, &userns, e);
+        r = idmap_open_range(0, slot_first_id(s->files.slot.first), SLOT_IDS, &s->files.ids, e);
     if (r == 0)
         r = s->files.image = domain_program(e);
     if (r < 0)
         return r;
-    if (can_do_without_root(s, userns))
-        s->files.userns = steal_fd(&userns);
+    if (can_do_without_root(s, s->files.ids))
+        s->files.userns = s->files.ids;
     else
         log_line(LEVEL_WARN,
                  "files of sandboxes are saved and removed by processes of root: anything "
@@ -290,7 +306,7 @@ void files_workers_close(struct server *s)
     while (s->files.n > 0 && clock_ns() < deadline && loop_turn(&s->loop) == 0)
         ;
     loop_timer_cancel(&s->loop, &late);
-    close_p(&s->files.userns);
+    close_p(&s->files.ids);
     close_p(&s->files.image);
     slots_release(&s->files.slot);
     s->files = (struct files_workers)FILES_WORKERS_NONE;

@@ -15,13 +15,16 @@ struct layer_stack_view;
 /* Part of struct server. */
 struct files_workers {
     struct slots slot; /* the ids of all workers */
-    int userns; /* -1: workers have to be root of the host, with marks that only root can read */
+    int ids;           /* a user namespace of these ids */
+    int userns; /* the same; -1: workers have to be root of the host, with marks that only root can
+                 * read */
     int image;  /* the program */
-    size_t n;   /* how many run */
+    size_t n;   /* how many run, masons too */
+    size_t masons;
 };
-#define FILES_WORKERS_NONE                       \
-    {                                            \
-        .slot.fd = -1, .userns = -1, .image = -1 \
+#define FILES_WORKERS_NONE                                  \
+    {                                                       \
+        .slot.fd = -1, .ids = -1, .userns = -1, .image = -1 \
     }
 
 /* Finds out how workers can be run on this host. Call it once the state directory is open. */
@@ -32,14 +35,16 @@ void files_workers_close(struct server *s);
 /* A request that is being put together, and the trees that it is about. */
 struct files_order {
     struct files_request request;
-    int trees[FILES_MOUNTS_MAX]; /* stay the caller's */
-    int list;                    /* CARRY: the paths; DIFF: the list; else -1 */
+    int trees[FILES_MOUNTS_MAX];          /* stay the caller's */
+    uint32_t first_ids[FILES_MOUNTS_MAX]; /* on disk, of ids 0 to 65535 in the worker */
+    int list;                             /* CARRY: the paths; DIFF: the list; else -1 */
 };
 void files_order_init(struct files_order *o, enum files_op op);
-/* The index of a tree in the request. -E2BIG: there are too many. */
-int files_order_tree(struct files_order *o, int tree);
+/* The index of a tree in the request, whose files have these ids. -E2BIG: there are too many. */
+int files_order_tree(struct files_order *o, int tree, uint32_t first_id);
 /* Adds a directory to the request's layers; to its uppers if `upper`. -E2BIG. */
-int files_order_add(struct files_order *o, int tree, const char *dir, bool upper);
+int files_order_add(struct files_order *o, int tree, uint32_t first_id, const char *dir,
+                    bool upper);
 int files_order_add_view(struct files_order *o, const struct layer_stack_view *view);
 
 typedef void (*files_done)(void *arg, const struct files_answer *a);

@@ -24,6 +24,7 @@
 struct provider;
 struct instance;
 struct stack;        /* warden/layers/layer_stack.h */
+struct depot;        /* warden/layers/depot.h */
 struct world_source; /* warden/layers/world.h */
 struct child_exit;
 struct provider_ops;
@@ -47,12 +48,13 @@ struct provider_setup {
     uint32_t max_instances;
     /* Where the control groups of its instances are: see warden/host/cgroup_place.h. */
     const char *server, *tenant;
-    unsigned omit;   /* control builds only, see inside/stage/defences.h */
-    bool account;    /* count the processor time of instances */
-    bool user_marks; /* overlays keep their marks in user.overlay.*: see wire/files.h */
+    unsigned omit;       /* control builds only, see inside/stage/defences.h */
+    bool account;        /* count the processor time of instances */
+    struct depot *depot; /* where its instances have their disks; NULL: in memory */
+    bool user_marks;     /* overlays keep their marks in user.overlay.*: see wire/files.h */
     /* Removes the files that a freed stack or a dropped root leaves behind, which may take long;
      * or NULL. Files may outlive the provider. */
-    void (*discard)(void *arg, int mount, const char *dir);
+    void (*discard)(void *arg, int mount, uint32_t first_id, const char *dir);
     /* Closes a file system that nobody uses any more, with all that the kernel keeps of it, which
      * may take long; or NULL. Takes the mount over. */
     void (*discard_mount)(void *arg, int mount);
@@ -264,8 +266,19 @@ struct provider_kernels {
      * processes answers SG_ERR_UNSUPPORTED. */
     int (*zygote)(struct provider *p, struct instance *home, const char *imports, bool plain,
                   struct sg_error *e);
-    /* Asks for a kernel for the sandbox's agent. One at a time: -EALREADY. */
-    int (*ask)(struct instance *i, struct sg_error *e);
+    /* A zygote for sandboxes with other files than the template's is a frozen kernel (live fork). `load` starts an
+     * interpreter in `home`, a sandbox with these files that nobody else uses; NEWS_KERNEL follows, and the agent does
+     * not get it. When `loading` is readable `loaded` tells that the interpreter idles, with its pid inside; -EAGAIN:
+     * not yet; or why it never will. Whoever has frozen it ends it with `unload`. */
+    int (*load)(struct instance *home, const char *imports, struct sg_error *e);
+    int (*loading)(const struct instance *home);
+    int (*loaded)(struct instance *home, int32_t *ret_was, struct sg_error *e);
+    void (*unload)(struct instance *home);
+    /* Whether the sandbox has written to what an interpreter of its world consists of. */
+    bool (*python_changed)(const struct instance *i);
+    /* Asks for a kernel for the sandbox's agent, from the zygote, or from this frozen one. One at a
+     * time: -EALREADY. */
+    int (*ask)(struct instance *i, uint64_t frozen_kernels, int32_t was, struct sg_error *e);
     /* Tells the agent that it gets no kernel. */
     int (*refuse)(struct instance *i, struct sg_error *e);
     bool (*has)(const struct instance *i); /* or will have */
@@ -301,14 +314,14 @@ static inline bool kernel_pending(const struct instance *i)
  * can have the same stack. Without this capability there are no snapshots. None of these calls
  * waits. */
 
-/* Where the files are that the sandbox has changed: layers of an overlay, bottom first, in which
- * first_id is the sandbox's id 0. Valid as long as the sandbox, or the stack. With `line` only. */
+/* Where the files are that the sandbox has changed: layers of an overlay, bottom first, in each of
+ * which first_id is the sandbox's id 0. Valid as long as the sandbox, or the stack. With `line` only. */
 #define LAYER_STACK_MAX 64
 struct layer_stack_view {
     size_t n;
-    uint32_t first_id;
     struct {
         int mount;
+        uint32_t first_id;
         const char *dir;
     } v[LAYER_STACK_MAX];
 };

@@ -47,11 +47,11 @@ static void base_close(struct base *b)
 
 static int add_base(struct files_order *o, const struct base *b, bool upper)
 {
-    int r = b->world >= 0 ? files_order_add(o, b->world, ".", upper) : 0;
+    int r = b->world >= 0 ? files_order_add(o, b->world, 0, ".", upper) : 0;
 
     return r < 0 ? r
-                 : files_order_add(o, b->world >= 0 ? b->template.fixtures : b->template.dir, ".",
-                                   upper);
+                 : files_order_add(o, b->world >= 0 ? b->template.fixtures : b->template.dir, 0,
+                                   ".", upper);
 }
 
 static int add_snapshot(struct files_order *o, const struct snapshot *l, bool upper)
@@ -59,7 +59,7 @@ static int add_snapshot(struct files_order *o, const struct snapshot *l, bool up
     const char *name;
     int tree = l ? snapshot_tree(l, &name) : -1;
 
-    return tree < 0 ? 0 : files_order_add(o, tree, name, upper);
+    return tree < 0 ? 0 : files_order_add(o, tree, 0, name, upper);
 }
 
 static int fill(struct files_order *o, const struct base *b, const struct instance *i,

@@ -19,6 +19,7 @@
 struct discarded {
     struct list link;
     int mount;
+    uint32_t first_id;
     char dir[FILES_NAME];
 };
 
@@ -37,13 +38,14 @@ static void on_timer(struct loop_timer *timer)
     loop_timer_set(&s->loop, timer, clock_ns() + DISCARD_LATE_NS);
 }
 
-void discard(struct server *s, int mount, const char *dir)
+void discard(struct server *s, int mount, uint32_t first_id, const char *dir)
 {
     struct discarded *d;
 
     if (s->closing) /* files in memory go anyway */
         return;
     d = xcalloc(1, sizeof(*d));
+    d->first_id = first_id;
     d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);
     snprintf(d->dir, sizeof(d->dir), "%s", dir);
     if (list_empty(&s->discards)) {
@@ -105,7 +107,7 @@ static void start(struct server *s)
             break;
         n++;
         if (d->mount >= 0)
-            files_order_add(o, d->mount, d->dir, false);
+            files_order_add(o, d->mount, d->first_id, d->dir, false);
     }
     if (o->request.n_layers > 0 && !files_worker_start(s, o, on_removed, NULL, &e))
         log_line(LEVEL_WARN, "%s", e.message);

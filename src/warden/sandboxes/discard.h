@@ -2,11 +2,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct server;
 
-/* Removes a directory. Its file system may go away meanwhile. */
-void discard(struct server *s, int mount, const char *dir);
+/* Removes a directory, whose files have this id and those after it. Its file system may go away
+ * meanwhile. */
+void discard(struct server *s, int mount, uint32_t first_id, const char *dir);
 /* Closes a mount that nobody else has, in a child. Takes it over. */
 void discard_mount(struct server *s, int mount);
 /* Work for the loop's idle time. True: there was something to do. */

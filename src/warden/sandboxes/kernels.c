@@ -12,6 +12,7 @@
 #include "warden/sandboxes/sandbox.h"
 #include "warden/sandboxes/sandbox_life.h"
 #include "warden/sandboxes/checkpoint.h"
+#include "warden/sandboxes/zygotes.h"
 #include "warden/server.h"
 
 #define REST_NS     1000000000ull
@@ -24,7 +25,7 @@
 static void rest(struct tenant_pool *w);
 static void load_again(struct tenant_pool *w);
 
-static const char *imports_of(const struct tenant_pool *w)
+const char *kernels_imports(const struct tenant_pool *w)
 {
     const char *name = w->server->settings.warm_kernels;
 
@@ -38,6 +39,11 @@ static bool wanted(const struct tenant_pool *w)
 {
     return OPS(w->provider)->kernels && strcmp(w->tenant, TENANT_POOL_NOBODY) != 0 &&
            strcmp(w->server->settings.warm_kernels, "none") != 0;
+}
+
+bool kernels_may_be_copied(const struct tenant_pool *w)
+{
+    return wanted(w) && !w->kernels.plain && OPS(w->provider)->fork;
 }
 
 /* ---- the zygote ------------------------------------------------------------------------------ */
@@ -73,7 +79,8 @@ static void load(struct tenant_pool *w)
     int r = kernels_broker(w, &e);
 
     if (r == 0)
-        r = OPS(w->provider)->kernels->zygote(w->provider, k->home, imports_of(w), k->plain, &e);
+        r = OPS(w->provider)
+                ->kernels->zygote(w->provider, k->home, kernels_imports(w), k->plain, &e);
     k->state = KERNELS_LOADING;
     if (r < 0) {
         log_line(LEVEL_WARN, "kernels will start cold: %s", e.message);
@@ -165,7 +172,7 @@ bool kernels_feed(struct tenant_pool *w, struct instance *i)
 
     if (w->kernels.state != KERNELS_READY || fds_level() >= FDS_LOW)
         return false;
-    int r = OPS(i)->kernels->ask(i, &e);
+    int r = OPS(i)->kernels->ask(i, 0, 0, &e);
     /* A busy broker is no trouble: this sandbox's agent starts its kernel itself, if it is
      * asked. */
     if (r < 0)
@@ -200,7 +207,7 @@ bool kernels_want(struct tenant_pool *w, struct instance *i)
     if (is_coming(w))
         return false;
     bool can = w->kernels.state == KERNELS_READY && fds_level() < FDS_SCARCE;
-    int r = can ? OPS(i)->kernels->ask(i, &e) : -ENODEV;
+    int r = can ? OPS(i)->kernels->ask(i, 0, 0, &e) : -ENODEV;
 
     if (r < 0 && r != -EALREADY) /* -EALREADY: a kernel is on its way */
         refuse(i);
@@ -258,6 +265,8 @@ static void on_broker(struct loop_source *src, uint32_t events UNUSED)
 
     helper_heard(w, PROCESS_BROKER);
     w->kernels.proved |= news.kind == NEWS_KERNEL && r == 0;
+    if (zygotes_told(w, &news, r, &e))
+        return;
     if (news.kind == NEWS_ZYGOTE) {
         on_zygote(w, r, &e);
     } else if (news.kind == NEWS_STILL || news.kind == NEWS_HELD || news.kind == NEWS_WENT) {
@@ -277,6 +286,7 @@ static void on_broker(struct loop_source *src, uint32_t events UNUSED)
         loop_unwatch(&w->server->loop, &w->kernels.broker);
         helper_ended(w, PROCESS_BROKER);
         checkpoints_lost(w->server, w, 0);
+        zygotes_broker_gone(w);
         sandboxes_broker_gone(w->server, w);
         log_line(LEVEL_WARN, "kernels start cold for now: %s", e.message);
         if (wanted(w))
@@ -304,5 +314,6 @@ void kernels_stop(struct tenant_pool *w)
     loop_timer_cancel(&w->server->loop, &k->rest);
     loop_unwatch(&w->server->loop, &k->broker);
     loop_unwatch(&w->server->loop, &k->home_end);
+    zygotes_stop(w);
     k->state = KERNELS_OFF;
 }

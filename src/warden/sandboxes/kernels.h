@@ -22,6 +22,10 @@ void kernels_stop(struct tenant_pool *w);
 /* Starts the tenant pool's broker, if it has none: copying a sandbox needs one, even for a sandbox
  * without a kernel. */
 int kernels_broker(struct tenant_pool *w, struct sg_error *e);
+/* What a zygote is to load. */
+const char *kernels_imports(const struct tenant_pool *w);
+/* Whether settings and host let kernels be copied, as far as is known. */
+bool kernels_may_be_copied(const struct tenant_pool *w);
 /* Gives a kernel to a sandbox whose agent has none and has not asked. False: no kernel can be made
  * now. */
 bool kernels_feed(struct tenant_pool *w, struct instance *i);

@@ -12,6 +12,7 @@
 #include "warden/sandboxes/sandbox_impl.h"
 #include "warden/processes/domain_processes.h"
 #include "warden/sandboxes/kernels.h"
+#include "warden/sandboxes/zygotes.h"
 #include "warden/server.h"
 #include "warden/sandboxes/fork_start.h"
 
@@ -121,7 +122,7 @@ static void on_process(struct loop_source *src, uint32_t events UNUSED)
 }
 
 /* The broker makes copies at no cost to the sandbox. So the rate is limited: beyond it, the agent
- * starts kernels itself. It always does in a world, whose interpreter is not the zygote's. */
+ * starts kernels itself. */
 static bool may_ask(struct sandbox *g)
 {
     uint64_t now = clock_ns();
@@ -142,8 +143,11 @@ static bool may_get_kernel(const struct sandbox *g)
 
 void sandbox_ask_again(struct sandbox *g)
 {
-    if (g->asks && may_get_kernel(g))
-        g->asks = !kernels_want(g->tenant_pool, g->instance);
+    if (!g->asks || !may_get_kernel(g))
+        return;
+    g->asks = snapshot_world(g->snapshot)
+                  ? !zygotes_want(g->tenant_pool, g->snapshot, g->instance, g->id)
+                  : !kernels_want(g->tenant_pool, g->instance);
 }
 
 static void on_line(struct loop_source *src, uint32_t events UNUSED)
@@ -157,7 +161,7 @@ static void on_line(struct loop_source *src, uint32_t events UNUSED)
         sandbox_happens(g, ON_ROOTED, &(struct happening){.r = code});
     else if (r == 0 && news == LINE_MOUNT_DONE)
         sandbox_mount_answered(g, code);
-    else if (r == 0 && may_ask(g) && !snapshot_world(g->snapshot)) {
+    else if (r == 0 && may_ask(g)) {
         g->asks = true;
         sandbox_ask_again(g);
     } else if (r == 0)
@@ -194,7 +198,11 @@ void sandbox_adopt(struct sandbox *g, struct instance *i)
     g->step_ns = g->started_ns;
     sandbox_network_begin(g);
     g->steps.network = sandbox_step(g);
-    if (g->kernel && !kernel_has(i) && !snapshot_world(g->snapshot))
+    if (!g->kernel || kernel_has(i))
+        return;
+    if (snapshot_world(g->snapshot))
+        zygotes_feed(g->tenant_pool, g->snapshot, i, g->id);
+    else
         kernels_feed(g->tenant_pool, i);
 }
 

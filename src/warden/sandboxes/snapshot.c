@@ -85,6 +85,11 @@ const struct world_source *snapshot_world(const struct snapshot *l)
     return l && l->world.dir >= 0 ? &l->world : NULL;
 }
 
+bool snapshot_is_named(const struct snapshot *l)
+{
+    return l->name[0] != '\0';
+}
+
 struct snapshot *snapshot_use(struct snapshot *l)
 {
     l->users++;
@@ -263,7 +268,7 @@ static int save_start(struct server *s, struct save *v, const struct save_order 
         OPS(o->from)->files->layers(o->from, &view);
     else
         s->provider->files->layers_of(o->stack, &view);
-    files_order_tree(order, v->snapshot->family->dir); /* the first: where it is made */
+    files_order_tree(order, v->snapshot->family->dir, 0); /* the first: where it is made */
     if (files_order_add_view(order, &view) < 0)
         return err_set(e, SG_ERR_LIMIT, -E2BIG,
                        "the sandbox's files are on too many file systems for a snapshot");

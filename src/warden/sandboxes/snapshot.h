@@ -46,6 +46,8 @@ int snapshot_tree(const struct snapshot *l, const char **ret_name);
 /* For instance_spec.layer and .world. NULL: it has none. */
 const int *snapshot_dir(const struct snapshot *l);
 const struct world_source *snapshot_world(const struct snapshot *l); /* l may be NULL */
+/* Whether others may be made of it: it has a name, and that was not forgotten. */
+bool snapshot_is_named(const struct snapshot *l);
 struct snapshot *snapshot_use(struct snapshot *l);
 /* NULL is allowed. */
 void snapshot_release(struct snapshot *l);

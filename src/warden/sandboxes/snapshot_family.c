@@ -131,7 +131,7 @@ void family_remove(struct family *f, const char *name)
     if (renameat(f->dir, name, f->dir, aside) < 0)
         return;
     files_order_init(o, FILES_REMOVE);
-    files_order_add(o, f->dir, aside, false);
+    files_order_add(o, f->dir, 0, aside, false);
     family_use(f);
     if (!files_worker_start(f->server, o, on_removed, f, &e)) {
         log_line(LEVEL_WARN, "%s", e.message);

@@ -122,7 +122,8 @@ static int add_uppers(const struct squash *q, struct files_order *o)
         if (r < 0 || !g->instance || !has_any(OPS(g->instance)->files->stack(g->instance), q))
             continue;
         OPS(g->instance)->files->layers(g->instance, &view);
-        r = files_order_add(o, view.v[view.n - 1].mount, view.v[view.n - 1].dir, true);
+        r = files_order_add(o, view.v[view.n - 1].mount, view.v[view.n - 1].first_id,
+                            view.v[view.n - 1].dir, true);
     }
     return r;
 }
@@ -139,7 +140,7 @@ static void start(struct squash *q)
     snprintf(o->request.name, sizeof(o->request.name), "%s", q->dir);
     snprintf(o->request.aside, sizeof(o->request.aside), "n%u", scratch->n_uppers);
     for (size_t i = 0; r == 0 && i < q->n; i++)
-        r = files_order_add(o, scratch->mount, q->run[i]->dir, false);
+        r = files_order_add(o, scratch->mount, scratch->first_id, q->run[i]->dir, false);
     if (r == 0)
         r = add_uppers(q, o);
     q->server->squashing = r == 0 && files_worker_start(q->server, o, on_merged, q, &e);

@@ -10,6 +10,7 @@
 #include "warden/sandboxes/discard.h"
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/kernels.h"
+#include "warden/sandboxes/zygotes.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/server.h"
 
@@ -20,7 +21,7 @@
 #define BARE_NS     (60 * SECOND_NS) /* after a copy of a sandbox, more copies are expected */
 #define KEEP_NS     (30 * SECOND_NS) /* how long slots keep unused things */
 #define SLOTS_MAX_  16384u
-#define SPARE_SLOTS 16u
+#define SPARE_SLOTS (16u + ZYGOTES_MAX)
 #define PROBE_SLOTS 2u
 #define HOSTNAME    "sandbox"
 
@@ -243,14 +244,17 @@ static void on_late(struct loop_timer *timer)
     start_fail(b, &e);
 }
 
-/* A sandbox's files are in memory too. So its memory limit is the sum of both, and a sandbox that
- * fills its disk gets a disk that is full, and its programs are not killed for memory. */
-static struct instance_spec spec_of(const struct sg_limits *limits, const struct snapshot *snapshot)
+/* Without a depot a sandbox's files are in memory too. So its memory limit is the sum of both, and a
+ * sandbox that fills its disk gets a disk that is full, and its programs are not killed for memory.
+ */
+static struct instance_spec spec_of(const struct server *s, const struct sg_limits *limits,
+                                    const struct snapshot *snapshot)
 {
     struct instance_spec spec = {
         .limits = *limits, .hostname = HOSTNAME, .line = true, .twins = true};
 
-    spec.limits.memory_bytes += limits->disk_bytes;
+    if (!s->depot)
+        spec.limits.memory_bytes += limits->disk_bytes;
     if (snapshot)
         spec.layer = snapshot_dir(snapshot);
     spec.world = snapshot_world(snapshot);
@@ -288,7 +292,7 @@ static void start_go_on(struct start *b)
     b->plain = !q || !q->snapshot;
     list_push(&w->starts, &b->link);
     w->n_starting++;
-    struct instance_spec spec = spec_of(&b->limits, q ? q->snapshot : NULL);
+    struct instance_spec spec = spec_of(w->server, &b->limits, q ? q->snapshot : NULL);
     uint64_t began_ns = clock_ns();
     int r = OPS(b->instance)->finish(b->instance, &spec, &e);
     if (q && q->snapshot)
@@ -577,9 +581,9 @@ static void on_tick(struct loop_timer *timer)
 }
 
 /* Removes files that no sandbox uses any more. */
-static void on_discard(void *arg, int mount, const char *dir)
+static void on_discard(void *arg, int mount, uint32_t first_id, const char *dir)
 {
-    discard(arg, mount, dir);
+    discard(arg, mount, first_id, dir);
 }
 
 static void on_discard_mount(void *arg, int mount)
@@ -610,6 +614,7 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
                                    .server = s->state.name,
                                    .tenant = w->tenant,
                                    .account = true,
+                                   .depot = s->depot,
                                    .user_marks = s->files.userns >= 0,
                                    .discard = on_discard,
                                    .discard_mount = on_discard_mount,
@@ -663,6 +668,7 @@ uint32_t tenant_pools_let_go(struct server *s)
     LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link) {
         n += w->n_ready;
         shrink(w, 0);
+        zygotes_let_go(w);
     }
     return n;
 }

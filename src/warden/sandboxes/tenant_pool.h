@@ -86,6 +86,7 @@ struct tenant_pool {
     struct loop_timer tick, calm;
     uint64_t ooms, full_ns; /* see tenant_pool_full_ns */
     struct tenant_pool_kernels kernels;
+    struct list zygotes;                   /* see zygotes.h */
     struct heartbeat hearts[PROCESS_MAX_]; /* see domain_processes.h */
     bool hung[PROCESS_MAX_];               /* killed because it hung */
 };

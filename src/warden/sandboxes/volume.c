@@ -284,7 +284,7 @@ static void remove_files(struct server *s, const char *name)
     snprintf(m->name, sizeof(m->name), "%s", name);
     m->dir = openat(s->state.volumes, name, OPEN_DIR);
     files_order_init(o, FILES_REMOVE);
-    files_order_add(o, m->dir, "v", false);
+    files_order_add(o, m->dir, 0, "v", false);
     if (m->dir >= 0 && files_worker_start(s, o, on_removed, m, &e))
         return;
     log_line(LEVEL_WARN, "'%s/volumes/%s' could not be removed: %s", s->state.path, name,

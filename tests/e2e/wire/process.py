@@ -275,4 +275,4 @@ def _():
             sandbox.request("POST", "/process.Process/Start", envelope(b"{}"),
                             {"Content-Type": "application/connect+json"}),
         ):
-            same((a.status, a.json), (502, gone | {"requestId": a.headers["x-request-id"]}))
+            same((a.status, a.json), (502, gone))

@@ -1,7 +1,7 @@
 """What one tenant feels of another: its creates, cells and kills, while the other one attacks.
 
-Each attack is compared with a control of the same run, in which the attacker does nothing but keep the same processors
-busy: that much any neighbour may do."""
+Each attack takes turns with a control, in which the attacker does nothing but keep the same processors busy: that much any
+neighbour may do."""
 import contextlib
 import json
 import os
@@ -17,13 +17,14 @@ sys.path.insert(0, str(programs.ROOT / "tests/attack/lib"))
 os.environ.setdefault("SANDGLASS", str(programs.SANDGLASS))
 import server as attacked  # noqa: E402
 
-SECONDS = 15
+SECONDS, TURNS = 5, 3
 FLOOR_MS = 5  # below this nobody minds
 RATIO = 2
 WHOLE_RATIO = 1.5  # create and kill together, beside the heaviest forks
 BUSY = 100
 UPLOADS, UPLOAD_MB = 24, 1500
 OPEN_FILES, DEEP_FILES, DEPTH = 500, 200, 900
+SYNCING = 4
 LARGE_MB = 62  # of OPEN_FILES together, DEPTH directories deep
 
 OPTIONS = ("--tenant-sandboxes", str(BUSY + 20), "--tenant-rate", "0", "--warm-kernels", "standard")
@@ -36,6 +37,18 @@ OPEN_DEEP = ("import os\nhome = os.getcwd()\n"
              f"held = [open(str(i), 'w+') for i in range({DEEP_FILES})]\nos.chdir(home)\nlen(held)")
 OPEN_LARGE = (OPEN_DEEP.replace(f"range({DEEP_FILES})", f"range({OPEN_FILES})") +
               f"\nfor file in held: file.write('x' * ({LARGE_MB} * 2**20 // {OPEN_FILES})), file.flush()\nlen(held)")
+SYNC = """
+import os, threading
+def write(n):
+    fd = os.open(f"FILE.{n}", os.O_RDWR | os.O_CREAT)
+    while True:
+        os.pwrite(fd, os.urandom(65536), 0)
+        os.fsync(fd)
+        with open(f"FILE.{n}.new", "w") as f:
+            os.fsync(f.fileno())
+        os.rename(f"FILE.{n}.new", f"FILE.{n}.old")
+for n in range(4): threading.Thread(target=write, args=[n]).start()
+"""
 DENIED = """
 import socket, threading
 def knock():
@@ -58,15 +71,18 @@ def neighbours(report):
     with attacked.Site(*OPTIONS) as site:
         victim = Victim(site)
         victim.samples(3)  # the pool learns
-        alone = victim.samples(SECONDS)
+        alone = victim.samples(SECONDS * TURNS)
         report.save("neighbours-alone", alone)
-        with spinning(site, os.cpu_count()):
-            control = victim.samples(SECONDS)
-        report.save("neighbours-control", control)
         for what, attack in ATTACKS.items():
-            with attack(site):
-                samples = victim.samples(SECONDS)
-            report.save("neighbours-" + what.replace(",", "").replace(" ", "-"), samples)
+            control, samples = [], []
+            for _ in range(TURNS):
+                with spinning(site, os.cpu_count()):
+                    control += victim.samples(SECONDS)
+                with attack(site):
+                    samples += victim.samples(SECONDS)
+            name = what.replace(",", "").replace(" ", "-")
+            report.save(f"neighbours-{name}", samples)
+            report.save(f"neighbours-{name}-control", control)
             judge(report, what, by_case(samples), by_case(control), by_case(alone))
             if what == LARGE:
                 judge_whole(report, what, whole(samples), whole(control))
@@ -185,6 +201,19 @@ def refused(site):
     sandbox.kill()
 
 
+@contextlib.contextmanager
+def syncing(site):
+    """Writes to a volume, each of which waits for the disk."""
+    if site.api("GET", "/volumes").json() == []:
+        site.api("POST", "/volumes", {"name": "synced"})
+    made = [site.create(volumeMounts=[{"name": "synced", "path": "/mnt"}]) for _ in range(SYNCING)]
+    for n, sandbox in enumerate(made):
+        sandbox.python(SYNC.replace("FILE", f"/mnt/{n}"))
+    yield
+    for sandbox in made:
+        sandbox.kill()
+
+
 LARGE = f"forks with {OPEN_FILES} files, {LARGE_MB} MiB in all, {DEPTH} directories deep"
 ATTACKS = {
     f"{UPLOADS} uploads of {UPLOAD_MB} MB of packed zeros": uploads,
@@ -193,4 +222,5 @@ ATTACKS = {
     LARGE: forks_of(OPEN_LARGE, OPEN_FILES),
     f"{BUSY} busy sandboxes of one tenant": lambda site: spinning(site, BUSY),
     "connections that are refused": refused,
+    f"{SYNCING} sandboxes that sync what they write": syncing,
 }

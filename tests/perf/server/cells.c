@@ -124,11 +124,14 @@ int verb_neighbour(const struct server *s, int argc, char **argv)
         double created = now_us();
         cell_run(data, &b, "1+1", "2");
         double answered = now_us();
+        command_run(data, &b, "true");
+        double ran = now_us();
         sandbox_kill(control, s, &b);
         double killed = now_us();
         print_us("create", created - t);
         print_us("cell", answered - created);
-        print_us("kill", killed - answered);
+        print_us("command", ran - answered);
+        print_us("kill", killed - ran);
         usleep(NEIGHBOUR_REST_US);
     }
     return 0;

@@ -18,23 +18,28 @@ static void layers_of(const struct stack *s, struct layer_stack_view *ret)
     *ret = (struct layer_stack_view){.n = stack_depth(s)};
     for (size_t k = 0; k < ret->n; k++) {
         ret->v[k].mount = s->v[k]->scratch->mount;
+        ret->v[k].first_id = s->v[k]->scratch->first_id;
         ret->v[k].dir = s->v[k]->dir;
     }
+}
+
+static void add_upper(const struct instance *i, const char *upper, struct layer_stack_view *ret)
+{
+    ret->v[ret->n].mount = i->scratch->mount;
+    ret->v[ret->n].first_id = i->scratch->first_id;
+    ret->v[ret->n++].dir = upper;
 }
 
 static void layers(const struct instance *i, struct layer_stack_view *ret)
 {
     layers_of(i->stack, ret);
-    ret->first_id = i->scratch->mapped ? 0 : instance_first_id(i);
-    ret->v[ret->n].mount = i->scratch->mount;
-    ret->v[ret->n++].dir = i->upper;
+    add_upper(i, i->upper, ret);
 }
 
 static void next_layers(const struct instance *i, struct layer_stack_view *ret)
 {
     layers_of(i->move.stack, ret);
-    ret->v[ret->n].mount = i->scratch->mount;
-    ret->v[ret->n++].dir = i->move.upper;
+    add_upper(i, i->move.upper, ret);
 }
 
 static const struct stack *stack_of(const struct instance *i)
@@ -44,7 +49,7 @@ static const struct stack *stack_of(const struct instance *i)
 
 static bool can_freeze(const struct instance *i)
 {
-    return i->scratch && i->scratch->mapped;
+    return i->scratch && i->scratch->shares;
 }
 
 /* ---- roots ----------------------------------------------------------------------------------- */
@@ -60,6 +65,30 @@ static int open_of_agent(const struct instance *i, const char *what, int flags, 
     snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
     *ret = open(path, flags | O_CLOEXEC);
     return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
+}
+
+/* Whether the path is in a layer. No link of the sandbox's is followed. */
+static bool is_in(int mount, const char *layer, const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    AUTO(close_p) int top = openat(mount, layer, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(close_p) int fd = top < 0 ? -1 : sys_openat2(top, path, &how);
+
+    return fd >= 0 || errno != ENOENT;
+}
+
+bool instance_python_changed(const struct instance *i)
+{
+    struct layer_stack_view layers;
+
+    process_files.layers(i, &layers);
+    for (size_t k = 0; k < layers.n; k++)
+        if (world_is_changed_by(layers.v[k].mount, layers.v[k].dir) ||
+            is_in(layers.v[k].mount, layers.v[k].dir, "usr/local/lib") ||
+            is_in(layers.v[k].mount, layers.v[k].dir, "home/user/.local/lib"))
+            return true;
+    return false;
 }
 
 /* Whether anything below the sandbox's next upper layer changes the /usr of its world. */

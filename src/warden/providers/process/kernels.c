@@ -14,6 +14,8 @@
 
 _Static_assert(TWIN_FDS_MAX <= ENDS_MAX, "room for what goes along with a request");
 
+#define LAST_WORDS 160
+
 void ends_close(struct ends *s)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -152,7 +154,8 @@ static int gather(struct instance *i, struct sg_error *e)
     return r;
 }
 
-static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_error *e)
+/* The pid in a request is that of the frozen kernel; the agent is told of it only if it has variables of a user's. */
+static int ask_kernel(struct instance *i, struct twin_request *q, bool used, struct sg_error *e)
 {
     struct provider *p = i->provider;
     int r;
@@ -178,16 +181,16 @@ static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_erro
     i->kernel_with.n = 0;
     i->kernel_asked = q->seq;
     i->copied_frozen_kernels = q->frozen_kernels;
-    i->copied_was = q->was;
+    i->copied_was = used ? q->was : 0;
     i->copied_last = (q->flags & TWIN_LAST) != 0;
     return 0;
 }
 
-static int kernel_ask(struct instance *i, struct sg_error *e)
+static int kernel_ask(struct instance *i, uint64_t frozen_kernels, int32_t was, struct sg_error *e)
 {
-    struct twin_request q = {.was = 0};
+    struct twin_request q = {.frozen_kernels = frozen_kernels, .was = was};
 
-    return ask_kernel(i, &q, e);
+    return ask_kernel(i, &q, false, e);
 }
 
 static int kernel_copy(struct instance *i, uint64_t frozen_kernels, int32_t was, bool last,
@@ -196,7 +199,66 @@ static int kernel_copy(struct instance *i, uint64_t frozen_kernels, int32_t was,
     struct twin_request q = {
         .frozen_kernels = frozen_kernels, .was = was, .flags = last ? TWIN_LAST : 0};
 
-    return ask_kernel(i, &q, e);
+    return ask_kernel(i, &q, true, e);
+}
+
+/* ---- an interpreter that becomes a zygote ---------------------------------------------------- */
+
+static int load(struct instance *home, const char *imports, struct sg_error *e)
+{
+    struct twin_request q = {
+        .flags = TWIN_FRESH, .cpus = home->cpus, .first_id = (home->index + 1) * SLOT_IDS};
+    int r;
+
+    snprintf(q.imports, sizeof(q.imports), "%s", imports);
+    r = ask_kernel(home, &q, false, e);
+    home->keeps_kernel = home->loads = r == 0;
+    return r;
+}
+
+static int loading(const struct instance *home)
+{
+    return home->kernel_ends[0];
+}
+
+/* The last line that it wrote to its standard error, of which a stranger chose each byte. */
+static void last_words(const struct instance *home, char ret[LAST_WORDS])
+{
+    char text[4096], *line;
+    ssize_t n = fd_set_nonblock(home->kernel_ends[2], true) < 0
+                    ? 0
+                    : read(home->kernel_ends[2], text, sizeof(text) - 1);
+
+    while (n > 0 && text[n - 1] == '\n')
+        n--;
+    text[n > 0 ? n : 0] = '\0';
+    line = strrchr(text, '\n');
+    snprintf(ret, LAST_WORDS, "%.*s", LAST_WORDS - 1, line ? line + 1 : text);
+    for (char *c = ret; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+}
+
+static int loaded(struct instance *home, int32_t *ret_was, struct sg_error *e)
+{
+    char word, words[LAST_WORDS];
+    ssize_t n = recv(home->kernel_ends[0], &word, 1, MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return -EAGAIN;
+    if (n == 1 && word == 'Q') {
+        *ret_was = home->kept_pid;
+        return 0;
+    }
+    last_words(home, words);
+    return err_set(e, SG_ERR_UNSUPPORTED, -ENOEXEC, "its Python cannot be used%s%s",
+                   words[0] ? ": " : "", words);
+}
+
+static void unload(struct instance *home)
+{
+    child_kill(home->kept_kernel);
+    drop_ends(home);
 }
 
 static bool has_kernel(const struct instance *i)
@@ -377,7 +439,7 @@ static int take_kernel(struct provider *p, const struct twin_reply *reply, int *
         r = hand_over(i, reply, fds, e);
     if (r < 0)
         kill_both(fds, n);
-    if (i && i->keeps_kernel)
+    if (i && i->keeps_kernel && !i->loads)
         ret->kind = NEWS_NONE;
     if (i && i->kept_kernel < 0)
         drop_ends(i);
@@ -481,6 +543,11 @@ const struct provider_kernels process_kernels = {
     .fd = broker_fd,
     .take = take_news,
     .zygote = zygote_ask,
+    .load = load,
+    .loading = loading,
+    .loaded = loaded,
+    .unload = unload,
+    .python_changed = instance_python_changed,
     .ask = kernel_ask,
     .refuse = refuse,
     .has = has_kernel,

@@ -25,6 +25,7 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
                            .omit = setup->omit,
                            .account = setup->account,
                            .user_marks = setup->user_marks,
+                           .depot = setup->depot,
                            .discard = setup->discard,
                            .discard_mount = setup->discard_mount,
                            .discard_arg = setup->discard_arg};

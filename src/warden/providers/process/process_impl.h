@@ -56,7 +56,8 @@ struct provider {
     uint64_t kernel_seq;   /* last request to the broker; numbers sandboxes and frozen kernels */
     struct instance *home; /* of the zygote; NULL: none */
     struct list frozen_kernels; /* of frozen_kernels.c */
-    void (*discard)(void *arg, int mount, const char *dir);
+    struct depot *depot;
+    void (*discard)(void *arg, int mount, uint32_t first_id, const char *dir);
     void (*discard_mount)(void *arg, int mount);
     void *discard_arg;
     bool user_marks;
@@ -109,6 +110,7 @@ struct instance {
     bool copied_last;
     /* A kernel that comes is kept back until the sandbox has an owner. */
     bool keeps_kernel;
+    bool loads;      /* the kernel that is kept is to be a zygote */
     int kept_kernel; /* pidfd; -1: none */
     int32_t kept_pid;
     uint64_t serial;      /* its number at the broker; 0: unknown there */
@@ -184,6 +186,9 @@ bool instance_drop_dead_twins(struct instance *i);
 void instance_kill_twins(struct instance *i);
 /* Call it before i is freed. */
 void instance_forget_twins(struct instance *i);
+
+/* In files.c. */
+bool instance_python_changed(const struct instance *i);
 
 /* In kernels.c, also for frozen_kernels.c. Closes the descriptors of a request. */
 void ends_close(struct ends *s);

@@ -1,0 +1,171 @@
+/* Two processes. One watches the socket to the front; the other does the work, and is killed with
+ * all that it has started when the front hangs up. Neither reads anything that a stranger wrote:
+ * structs of a fixed size from puller and image workers are all that reaches them. */
+#include "front/main/mason.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "front/main/world_image.h"
+#include "front/main/worker.h"
+#include "lib/base/fd.h"
+#include "lib/ipc/ipc.h"
+#include "wire/mason.h"
+
+_Static_assert(MASON_CONFIG_MAX == PULL_CONFIG && MASON_DIGEST == PULL_DIGEST, "what is passed on");
+
+/* ---- what the front is told ------------------------------------------------------------------ */
+
+static void say(struct mason_told *t)
+{
+    t->magic = MASON_MAGIC;
+    ipc_send(MASON_SOCK, t, sizeof(*t), NULL, 0); /* if the front is gone, so are we soon */
+}
+
+static void say_error(const struct sg_error *e, int code)
+{
+    struct mason_told t = {.what = MASON_FAILED, .code = code};
+
+    snprintf(t.message, sizeof(t.message), "%.*s", (int)sizeof(t.message) - 1, e->message);
+    say(&t);
+}
+
+static void on_progress(const struct pulled *p, void *arg UNUSED)
+{
+    static const enum mason_what what[] = {[PULLED_PROGRESS] = MASON_FETCHING,
+                                           [PULLED_WAITING] = MASON_WAITING,
+                                           [PULLED_UNPACKING] = MASON_UNPACKING};
+    struct mason_told t = {.what = what[p->what],
+                           .layer = p->layer,
+                           .of = p->of,
+                           .bytes = p->layer_bytes,
+                           .total = p->layer_total};
+
+    if (p->what == PULLED_WAITING)
+        memcpy(t.message, p->message, sizeof(t.message));
+    say(&t);
+}
+
+static void say_made(const struct pulled *p, uint64_t bytes)
+{
+    struct mason_told t = {.what = MASON_DONE, .of = p->n, .bytes = bytes};
+
+    memcpy(t.digest, p->digest, sizeof(t.digest));
+    memcpy(t.config, p->config, sizeof(t.config));
+    t.config_len = p->config_len;
+    say(&t);
+}
+
+/* ---- the work -------------------------------------------------------------------------------- */
+
+static int work(const struct mason_request *q, int worlds, int ask, struct sg_error *e)
+{
+    AUTO(world_abandon) struct world_making m = WORLD_MAKING_NONE;
+    struct pull_order order = {
+        .request = ask, .archive = -1, .known = q->known, .tell = on_progress};
+    struct pulled *p = xcalloc(1, sizeof(*p));
+    struct mason_told same = {.what = MASON_SAME};
+    struct world_made made;
+    int r = world_begin(&m, worlds, q->id, e);
+
+    m.bytes_max = q->bytes_max;
+    if (r == 0)
+        r = world_add_image(&m, &order, p, e);
+    if (r == 0 && m.n == 0)
+        say(&same);
+    else if (r == 0)
+        r = world_finish(&m, &made, e);
+    if (r == 0 && m.n == 0 && m.dir < 0)
+        say_made(p, made.bytes);
+    free(p);
+    return r;
+}
+
+/* What it needs of root's rights is to become nobody, to give nobody a folder, and that nobody dies
+ * with it. */
+static void drop_rights(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[2] = {0};
+
+    caps[0].permitted = caps[0].effective = 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_CHOWN |
+                                            1u << CAP_KILL | 1u << CAP_DAC_OVERRIDE;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}) < 0 || syscall(SYS_capset, &head, caps) < 0)
+        _exit(2);
+}
+
+static _Noreturn void work_and_exit(const struct mason_request *q, int worlds, int ask)
+{
+    struct sg_error e = {0};
+    int r;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    r = work(q, worlds, ask, &e);
+    if (r < 0)
+        say_error(&e, r);
+    _exit(r < 0);
+}
+
+/* Waits until the worker has ended, and ends it if the front hangs up. */
+static void watch(pid_t worker, int pidfd)
+{
+    struct pollfd p[] = {{.fd = pidfd, .events = POLLIN}, {.fd = MASON_SOCK, .events = POLLRDHUP}};
+
+    while (poll(p, ARRAY_SIZE(p), -1) < 0 && errno == EINTR)
+        ;
+    if (!p[0].revents)
+        kill(worker, SIGKILL);
+    while (waitpid(worker, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+static int take_request(struct mason_request *q, int *ret_ask)
+{
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = 1};
+
+    if (ipc_take(MASON_SOCK, MASON_MAGIC, q, sizeof(*q), sizeof(*q), &fds) != (ssize_t)sizeof(*q))
+        return -1;
+    q->id[ID_LEN] = q->known[MASON_DIGEST - 1] = '\0';
+    *ret_ask = fds.n == 1 ? steal_fd(&fds.at[0]) : -1;
+    return q->id[0] == '\0' || (id_valid(q->id) && *ret_ask >= 0) ? 0 : -1;
+}
+
+void mason_main(void)
+{
+    struct mason_request q;
+    int ask = -1, pidfd, worlds;
+    pid_t worker;
+
+    drop_rights();
+    signal(SIGPIPE, SIG_IGN);
+    umask(077);
+    for (int fd = MASON_SOCK; fd < MASON_FDS; fd++)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+    worker_use_program(PULL_PROGRAM, MASON_PULL);
+    worker_use_program(IMAGE_PROGRAM, MASON_IMAGE);
+    worlds = openat(MASON_WORLDS, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (worlds < 0 || take_request(&q, &ask) < 0)
+        _exit(2);
+    worlds_sweep(worlds);
+    if (q.id[0] == '\0')
+        _exit(0);
+    worker = fork();
+    if (worker == 0)
+        work_and_exit(&q, worlds, ask);
+    pidfd = worker < 0 ? -1 : (int)syscall(SYS_pidfd_open, worker, 0);
+    if (pidfd < 0)
+        _exit(2);
+    watch(worker, pidfd);
+    worlds_sweep(worlds);
+    _exit(0);
+}

@@ -1,0 +1,154 @@
+#include "warden/layers/depot_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <linux/fs.h>
+#include <linux/loop.h>
+#include <linux/magic.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "warden/host/child.h"
+#include "warden/host/program.h"
+
+#define MKFS         "/usr/sbin/mkfs.btrfs"
+#define MKFS_NS      60000000000ull
+#define END_MS       1000
+#define BLOCK        4096
+#define DEVICE_TRIES 64 /* others may take the free one first */
+#define ROUND        (1ull << 20)
+
+/* Where the host's own file system copies what it overwrites, that would need room once more. */
+static void forbid_copies(int file)
+{
+    int flags = FS_NOCOW_FL;
+
+    ioctl(file, FS_IOC_SETFLAGS, &flags);
+}
+
+static int choose_size(const struct depot_spec *spec, uint64_t *ret, struct sg_error *e)
+{
+    struct statfs fs;
+    uint64_t most;
+
+    if (fstatfs(spec->dir, &fs) < 0)
+        return err_errno(e, "stat the file system of the state directory");
+    if (fs.f_type == TMPFS_MAGIC)
+        return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP, "the state directory is in memory");
+    most = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize / 2;
+    *ret = (spec->bytes < most ? spec->bytes : most) / ROUND * ROUND;
+    if (*ret < DEPOT_LEAST)
+        return err_set(e, SG_ERR_LIMIT, -ENOSPC,
+                       "half of what is free in the state directory is %llu MiB, and worlds_disk "
+                       "needs %llu: free some, or use another --state",
+                       (unsigned long long)(*ret >> 20), DEPOT_LEAST >> 20);
+    return 0;
+}
+
+static int wait_for(int *pidfd, struct sg_error *e)
+{
+    struct pollfd p = {.fd = *pidfd, .events = POLLIN};
+    uint64_t deadline = clock_ns() + MKFS_NS;
+    struct child_exit how = {0};
+
+    while (poll(&p, 1, clock_poll_ms(deadline)) < 0 && errno == EINTR)
+        ;
+    if (child_reap(pidfd, &how) < 0) {
+        child_end(pidfd, END_MS, NULL);
+        return err_set(e, SG_ERR_LIMIT, -ETIMEDOUT, MKFS " took too long");
+    }
+    if (how.signalled || how.code != 0)
+        return err_set(e, SG_ERR_UNSUPPORTED, -EIO, MKFS " failed, with %s %d",
+                       how.signalled ? "signal" : "status", how.code);
+    return 0;
+}
+
+/* The program reads nothing that anybody else wrote, but need not be root either: the file belongs
+ * to its user while it works. */
+static int format(const struct depot_spec *spec, int file, struct sg_error *e)
+{
+    static const char *const arguments[] = {
+        "-q", "-f", "-K", "-n", "4096", "-m", "single", PROGRAM_MORE_PATH, NULL};
+    struct program program = {.name = "depot",
+                              .path = MKFS,
+                              .arguments = arguments,
+                              .uid = spec->maker,
+                              .gid = spec->maker,
+                              .dir = spec->dir,
+                              .more = file,
+                              .silent = true,
+                              .ends_with_thread = true};
+    struct program_ends ends;
+    int r;
+
+    if (access(MKFS, X_OK) < 0)
+        return err_set(e, SG_ERR_UNSUPPORTED, -ENOENT, "there is no " MKFS ": install btrfs-progs");
+    if (fchown(file, spec->maker, spec->maker) < 0)
+        return err_errno(e, "give the file of the depot to its maker");
+    r = program_start(&program, &ends, e);
+    if (r < 0)
+        return r;
+    close(ends.sock);
+    r = wait_for(&ends.pidfd, e);
+    if (r == 0 && fchown(file, 0, 0) < 0)
+        r = err_errno(e, "take the file of the depot back");
+    return r;
+}
+
+int depot_file_make(const struct depot_spec *spec, int *ret_file, uint64_t *ret_bytes,
+                    struct sg_error *e)
+{
+    AUTO(close_p) int file = -1;
+    uint64_t bytes = 0;
+    int r = choose_size(spec, &bytes, e);
+
+    if (r < 0)
+        return r;
+    file = openat(spec->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0)
+        return err_errno(e, "make a file without a name in the state directory");
+    forbid_copies(file);
+    if (fallocate(file, 0, 0, (off_t)bytes) < 0)
+        return err_errno(e, "take %llu MiB of the state directory for sandboxes",
+                         (unsigned long long)(bytes >> 20));
+    r = format(spec, file, e);
+    if (r < 0)
+        return r;
+    *ret_file = steal_fd(&file);
+    *ret_bytes = bytes;
+    return 0;
+}
+
+int depot_file_attach(int file, int *ret_device, struct sg_error *e)
+{
+    AUTO(close_p) int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+    struct loop_config config = {
+        .fd = (uint32_t)file,
+        .block_size = BLOCK,
+        .info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO}; /* the page cache has it once */
+    char path[32];
+
+    for (unsigned i = 0; control >= 0 && i < DEVICE_TRIES; i++) {
+        int n = ioctl(control, LOOP_CTL_GET_FREE);
+        AUTO(close_p) int device = -1;
+
+        if (n < 0)
+            break;
+        snprintf(path, sizeof(path), "/dev/loop%d", n);
+        device = open(path, O_RDWR | O_CLOEXEC);
+        if (device < 0)
+            return err_errno(e, "open '%s'", path);
+        if (ioctl(device, LOOP_CONFIGURE, &config) == 0) {
+            *ret_device = steal_fd(&device);
+            return 0;
+        }
+        if (errno != EBUSY)
+            return err_errno(e, "make a block device of the depot's file");
+    }
+    return err_errno(e, "find a free loop device");
+}

@@ -1,0 +1,87 @@
+"""What 'base' and 'code-interpreter-v1' stand on, on a real server: the steps behind default_world.sh."""
+import sys
+
+import world_root
+from server_client import Server, until
+from worlds import As, check, sandglass, says
+
+MARK = "cat /marker 2>/dev/null || echo the host"
+WORLD, HOST = "a file of the world\n", "the host\n"
+
+
+def imports(server, folder, name):
+    ran = sandglass(server, "world", "import", "--state", server.state, "--name", name, f"{folder}/root.tar")
+    check(f"a world is imported as {name}", ran.returncode == 0, f"{ran.stdout} {ran.stderr}")
+
+
+def begins(client, template):
+    return client.create(templateID=template)
+
+
+def automatic(server, folder):
+    client = As(server)
+    before = begins(client, "base")
+    says("without a world, base is the host's", client, before, MARK, HOST)
+    imports(server, folder, "code-interpreter-v1")
+    for template in ("base", "code-interpreter-v1"):
+        says(f"with one, {template} stands on it at once", client, begins(client, template), MARK, WORLD)
+    says("a sandbox that was there stays as it was", client, before, MARK, HOST)
+    status, found = client.api("GET", "/templates/base")
+    check("the template is still the server's", status == 200 and found["public"] and found["aliases"] == ["base"], found)
+    status, _ = client.api("DELETE", "/templates/code-interpreter-v1")
+    check("and cannot be deleted by a tenant", status == 403, status)
+    key = sandglass(server, "key", "create", "--state", server.state, "--tenant", "other").stdout.strip()
+    other = As(server)
+    other.key = key
+    says("other tenants have it too", other, begins(other, "base"), MARK, WORLD)
+    return client
+
+
+def builds(client):
+    status, made = client.api("POST", "/v3/templates", {"name": "upon"})
+    ids = f"/templates/{made.get('templateID')}/builds/{made.get('buildID')}"
+    steps = [{"type": "RUN", "args": [f"({MARK}) > /home/user/mark; apt-get --version | head -c 3 > /home/user/apt"]}]
+    client.api("POST", f"/v2{ids}", {"fromTemplate": "base", "steps": steps})
+    until(lambda: client.api("GET", f"{ids}/status?logsOffset=0")[1]["status"] in ("ready", "error"), 60)
+    status, told = client.api("GET", f"{ids}/status?logsOffset=0")
+    check("a build from base begins in the world", told["status"] == "ready", told)
+    says("and has its programs", client, begins(client, "upon"), "cat mark apt", WORLD + "apt")
+
+
+def paused(client):
+    s = begins(client, "base")
+    client.run_as(s, "user", "echo mine > f")
+    client.api("POST", f"/sandboxes/{s['sandboxID']}/pause", {"memory": False})
+    status, told = client.api("POST", f"/sandboxes/{s['sandboxID']}/resume", {"timeout": 300})
+    check("a sandbox that was paused goes on", status == 201, told)
+    says("in its world", client, s, f"cat f; {MARK}", "mine\n" + WORLD)
+
+
+def set_to(server, world):
+    server.stop()
+    server.options = ("--world", world)
+    server.start()
+    return As(server)
+
+
+def main():
+    program, folder = sys.argv[1:3]
+    world_root.make(f"{folder}/root.tar")
+    server = Server(program, f"{folder}/state")
+    server.start()
+    client = automatic(server, folder)
+    builds(client)
+    paused(client)
+    client = set_to(server, "host")
+    says("world = host is the host's", client, begins(client, "base"), MARK, HOST)
+    says("what was built stays in its world", client, begins(client, "upon"), "cat mark", WORLD)
+    client = set_to(server, "mine:v1")
+    status, told = client.api("POST", "/v2/sandboxes", {"templateID": "base"})
+    check("a world that is not there is told", status == 501 and "the world 'mine:v1' is not there" in told["message"], told)
+    imports(server, folder, "mine:v1")
+    says("and used when it is", client, begins(client, "base"), MARK, WORLD)
+    server.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Disks of sandboxes in the depot, on a real server: the steps behind depot.sh."""
+import glob
+import os
+import subprocess
+import sys
+import time
+
+from server_client import Server, until
+from worlds import As, check, says
+
+MIB = 1 << 20
+WAITING = 6  # places of sandboxes that wait, and of the depot itself
+OPTIONS = ("--worlds-disk", "1G", "--sandbox-disk", "64M")
+FULL = "head -c 100000000 /dev/zero 2>&1 > ~/full | grep -o 'Disk quota exceeded'"
+
+
+def told(server, text):
+    """Whether the server's log has this line."""
+    with open(f"{server.state}/log/server.log", encoding="utf-8") as file:
+        return [line for line in file if text in line]
+
+
+def loops():
+    """Block devices that are files without a name."""
+    out = subprocess.run(["losetup", "-a"], text=True, capture_output=True, check=True).stdout
+    return sorted(line.split(":")[0] for line in out.splitlines() if "(deleted)" in line)
+
+
+def disk(client, s):
+    """What the sandbox's figures say, from its bytes in use on."""
+    _, samples = client.api("GET", f"/sandboxes/{s['sandboxID']}/metrics")
+    return samples[-1]["diskUsed"], samples[-1]["diskTotal"]
+
+
+def limits(client):
+    a, b = client.create(), client.create()
+    says("a sandbox that fills its disk is told so", client, a, FULL, "Disk quota exceeded\n")
+    full = until(lambda: disk(client, a)[0] > 60 * MIB and disk(client, a), 20)
+    check("its figures have its own limit and use", full and full[0] <= full[1] == 64 * MIB, full or disk(client, a))
+    says("its neighbour writes on", client, b, "head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some", "50000000\n")
+    says("and can when it has made room", client, a, "rm ~/full; head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some", "50000000\n")
+    says("many small files count too", client, b,
+         "mkdir ~/d; cd ~/d; python3 -c 'for i in range(100000): open(str(i), \"w\").write(\"x\" * 3000)' 2>&1 | grep -o 'Disk quota exceeded'",
+         "Disk quota exceeded\n")
+    return a, b
+
+
+OWNERS = "stat -c '%u %g %a' /home/user/mine /opt/roots /home/user /opt/d"
+OWNED = "1000 1000 600\n0 0 644\n1000 1000 755\n60000 0 1770\n"
+
+
+def owners(client):
+    """Files have the ids of the slot that wrote them: others must see their own."""
+    s = client.create()
+    client.run_as(s, "user", "umask 77; echo u > ~/mine")
+    client.run_as(s, "root", "echo r > /opt/roots; mkdir -m 1770 /opt/d; chown 60000 /opt/d; rm /etc/motd; mkdir /opt/d/deep")
+    says("owners are those inside", client, s, OWNERS, OWNED)
+    for generation in range(4):
+        status, forked = client.api("POST", f"/sandboxes/{s['sandboxID']}/fork", {"count": 2})
+        made = [f.get("sandbox") for f in forked] if status in (200, 201) else []
+        check(f"generation {generation}: two branches are made", len(made) == 2 and all(made), forked)
+        for branch in made:
+            says("a branch has the same owners", client, branch, OWNERS, OWNED)
+            says("its user changes what is the user's", client, branch, f"echo {generation} >> ~/mine; tail -n 1 ~/mine; echo x > /opt/roots 2>/dev/null || echo no",
+                 f"{generation}\nno\n")
+            says("and root the rest", client, branch, "echo more >> /opt/roots; rmdir /opt/d/deep; mkdir /opt/d/deep; ls -ld /etc/motd 2>/dev/null | wc -l",
+                 "0\n", user="root")
+            says("after which they are the same", client, branch, OWNERS, OWNED)
+        client.api("DELETE", f"/sandboxes/{s['sandboxID']}")
+        client.api("DELETE", f"/sandboxes/{made[1]['sandboxID']}")
+        s = made[0]
+    status, made = client.api("POST", f"/sandboxes/{s['sandboxID']}/snapshots", {"name": "owned"})
+    check("a snapshot is taken of layers of five slots", status in (200, 201), made)
+    one = client.create(templateID="owned")
+    says("a sandbox of the snapshot has the same owners", client, one, OWNERS, OWNED)
+    says("and the contents of all", client, one, "cat ~/mine", "u\n0\n1\n2\n3\n")
+    client.api("POST", f"/sandboxes/{s['sandboxID']}/pause", {"memory": False})
+    status, _ = client.api("POST", f"/sandboxes/{s['sandboxID']}/resume", {"timeout": 300})
+    check("a branch that was paused with its files alone is resumed", status == 201, status)
+    says("with the same owners", client, s, OWNERS, OWNED)
+    return one
+
+
+def grows(client):
+    """What was frozen does not take from what can be written."""
+    s = client.create()
+    for i in range(3):
+        says("a checkpoint leaves the whole limit", client, s, f"head -c 50000000 /dev/zero > ~/f{i} && stat -c %s ~/f{i}", "50000000\n")
+        status, forked = client.api("POST", f"/sandboxes/{s['sandboxID']}/fork", {"count": 1})
+        check("a branch is made", status in (200, 201) and forked[0].get("sandbox"), forked)
+        client.api("DELETE", f"/sandboxes/{forked[0]['sandbox']['sandboxID']}")
+    says("and no more than that", client, s, FULL, "Disk quota exceeded\n")
+
+
+def ends(server, client, before):
+    """The places of sandboxes that end are removed, and the depot with the server, however it ends."""
+    top = next(p for p in (f"/sys/fs/btrfs/{n}/qgroups" for n in os.listdir("/sys/fs/btrfs")) if os.path.isdir(p) and
+               os.path.basename(server.state) in subprocess.run(["losetup", "-a"], text=True, capture_output=True, check=True).stdout)
+    _, listed = client.api("GET", "/v2/sandboxes")
+    for s in listed:
+        client.api("DELETE", f"/sandboxes/{s['sandboxID']}")
+    check("places of sandboxes that ended are removed", until(lambda: len(glob.glob(f"{top}/0_*")) <= WAITING, 45), os.listdir(top))
+    client.create()
+    server.kill()
+    check("nothing is left of the depot of a server that was killed", until(lambda: loops() == before, 30), loops())
+    server.start()
+    says("the next start has an empty one", As(server), As(server).create(), "echo new > ~/f; cat ~/f", "new\n")
+    check("the server ends well", server.stop() == 0)
+    check("and then nothing is left either", until(lambda: loops() == before, 30), loops())
+
+
+def in_memory(program, folder):
+    """Without room, or where it makes no sense, disks are in memory, and the log says why."""
+    os.makedirs(f"{folder}/small")
+    with open(f"{folder}/image", "wb") as file:
+        file.truncate(200 * MIB)
+    subprocess.run(["mkfs.ext4", "-q", f"{folder}/image"], check=True)
+    subprocess.run(["mount", "-o", "loop", f"{folder}/image", f"{folder}/small"], check=True)
+    try:
+        for what, state, options, text in (
+                ("a full disk", f"{folder}/small/state", (), "half of what is free in the state directory is"),
+                ("a state directory in memory", f"/dev/shm/{os.path.basename(folder)}", (), "the state directory is in memory"),
+                ("the operator's wish", f"{folder}/wish", ("--worlds-disk", "0"), "disks of sandboxes: in memory")):
+            server = Server(program, state, *(options or OPTIONS))
+            server.start()
+            check(f"{what}: the log says that disks are in memory", until(lambda server=server, text=text: told(server, text)), text)
+            says(f"{what}: sandboxes have one", As(server), As(server).create(), "df -m / | tail -n 1 | awk '{print $1 != \"\", $3 < 5}'", "1 1\n")
+            check(f"{what}: the server ends well", server.stop() == 0)
+            subprocess.run(["rm", "-rf", state], check=True)
+    finally:
+        time.sleep(0.2)
+        subprocess.run(["umount", f"{folder}/small"], check=True)
+
+
+def main():
+    program, folder = sys.argv[1:3]
+    before = loops()
+    server = Server(program, f"{folder}/state", *OPTIONS)
+    server.start()
+    client = As(server)
+    check("the log says where disks are", told(server, "disks of sandboxes: 1024 MiB of the state directory (btrfs)"))
+    limits(client)
+    owners(client)
+    grows(client)
+    ends(server, client, before)
+    in_memory(program, folder)
+
+
+if __name__ == "__main__":
+    main()
