@@ -34,3 +34,11 @@ target_link_libraries(sandglass-front PRIVATE PkgConfig::FRONT m flags)
 set_target_properties(sandglass-front PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${SANDGLASS_LIBEXEC_OUTPUT})
 install(TARGETS sandglass-front DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/sandglass)
+
+# What makes the default world, for `sandglass world make`.
+foreach(program make debian-layer)
+    configure_file(worlds/${program} ${SANDGLASS_LIBEXEC_OUTPUT}/worlds/${program} COPYONLY)
+    install(PROGRAMS worlds/${program} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/sandglass/worlds)
+endforeach()
+configure_file(worlds/packages ${SANDGLASS_LIBEXEC_OUTPUT}/worlds/packages COPYONLY)
+install(FILES worlds/packages DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/sandglass/worlds)

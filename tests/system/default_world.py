@@ -1,4 +1,7 @@
 """What 'base' and 'code-interpreter-v1' stand on, on a real server: the steps behind default_world.sh."""
+import glob
+import os
+import re
 import sys
 
 import world_root
@@ -64,6 +67,28 @@ def set_to(server, world):
     return As(server)
 
 
+def made(server, folder):
+    """Of the host's own Debian packages: few of them."""
+    with open(f"{folder}/packages", "w", encoding="ascii") as file:
+        file.write("apt procps # a comment\npython3-minimal passwd python-is-python3 usr-is-merged locales\n")
+    arguments = ("world", "make", "--state", server.state, "--url", f"http://127.0.0.1:{server.port}", "--packages", f"{folder}/packages")
+    ran = sandglass(server, *arguments, "--name", "made:v1", seconds=300)
+    check("a world is made of packages", ran.returncode == 0 and ran.stdout.startswith("made:v1 is template"), f"{ran.stdout} {ran.stderr}")
+    check("and how far it is, is told", "packages fetched" in ran.stderr and "packages configured" in ran.stderr, ran.stderr)
+    client = As(server)
+    s = begins(client, "made:v1")
+    says("its packages are configured", client, s, "dpkg -l | grep -c ^i[^i]; dpkg --audit; python -c 'print(6 * 7)'; locale -a | grep en", "0\n42\nen_US.utf8\n")
+    says("it is another Debian than the host's", client, s, "cat /etc/hostname; id -un; ls -d ~; ls /usr/share/man 2>/dev/null | wc -l", "sandbox\nuser\n/home/user\n0\n")
+    says("a missing crontab has a word", client, s, "crontab -l 2>&1", "crontab: a sandbox has no cron: it runs no jobs at set times\n", status=1)
+    says("users can be made and become", client, s, "useradd -m bob && su bob -c 'id -un; echo ~'", "bob\n/home/bob\n", user="root")
+    names = [t["names"] for t in client.api("GET", "/snapshots")[1]]
+    check("nothing else is left", sorted(os.listdir(f"{server.state}/worlds")) and not any("unpacked" in str(n) for n in names) and
+          not glob.glob("/var/tmp/sandglass-world.*"), names)
+    ran = sandglass(server, *arguments[:-1], "/dev/stdin", input="no-such-package\n", seconds=300)
+    check("a package that is not there is told in one line", ran.returncode == 1 and
+          re.search(r"^sandglass: .*no-such-package", ran.stderr, re.M), ran.stderr)
+
+
 def main():
     program, folder = sys.argv[1:3]
     world_root.make(f"{folder}/root.tar")
@@ -80,6 +105,7 @@ def main():
     check("a world that is not there is told", status == 501 and "the world 'mine:v1' is not there" in told["message"], told)
     imports(server, folder, "mine:v1")
     says("and used when it is", client, begins(client, "base"), MARK, WORLD)
+    made(server, folder)
     server.stop()
 
 

@@ -81,9 +81,18 @@ def said(server, sandbox, text):
     return until(look, 5)
 
 
-def zygotes(server):
+def figure(server, name):
     _, text = Client(server).raw("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
-    return int(re.search(r"^sandglass_template_zygotes (\d+)$", text.decode(), re.M)[1])
+    return int(re.search(rf"^sandglass_{name} (\d+)$", text.decode(), re.M)[1])
+
+
+def zygotes(server):
+    return figure(server, "template_zygotes")
+
+
+def pooled(server):
+    """How many sandboxes waited ready when they were asked for."""
+    return figure(server, 'warden_sandboxes_total{what="pooled"}')
 
 
 def build(client, name, *steps, start="small:one"):
@@ -179,6 +188,25 @@ def limits(server, client, others):
     check("in the place of the next", zygotes(server) == ZYGOTES_MAX + others, zygotes(server))
 
 
+def pools(server, client):
+    """Sandboxes of templates that were used of late wait ready."""
+    build(client, "ready", "echo one > /var/which")
+    client.cell(client.create(templateID="ready"), "1")
+    # The plain template has its pool, and one is added for this template.
+    check("a sandbox of a template that was used waits", until(lambda: figure(server, "pool_sandboxes") >= 3, 20), figure(server, "pool_sandboxes"))
+
+    def from_pool():
+        before = pooled(server)
+        s = client.create(templateID="ready")
+        return s if pooled(server) > before else None
+    s = until(from_pool, 20, 0.2)
+    check("and is handed out", s, pooled(server))
+    check("with its files and a copied kernel", client.cell(s, PARENT + "; print(open('/var/which').read())") == f"{COPIED}one\n\n")
+    build(client, "ready", "echo two > /var/which")
+    check("after another build it is never handed out again", {client.cell(client.create(templateID="ready"), "print(open('/var/which').read())")
+          for _ in range(4)} == {"two\n\n"})
+
+
 def parent_on_host(marker):
     """The process whose child the kernel is that has this in its environment."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -219,6 +247,7 @@ def main():
     has_no_rights(client)
     cold(server, client)
     tenants(server, client, folder)
+    pools(server, client)
     limits(server, client, others=1)
     check("the server ends well", server.stop() == 0)
 

@@ -12,7 +12,9 @@ static struct pulled answer;
 static void answer_of(uint32_t n)
 {
     memset(&answer, 0, sizeof(answer));
+    answer.what = PULLED_END;
     answer.n = n;
+    snprintf(answer.digest, PULL_DIGEST, "sha256:" HEX);
     for (uint32_t i = 0; i < n && i < IMAGE_BLOBS; i++) {
         snprintf(answer.layers[i].digest, PULL_DIGEST, "sha256:" HEX);
         snprintf(answer.layers[i].diff_id, PULL_DIGEST, "sha256:" HEX);

@@ -15,6 +15,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/command/actions.h"
+#include "lib/command/exit_status.h"
 #include "lib/command/state_dir.h"
 #include "lib/command/ui.h"
 #include "lib/text/json.h"
@@ -22,6 +23,7 @@
 #define DEFAULT_TENANT "default" /* the one that a server makes when it first starts */
 #define MIB            (1024.0 * 1024.0)
 #define SECRET_MAX     4096
+#define MAKE           "/worlds/make"
 
 #define NAME_OPTIONS                                                                              \
     {"name", 0, "NAME", "name of the template, NAME or NAME:TAG", CLI_TEXT(world_options, name)}, \
@@ -306,6 +308,22 @@ static int run(const void *arg UNUSED, size_t i, const void *options, struct sg_
     return runs[i](options, e);
 }
 
+/* `world make` is a script beside this program: it calls the verbs of this one, and a server. */
+static int become_make(char **argv)
+{
+    char path[STATE_DIR_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof(MAKE));
+
+    path[n < 0 ? 0 : n] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash)
+        memcpy(slash, MAKE, sizeof(MAKE));
+    execv(path, argv);
+    ui_error("cannot start '%s': %s (it comes with sandglass: install all of it)", path,
+             strerror(errno));
+    return CLI_EXIT_SETUP;
+}
+
 int world_main(int argc, char **argv)
 {
     static const struct action_verb verb = {
@@ -317,5 +335,7 @@ int world_main(int argc, char **argv)
         .run = run,
     };
 
+    if (argc > 1 && strcmp(argv[1], "make") == 0)
+        return become_make(argv + 1);
     return actions_main(&verb, argc, argv);
 }

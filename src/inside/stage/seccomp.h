@@ -4,7 +4,7 @@
  *   foreign architecture          kill the process
  *   x32 numbers                   ENOSYS
  *   listed, arguments fine        allow
- *   listed, arguments refused     EPERM; EINVAL for an audit socket, which useradd would end without
+ *   listed, arguments refused     EPERM; EPROTONOSUPPORT for an audit socket, as if there were none
  *   known and not listed          EPERM
  *   newer than the list, clone3   ENOSYS, so that libc falls back to what it can do
  *

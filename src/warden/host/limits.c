@@ -21,6 +21,12 @@ static uint64_t or_default(uint64_t given, uint64_t normal)
     return given ? given : normal;
 }
 
+bool limits_equal(const struct sg_limits *a, const struct sg_limits *b)
+{
+    return a->memory_bytes == b->memory_bytes && a->disk_bytes == b->disk_bytes &&
+           a->disk_inodes == b->disk_inodes && a->cpus_milli == b->cpus_milli && a->pids == b->pids;
+}
+
 int limits_complete(const struct sg_limits *given, struct sg_limits *ret, struct sg_error *e)
 {
     struct sg_limits l = {

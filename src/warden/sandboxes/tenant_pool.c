@@ -11,6 +11,7 @@
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/kernels.h"
 #include "warden/sandboxes/zygotes.h"
+#include "warden/sandboxes/favourites.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/server.h"
 
@@ -21,7 +22,7 @@
 #define BARE_NS     (60 * SECOND_NS) /* after a copy of a sandbox, more copies are expected */
 #define KEEP_NS     (30 * SECOND_NS) /* how long slots keep unused things */
 #define SLOTS_MAX_  16384u
-#define SPARE_SLOTS (16u + ZYGOTES_MAX)
+#define SPARE_SLOTS 16u /* homes of zygotes among them */
 #define PROBE_SLOTS 2u
 #define HOSTNAME    "sandbox"
 
@@ -30,7 +31,7 @@ struct start {
     struct list link; /* in tenant_pool.starts, but not while asked for */
     struct instance *instance;
     struct sg_limits limits;
-    bool plain; /* made from the template alone */
+    struct snapshot *snapshot; /* that it is made of; NULL: the template alone */
     bool ready;
     bool fed;                          /* its agent has a kernel */
     bool tried;                        /* to prepare its way out */
@@ -54,12 +55,6 @@ void tenant_pools_usual_limits(const struct server *s, struct sg_limits *ret)
         *ret = l;
 }
 
-static bool same_limits(const struct sg_limits *a, const struct sg_limits *b)
-{
-    return a->memory_bytes == b->memory_bytes && a->disk_bytes == b->disk_bytes &&
-           a->disk_inodes == b->disk_inodes && a->cpus_milli == b->cpus_milli && a->pids == b->pids;
-}
-
 /* Whether copies of sandboxes were made here of late. Then one pooled sandbox stays without a
  * kernel: a sandbox that becomes a copy has no use for a kernel of its own, and ending that kernel
  * would take longer than all the rest of the copy. */
@@ -73,10 +68,23 @@ static bool is_nobodys(const struct tenant_pool *w)
     return strcmp(w->tenant, TENANT_POOL_NOBODY) == 0;
 }
 
+void demand_tick(struct demand *d)
+{
+    d->most -= (d->most + 7) / 8;
+    if (d->taken > d->most)
+        d->most = d->taken;
+    d->taken = 0;
+}
+
+static uint32_t demand_now(const struct demand *d)
+{
+    return d->most > d->taken ? d->most : d->taken;
+}
+
 static uint32_t pool_target(const struct tenant_pool *w)
 {
     const struct settings *t = &w->server->settings;
-    uint32_t n = w->demand > w->taken ? w->demand : w->taken;
+    uint32_t n = demand_now(&w->demand);
 
     if (is_nobodys(w) || w->server->pressure.state >= PRESSURE_POOLS)
         return 0;
@@ -85,23 +93,56 @@ static uint32_t pool_target(const struct tenant_pool *w)
     return n > t->pool_max ? t->pool_max : n;
 }
 
-/* Starts that are under way count too. */
-static uint32_t pool_size(const struct tenant_pool *w)
+/* How many of the plain template wait, or of a favourite. */
+static uint32_t n_ready_of(const struct tenant_pool *w, const struct snapshot *of)
 {
-    uint32_t n = w->n_ready + (w->asked && list_empty(&w->requests));
+    uint32_t n = 0;
 
     LIST_EACH(const struct start, b, &w->starts, link)
-        n += !b->ready && !b->owner;
+        n += b->ready && b->snapshot == of;
     return n;
+}
+
+/* Starts that are under way count too. */
+static uint32_t pool_size(const struct tenant_pool *w, const struct snapshot *of)
+{
+    uint32_t n = 0;
+
+    LIST_EACH(const struct start, b, &w->starts, link)
+        n += !b->owner && b->snapshot == of;
+    return n;
+}
+
+static bool is_full(const struct tenant_pool *w)
+{
+    uint32_t n = 0;
+
+    LIST_EACH(const struct start, b, &w->starts, link)
+        n += !b->owner;
+    return n >= w->server->settings.pool_max;
+}
+
+/* The first favourite of which too few wait; NULL: there is none. */
+static const struct favourite *lacking(const struct tenant_pool *w)
+{
+    if (w->server->pressure.state >= PRESSURE_POOLS)
+        return NULL;
+    LIST_EACH(const struct favourite, f, &w->favourites, link) {
+        uint32_t n = pool_size(w, f->of);
+        if (n == 0 || n < demand_now(&f->demand))
+            return f;
+    }
+    return NULL;
 }
 
 static bool wants_refill(const struct tenant_pool *w)
 {
     uint64_t now = clock_ns();
-    bool calm = now >= w->calm_ns || 2 * w->n_ready < pool_target(w);
+    bool calm = now >= w->calm_ns, few = 2 * n_ready_of(w, NULL) < pool_target(w);
 
-    return !w->broken && !w->asked && calm && now >= w->refused_ns &&
-           pool_size(w) < pool_target(w) && fds_level() < FDS_LOW;
+    if (w->broken || w->asked || now < w->refused_ns || fds_level() >= FDS_LOW || is_full(w))
+        return false;
+    return ((calm || few) && pool_size(w, NULL) < pool_target(w)) || (calm && lacking(w));
 }
 
 static void on_calm(struct loop_timer *timer)
@@ -135,6 +176,7 @@ static void start_free(struct start *b)
     else if (list_linked(&b->link))
         w->n_starting--;
     list_remove(&b->link);
+    snapshot_release(b->snapshot);
     free(b);
 }
 
@@ -175,7 +217,7 @@ static void hand_over(struct start *b, struct tenant_pool_request *to)
 
 static bool fits(const struct start *b, const struct tenant_pool_request *q)
 {
-    return b->plain && !q->snapshot && same_limits(&b->limits, &q->limits);
+    return b->snapshot == q->snapshot && limits_equal(&b->limits, &q->limits);
 }
 
 /* Takes the first request that waits for a sandbox like this. */
@@ -199,11 +241,20 @@ static void on_ready_gone(struct loop_source *src, uint32_t events UNUSED)
     start_fail(b, &e);
 }
 
+static bool is_wanted(const struct start *b)
+{
+    struct sg_limits usual;
+
+    if (b->snapshot)
+        return favourites_want(b->tenant_pool, b->snapshot, &b->limits);
+    tenant_pools_usual_limits(b->tenant_pool->server, &usual);
+    return limits_equal(&b->limits, &usual);
+}
+
 static void on_word(struct loop_source *src, uint32_t events UNUSED)
 {
     struct start *b = CONTAINER_OF(src, struct start, line);
     struct tenant_pool *w = b->tenant_pool;
-    struct sg_limits usual;
     struct sg_error e = {0};
     int r = OPS(b->instance)->started(b->instance, &e);
 
@@ -227,11 +278,10 @@ static void on_word(struct loop_source *src, uint32_t events UNUSED)
     b->ready = true;
     w->n_starting--;
     w->n_ready++;
-    tenant_pools_usual_limits(w->server, &usual);
-    if (same_limits(&b->limits, &usual))
+    if (is_wanted(b))
         loop_want_idle(&w->server->loop); /* to give it a kernel and a way out */
     else
-        start_end(b); /* the settings have changed since it was begun */
+        start_end(b); /* settings or templates have changed since it was begun */
 }
 
 static void on_late(struct loop_timer *timer)
@@ -275,6 +325,20 @@ static struct tenant_pool_request *next_request(struct tenant_pool *w)
     return LIST_POP(struct tenant_pool_request, &w->requests, link);
 }
 
+/* What the start is made of: what the request wants, or else what the pool lacks most. */
+static void decide(struct start *b, const struct tenant_pool_request *q)
+{
+    struct tenant_pool *w = b->tenant_pool;
+    const struct favourite *f = q || pool_size(w, NULL) < pool_target(w) ? NULL : lacking(w);
+    struct snapshot *of = q ? q->snapshot : f ? f->of : NULL;
+
+    b->snapshot = of ? snapshot_use(of) : NULL;
+    if (q || f)
+        b->limits = q ? q->limits : f->limits;
+    else
+        tenant_pools_usual_limits(w->server, &b->limits);
+}
+
 /* The spawner has answered: decides which request gets the start, if not the pool, and finishes
  * it. */
 static void start_go_on(struct start *b)
@@ -285,14 +349,10 @@ static void start_go_on(struct start *b)
 
     w->asked = NULL;
     b->owner = q;
-    if (q)
-        b->limits = q->limits;
-    else
-        tenant_pools_usual_limits(w->server, &b->limits);
-    b->plain = !q || !q->snapshot;
+    decide(b, q);
     list_push(&w->starts, &b->link);
     w->n_starting++;
-    struct instance_spec spec = spec_of(w->server, &b->limits, q ? q->snapshot : NULL);
+    struct instance_spec spec = spec_of(w->server, &b->limits, b->snapshot);
     uint64_t began_ns = clock_ns();
     int r = OPS(b->instance)->finish(b->instance, &spec, &e);
     if (q && q->snapshot)
@@ -409,9 +469,12 @@ static struct start *best_for(struct tenant_pool *w, const struct tenant_pool_re
     return best;
 }
 
-static void count_taken(struct tenant_pool *w)
+static void count_taken(struct tenant_pool *w, const struct tenant_pool_request *q)
 {
-    w->taken++;
+    if (q->snapshot && !q->bare)
+        favourites_used(w, q->snapshot, &q->limits);
+    else
+        w->demand.taken++;
     if (w->tick.at_ns > clock_ns() + SECOND_NS)
         loop_timer_set(&w->server->loop, &w->tick, clock_ns() + SECOND_NS);
 }
@@ -425,7 +488,7 @@ struct instance *tenant_pool_take(struct tenant_pool *w, const struct sg_limits 
     if (!b || !b->ready || kernel_pending(b->instance))
         return NULL;
     i = b->instance;
-    count_taken(w);
+    count_taken(w, &like);
     keep_calm(w, true);
     start_free(b);
     w->n_out++;
@@ -437,7 +500,7 @@ void tenant_pool_request(struct tenant_pool *w, struct tenant_pool_request *q)
 {
     struct start *best = best_for(w, q);
 
-    count_taken(w);
+    count_taken(w, q);
     if (best && best->ready) {
         keep_calm(w, q->bare);
         q->pooled = true;
@@ -463,11 +526,11 @@ static const struct start *last_bare(const struct tenant_pool *w)
     uint32_t n = 0;
 
     LIST_EACH(const struct start, b, &w->starts, link)
-        if (is_bare(b)) {
+        if (is_bare(b) && !b->snapshot) {
             last = b;
             n++;
         }
-    return n == 1 && w->n_ready > 1 && wants_bare(w) ? last : NULL;
+    return n == 1 && n_ready_of(w, NULL) > 1 && wants_bare(w) ? last : NULL;
 }
 
 /* Gives a kernel to a pooled sandbox that has none. Done after refilling: in a storm of requests
@@ -476,9 +539,14 @@ static bool feed_one(struct tenant_pool *w)
 {
     const struct start *bare = last_bare(w);
 
-    LIST_EACH(struct start, b, &w->starts, link)
-        if (is_bare(b) && b != bare)
+    LIST_EACH(struct start, b, &w->starts, link) {
+        if (!is_bare(b) || b == bare)
+            continue;
+        if (!snapshot_world(b->snapshot))
             return kernels_feed(w, b->instance);
+        if (zygotes_feed(w, b->snapshot, b->instance))
+            return true;
+    }
     return false;
 }
 
@@ -540,6 +608,7 @@ static void tenant_pool_close(struct tenant_pool *w)
     LIST_EACH(struct start, b, &w->starts, link)
         start_free(b);
     free(w->asked);
+    favourites_done(w);
     kernels_stop(w);
     domain_processes_stop(w);
     loop_unwatch(&w->server->loop, &w->spawner);
@@ -553,13 +622,39 @@ static void tenant_pool_close(struct tenant_pool *w)
 /* Ends sandboxes of the pool that are over the target. */
 static void shrink(struct tenant_pool *w, uint32_t target)
 {
-    uint32_t over = w->n_ready > target ? w->n_ready - target : 0;
+    uint32_t n = n_ready_of(w, NULL), over = n > target ? n - target : 0;
     const struct start *bare = target > 0 ? last_bare(w) : NULL;
+
     LIST_EACH(struct start, b, &w->starts, link)
-        if (over > 0 && b->ready && b != bare) {
+        if (over > 0 && b->ready && !b->snapshot && b != bare) {
             start_end(b);
             over--;
         }
+}
+
+/* The same for favourites: those over their target end one each second, and so do those in whose place the plain template
+ * is wanted. */
+static void shrink_favourites(struct tenant_pool *w)
+{
+    bool crowded = is_full(w) && pool_size(w, NULL) < pool_target(w);
+
+    LIST_EACH(struct start, b, &w->starts, link)
+        if (b->ready && b->snapshot && !is_wanted(b))
+            start_end(b);
+    LIST_EACH(const struct favourite, f, &w->favourites, link) {
+        uint32_t n = n_ready_of(w, f->of);
+        struct start *b =
+            LIST_FIND(struct start, at, &w->starts, link, at->ready && at->snapshot == f->of);
+        if (b && (crowded || (n > 1 && n > demand_now(&f->demand))))
+            start_end(b);
+    }
+}
+
+static void empty(struct tenant_pool *w)
+{
+    LIST_EACH(struct start, b, &w->starts, link)
+        if (b->ready)
+            start_end(b);
 }
 
 static void on_tick(struct loop_timer *timer)
@@ -568,15 +663,19 @@ static void on_tick(struct loop_timer *timer)
     uint64_t now = clock_ns(), idle_ns = w->server->settings.tenant_idle_ms * 1000000ull;
     bool old = w->n_out == 0 && now - w->idle_since_ns >= idle_ns;
 
-    w->demand = w->demand - (w->demand + 7) / 8;
-    if (w->taken > w->demand)
-        w->demand = w->taken;
-    w->taken = 0;
+    demand_tick(&w->demand);
+    favourites_tick(w);
     w->broken |= old;
-    shrink(w, w->broken ? 0 : pool_target(w));
+    if (w->broken)
+        empty(w);
+    shrink(w, pool_target(w));
+    shrink_favourites(w);
     loop_want_idle(&w->server->loop); /* to close it, or to trim its slots */
-    loop_timer_set(&w->server->loop, &w->tick,
-                   now + (w->demand || w->broken || idle_ns < QUIET_NS ? SECOND_NS : QUIET_NS));
+    loop_timer_set(
+        &w->server->loop, &w->tick,
+        now + (w->demand.most || !list_empty(&w->favourites) || w->broken || idle_ns < QUIET_NS
+                   ? SECOND_NS
+                   : QUIET_NS));
     push(w);
 }
 
@@ -656,7 +755,7 @@ void tenant_pool_give_up(struct tenant_pool *w)
 void tenant_pools_renew(struct server *s)
 {
     LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link) {
-        shrink(w, 0);
+        empty(w);
         push(w);
     }
 }
@@ -667,7 +766,7 @@ uint32_t tenant_pools_let_go(struct server *s)
 
     LIST_EACH(struct tenant_pool, w, &s->tenant_pools, link) {
         n += w->n_ready;
-        shrink(w, 0);
+        empty(w);
         zygotes_let_go(w);
     }
     return n;

@@ -6,7 +6,7 @@
  * Starts are made one after the other, because a domain's spawner clones one at a time; several may
  * be starting at once. When the spawner has answered, the start goes to the first request that
  * waits, or to the pool if none does. A request for the plain template and the usual limits takes a
- * sandbox from the pool at once.
+ * sandbox from the pool at once, and so does one for a template that was used of late (favourites.h).
  *
  * The pool's size follows demand, between pool_min and pool_max: it is the number of sandboxes
  * taken in the busiest second of late, less an eighth for each second since. Refilling is idle
@@ -36,6 +36,13 @@ struct start;
 /* Called exactly once for each request: i runs and belongs to the callee; or it is NULL, and e says
  * why. */
 typedef void (*tenant_pool_done)(void *arg, struct instance *i, const struct sg_error *e);
+
+/* How many sandboxes are taken: this second; in the busiest second of late. */
+struct demand {
+    uint32_t taken, most;
+};
+/* Call it once a second: the busiest one is forgotten by an eighth. */
+void demand_tick(struct demand *d);
 
 struct tenant_pool_request {
     struct sg_limits limits;
@@ -74,12 +81,13 @@ struct tenant_pool {
     bool broken; /* takes no more requests */
     bool spawner_gone;
     struct loop_source spawner;
-    struct start *asked;  /* the spawner has not answered yet */
-    struct list starts;   /* starting and ready */
-    struct list requests; /* that wait for a start */
-    uint32_t n_starting, n_ready;
-    uint32_t n_out;         /* sandboxes that were taken and are not gone */
-    uint32_t taken, demand; /* sandboxes: this second; in the busiest of late */
+    struct start *asked;          /* the spawner has not answered yet */
+    struct list starts;           /* starting and ready */
+    struct list requests;         /* that wait for a start */
+    uint32_t n_starting, n_ready; /* of the plain template and of favourites */
+    uint32_t n_out;               /* sandboxes that were taken and are not gone */
+    struct demand demand;         /* for the plain template */
+    struct list favourites;       /* see favourites.h */
     uint64_t idle_since_ns, refused_ns;
     uint64_t calm_ns;       /* until when the pool is not refilled, if it is half full */
     uint64_t bare_until_ns; /* until when one pooled sandbox stays without a kernel */

@@ -223,14 +223,19 @@ bool zygotes_want(struct tenant_pool *w, struct snapshot *of, struct instance *i
     return true;
 }
 
-void zygotes_feed(struct tenant_pool *w, struct snapshot *of, struct instance *i, const char *id)
+void zygotes_expect(struct tenant_pool *w, struct snapshot *of)
 {
-    struct zygote *z = find(w, of);
-
-    if (!z)
+    if (!find(w, of))
         begin(w, of);
-    else if (z->state == READY)
-        zygotes_want(w, of, i, id);
+}
+
+bool zygotes_feed(struct tenant_pool *w, struct snapshot *of, struct instance *i)
+{
+    const struct zygote *z = find(w, of);
+    struct sg_error e;
+
+    return z && z->state == READY && fds_level() < FDS_LOW &&
+           OPS(i)->kernels->ask(i, z->frozen_kernels, z->was, &e) == 0;
 }
 
 /* ---- news of the broker ---------------------------------------------------------------------- */

@@ -24,8 +24,10 @@ struct kernel_news;
 /* The agent of a sandbox that was made of this snapshot asks for a kernel, and is answered; `id` is for the log. False:
  * the zygote is on its way, and the caller is to ask again (sandboxes_ask_again). */
 bool zygotes_want(struct tenant_pool *w, struct snapshot *of, struct instance *i, const char *id);
-/* A kernel will be wanted there. Gives one to the agent if that can be done at once. */
-void zygotes_feed(struct tenant_pool *w, struct snapshot *of, struct instance *i, const char *id);
+/* A kernel will be wanted of that snapshot. */
+void zygotes_expect(struct tenant_pool *w, struct snapshot *of);
+/* Gives a kernel to a sandbox whose agent has none and has not asked. False: there is no zygote that is ready. */
+bool zygotes_feed(struct tenant_pool *w, struct snapshot *of, struct instance *i);
 /* Whether this was news of a zygote, or of its home. */
 bool zygotes_told(struct tenant_pool *w, const struct kernel_news *news, int r,
                   const struct sg_error *e);
