@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "front/builds/steps.h"
-#include "front/core/defaults.h"
 #include "front/core/lifecycle.h"
 #include "front/core/warden.h"
 #include "front/store/worlds.h"
@@ -97,12 +96,11 @@ static void add_variable(json_t *envs, const json_t *word)
         json_object_setn_new(envs, text, (size_t)(equals - text), json_string(equals + 1));
 }
 
-/* The image's user may have a group behind a colon, which users of sandboxes get from /etc/passwd. */
+/* Whether a sandbox has another user of the image is not known yet, so that one is left out. */
 static json_t *defaults_of(const char *config)
 {
     json_t *c = config ? json_loads(config, 0, NULL) : NULL, *envs = json_object(), *word;
-    AUTO(free_p) char *user = xstrdup(jr_text(c, "User"));
-    const char *dir = jr_text(c, "WorkingDir");
+    const char *user = jr_text(c, "User"), *dir = jr_text(c, "WorkingDir");
     size_t i;
 
     json_array_foreach(json_object_get(c, "Env"), i, word)
@@ -110,8 +108,7 @@ static json_t *defaults_of(const char *config)
         add_variable(envs, word);
     }
     json_t *d = json_pack("{s:o}", "envs", envs);
-    user[strcspn(user, ":")] = '\0';
-    if (user_name_valid(user))
+    if (strcmp(user, "root") == 0 || strcmp(user, "user") == 0)
         json_object_set_new(d, "user", json_string(user));
     if (dir[0] == '/' && dir[1] && strlen(dir) < OPS_PATH_MAX)
         json_object_set_new(d, "workdir", json_string(dir));
