@@ -321,6 +321,22 @@ def deadline(server, web):
     server.stop()
 
 
+def no_room(program, folder, registry):
+    """The disk is full before the image is unpacked."""
+    os.mkdir(f"{folder}/small")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=70m", "small", f"{folder}/small"], check=True)
+    server = Server(program, f"{folder}/small/state", "--build-registries", f"http://{registry.host}")
+    try:
+        server.start()
+        client = As(server)
+        refused("a disk that is full fails the build with the reason", client, f"{registry.host}/mine:1", "No space left on device")
+        nothing_left("and nothing is left of the image", server)
+        check("the server goes on", client.create()["sandboxID"])
+        server.stop()
+    finally:
+        subprocess.run(["umount", "-l", f"{folder}/small"], check=True)
+
+
 def tenant(server):
     ran = sandglass(server, "key", "create", "--state", server.state, "--tenant", "stranger", "--json")
     other = Server(server.program, server.state)
@@ -354,6 +370,7 @@ def main():
         private(server, client, closed, stranger)
         shares(server, client, registry, folder, stranger)
         manages(server, client, registry, folder)
+        no_room(program, folder, registry)
         policies(server, client, inside)
         lies(server, client, web)
         cancels(server, client, web)
