@@ -200,7 +200,7 @@ def together(client, registry):
 
 def private(server, client, registry, other_tenant):
     image = f"{registry.host}/secret:1"
-    refused("a private image without credentials", client, image, "denied" if False else "user and a password")
+    refused("a private image without credentials", client, image, "user and a password")
     refused("or with wrong ones", client, image, "these credentials",
             fromImageRegistry={"type": "registry", "username": "user", "password": "wrong"})
     right = {"type": "registry", "username": "user", "password": PASSWORD}
@@ -302,10 +302,39 @@ def offline(client, image, registry):
           any("going on with what was fetched on" in line for line in lines(told)), told)
 
 
-def deadline(server, client, web):
-    told = build(client, "late", f"localhost:{web.port}/hang:latest")
+def full(server):
+    """A tenant whose templates take up all that they may, and one that has none yet."""
+    server.options += ("--tenant-build-size", "1M")
+    server.start()
+    told = build(As(server), "more", "127.0.0.1:1/none:1")
+    check("a tenant whose templates are too large cannot build more", told["status"] == "error" and
+          "tenant_build_size, 1 MiB" in told["reason"]["message"], told)
+    server.stop()
+
+
+def deadline(server, web):
+    server.options += ("--build-timeout", "3s")
+    server.start()
+    told = build(As(server), "late", f"localhost:{web.port}/hang:latest")
     check("a build's deadline holds for its image", told["status"] == "error" and "build_timeout" in told["reason"]["message"], told)
     nothing_left("and its files go", server)
+    server.stop()
+
+
+def no_room(program, folder, registry):
+    """The disk is full before the image is unpacked."""
+    os.mkdir(f"{folder}/small")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=70m", "small", f"{folder}/small"], check=True)
+    server = Server(program, f"{folder}/small/state", "--build-registries", f"http://{registry.host}")
+    try:
+        server.start()
+        client = As(server)
+        refused("a disk that is full fails the build with the reason", client, f"{registry.host}/mine:1", "No space left on device")
+        nothing_left("and nothing is left of the image", server)
+        check("the server goes on", client.create()["sandboxID"])
+        server.stop()
+    finally:
+        subprocess.run(["umount", "-l", f"{folder}/small"], check=True)
 
 
 def tenant(server):
@@ -323,10 +352,9 @@ def main():
         add(tar, ".wh.marker")
         add(tar, "usr/bin/added", b"#!/bin/sh\necho added\n", mode=0o755)
         add(tar, "srv/", type=tarfile.DIRTYPE, mode=0o777)
-    archive = save(folder, "mine", layers, Env=["COLOUR=green"], WorkingDir="/srv", User="somebody", Cmd=["false"])
+    archive = save(folder, "mine", layers, Env=["COLOUR=green"], WorkingDir="/srv", User="user:user", Cmd=["false"])
     registry, closed, inside = Real(folder, free_port()), Real(folder, free_port(), "user"), Real(folder, free_port())
     web = Web(Registry)
-    Registry.image.manifests  # the images of the liar
     for name in ("mine:1", "shared:1"):
         push(archive, registry, name)
     push(archive, inside, "mine:1")
@@ -342,6 +370,7 @@ def main():
         private(server, client, closed, stranger)
         shares(server, client, registry, folder, stranger)
         manages(server, client, registry, folder)
+        no_room(program, folder, registry)
         policies(server, client, inside)
         lies(server, client, web)
         cancels(server, client, web)
@@ -350,6 +379,8 @@ def main():
         client = As(server)
         offline(client, image, registry)
         server.stop()
+        deadline(server, web)
+        full(server)
     finally:
         for one in (registry, closed, inside):
             one.child.kill()

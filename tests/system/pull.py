@@ -114,6 +114,15 @@ def real_registry(puller, place):
         a = puller.pull(image=f"{real.host}/a/b", have=[have], **open_to)
         check("layers that are there are not fetched", a.status == 0 and list(a.files) == [digest(image.layers[MACHINE][0])], a)
         check("but told", have in [layer["digest"] for layer in a.result["layers"]], a)
+        check("each layer that came is told when it is there", [line["layer"]["digest"] for line in a.lines if "layer" in line] ==
+              [digest(image.layers[MACHINE][0])], a)
+        known = a.result["digest"]
+        a = puller.pull(image=f"{real.host}/a/b", known=known, **open_to)
+        check("of an image that is known nothing is fetched", a.status == 0 and not a.files and a.result["digest"] == known, a)
+        a = puller.pull(image=f"{real.host}/a/b", only=["docker.io", real.host], sync=False, **open_to)
+        check("a registry that is listed", fetched(a, image), a)
+        a = puller.pull(image=f"{real.host}/a/b", only=["docker.io"], **open_to)
+        check("and one that is not", refused(a, "forbidden", real.host, "build_registries"), a)
         a = puller.pull(image=f"{real.host}/a/b:v2", **open_to)
         check("a tag that is not there", refused(a, "not_found", real.host, "MANIFEST_UNKNOWN"), a)
         a = puller.pull(image=f"{real.host}/a/b")

@@ -66,10 +66,13 @@ static void count_swept(const char *id, void *arg)
     swept++;
 }
 
+static uint64_t sweep_bytes = UINT64_MAX;
+
 static unsigned sweep(struct store *s, const char *tenant, uint32_t keep)
 {
     swept = 0;
-    EXPECT(store_build_layers_sweep(s, tenant, keep, is_kept, count_swept, NULL, NULL) == 0);
+    EXPECT(store_build_layers_sweep(s, tenant, keep, sweep_bytes, is_kept, count_swept, NULL,
+                                    NULL) == 0);
     return swept;
 }
 
@@ -257,6 +260,36 @@ static void find_world(const struct store_world *w, void *arg)
 static void count_dropped(const char *id UNUSED, void *arg)
 {
     (*(unsigned *)arg)++;
+}
+
+TEST(layers_beyond_what_a_tenant_may_have)
+{
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    struct store_template t;
+    struct sg_error e = {0};
+    char layer[ID_LEN + 1];
+
+    EXPECT(store_template_ensure(s, a.id, "mine", 1, &t, &e) == 0);
+    add_build(s, t.id, "b1");
+    EXPECT(store_build_layer_add(s, a.id, NULL, "layer000000000000001", 100, &e) == 0);
+    EXPECT(end_build(s, t.id, "b1", "layer000000000000001", BUILD_READY) == 0);
+    EXPECT(store_build_layer_add(s, a.id, "k1", "layer000000000000002", 30, &e) == 0);
+    EXPECT(store_build_layer_add(s, a.id, "k2", "layer000000000000003", 30, &e) == 0);
+    EXPECT(store_build_layer_add(s, b.id, "k1", "layer000000000000004", 900, &e) == 0);
+    EXPECT(store_build_layers_named(s, a.id) == 100);
+    EXPECT(store_build_layers_named(s, b.id) == 0);
+    sweep_bytes = 160;
+    EXPECT(sweep(s, a.id, 10) == 0);
+    sweep_bytes = 159;
+    EXPECT(sweep(s, a.id, 10) == 1);
+    EXPECT(store_build_layer_get(s, a.id, "k1", layer, &e) == -ENOENT);
+    sweep_bytes = 1;
+    EXPECT(sweep(s, a.id, 10) == 1);
+    EXPECT(sweep(s, a.id, 10) == 0); /* what a template is made of stays */
+    EXPECT(store_build_layer_get(s, b.id, "k1", layer, &e) == 0);
+    sweep_bytes = UINT64_MAX;
+    store_close(s);
 }
 
 TEST(images)

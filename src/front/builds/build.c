@@ -661,6 +661,14 @@ static void begin(struct build *b)
         fail(b, "%s", p->refusal);
         return;
     }
+    if (store_build_layers_named(b->front->store, p->tenant.id) >=
+        b->front->settings.tenant_build_size) {
+        fail(b,
+             "your templates take up all that they may (tenant_build_size, %llu MiB): delete "
+             "some",
+             (unsigned long long)b->front->settings.tenant_build_size >> 20);
+        return;
+    }
     b->deadline = alarm_new(b->front->loop, b);
     alarm_set(b->deadline, b->front->settings.build_timeout_ms * NS_PER_MS, on_deadline);
     if (p->image)
@@ -772,8 +780,8 @@ void builds_sweep(struct front *f, const char *tenant)
 {
     struct sg_error e;
 
-    if (store_build_layers_sweep(f->store, tenant, f->settings.tenant_build_layers, is_needed,
-                                 forget_layer, f, &e) < 0)
+    if (store_build_layers_sweep(f->store, tenant, f->settings.tenant_build_layers,
+                                 f->settings.tenant_build_size, is_needed, forget_layer, f, &e) < 0)
         log_line(LEVEL_WARN, "layers of builds could not be removed: %s", e.message);
 }
 

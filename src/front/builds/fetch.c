@@ -259,11 +259,17 @@ static void on_readable(uv_poll_t *w, int status UNUSED, int events UNUSED)
 
 /* ---- begin ----------------------------------------------------------------------------------- */
 
+static uint64_t bytes_max(const struct front *f)
+{
+    uint64_t image = f->settings.build_image_max, all = f->settings.tenant_build_size;
+
+    return image < all ? image : all;
+}
+
 static void on_mason(void *arg, const struct warden_answer *a)
 {
     struct fetch *x = arg;
-    struct mason_request q = {.magic = MASON_MAGIC,
-                              .bytes_max = x->front->settings.build_image_max};
+    struct mason_request q = {.magic = MASON_MAGIC, .bytes_max = bytes_max(x->front)};
     struct sg_error e = a->e;
     int r = a->r;
 

@@ -174,12 +174,24 @@ static int sweep_some(struct store *s, const char *tenant, char last[ID_LEN + 1]
     return r < 0 ? r : n;
 }
 
-int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep,
+uint64_t store_build_layers_named(struct store *s, const char *tenant)
+{
+    int64_t bytes = 0;
+
+    db_ask(s, DB_BUILD_LAYER_NAMED, DB_WITH(db_text(tenant)), &bytes, NULL);
+    return bytes < 0 ? 0 : (uint64_t)bytes;
+}
+
+int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep, uint64_t bytes,
                              bool (*needed)(const char *id, void *arg),
                              void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e)
 {
+    uint64_t named = store_build_layers_named(s, tenant), left = bytes > named ? bytes - named : 0;
     char last[ID_LEN + 1] = "";
-    int r = db_run(s, DB_CACHE_TRIM, DB_WITH(db_text(tenant), db_number(keep)), e);
+    int r = db_run(s, DB_CACHE_TRIM,
+                   DB_WITH(db_text(tenant), db_number(keep),
+                           db_number(left > INT64_MAX ? INT64_MAX : (int64_t)left)),
+                   e);
 
     if (r < 0)
         return r;

@@ -132,9 +132,12 @@ int store_build_layer_add(struct store *s, const char *tenant, const char *key, 
 int store_build_layer_get(struct store *s, const char *tenant, const char *key,
                           char ret[ID_LEN + 1], struct sg_error *e);
 uint64_t store_build_layer_bytes(struct store *s, const char *id);
-/* Forgets cached layers beyond the `keep` that were used last, and calls fn for each layer that
- * nothing names any more, unless it is needed: its files may go. */
-int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep,
+/* The bytes of all layers that a tenant's templates are made of. */
+uint64_t store_build_layers_named(struct store *s, const char *tenant);
+/* Forgets cached layers beyond the `keep` that were used last, and beyond `bytes`, with those that
+ * templates are made of, and calls fn for each layer that nothing names any more, unless it is
+ * needed: its files may go. */
+int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep, uint64_t bytes,
                              bool (*needed)(const char *id, void *arg),
                              void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e);
 

@@ -76,8 +76,12 @@
     X(CACHE_GET, "SELECT layer FROM build_cache WHERE tenant = ?1 AND key = ?2")                   \
     X(CACHE_USE, "UPDATE build_cache SET used = (SELECT max(used) + 1 FROM build_cache) "          \
                  "WHERE tenant = ?1 AND key = ?2")                                                 \
-    X(CACHE_TRIM, "DELETE FROM build_cache WHERE tenant = ?1 AND key NOT IN (SELECT key "          \
-                  "FROM build_cache WHERE tenant = ?1 ORDER BY used DESC LIMIT ?2)")               \
+    X(CACHE_TRIM, "DELETE FROM build_cache WHERE tenant = ?1 AND key NOT IN (SELECT key FROM ("    \
+                  "SELECT c.key, row_number() OVER w AS n, sum(l.bytes) OVER w AS total "          \
+                  "FROM build_cache c JOIN build_layer l ON l.id = c.layer WHERE c.tenant = ?1 "   \
+                  "WINDOW w AS (ORDER BY c.used DESC)) WHERE n <= ?2 AND total <= ?3)")            \
+    X(BUILD_LAYER_NAMED, "SELECT coalesce(sum(bytes), 0) FROM build_layer l WHERE tenant = ?1 "    \
+                         "AND EXISTS (SELECT 1 FROM build WHERE layer = l.id)")                    \
     X(BUILD_LAYER_UNUSED, "SELECT id FROM build_layer l WHERE tenant = ?1 AND "                    \
                           "NOT EXISTS (SELECT 1 FROM build_cache WHERE layer = l.id) AND "         \
                           "NOT EXISTS (SELECT 1 FROM build WHERE layer = l.id) AND id > ?3 "       \

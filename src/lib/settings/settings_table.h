@@ -77,6 +77,8 @@ SETTING(COUNT, tenant_builds, LIVE, 1, 100, "NUMBER", "4",
         "builds of templates of one tenant at a time; more wait")
 SETTING(COUNT, tenant_build_layers, LIVE, 0, 100000, "NUMBER", "200",
         "results of build steps that are kept for a tenant's next builds")
+SETTING(SIZE, tenant_build_size, LIVE, MIB, 1024 * TIB, "SIZE", "100G",
+        "what templates, images and results of steps of a tenant may take on disk")
 SETTING(TIME, build_timeout, LIVE, 1000, DAY_MS, "TIME", "1h", "longest build of a template")
 SETTING(SIZE, build_upload_max, LIVE, MIB, TIB, "SIZE", "1G",
         "files of one COPY of a build, packed")
