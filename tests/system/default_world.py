@@ -2,7 +2,10 @@
 import glob
 import os
 import re
+import socket
+import subprocess
 import sys
+import urllib.parse
 
 import world_root
 from server_client import Server, until
@@ -60,9 +63,17 @@ def paused(client):
     says("in its world", client, s, f"cat f; {MARK}", "mine\n" + WORLD)
 
 
+def mirror():
+    """Sandboxes may reach the host's mirror, also if it is an address inside."""
+    listed = subprocess.run(["apt-get", "--print-uris", "update"], capture_output=True, text=True, check=True).stdout
+    hosts = {urllib.parse.urlsplit(line.split("'")[1]).hostname for line in listed.splitlines()}
+    found = {entry[4][0] for host in hosts for entry in socket.getaddrinfo(host, None, socket.AF_INET)}
+    return "--egress-internal", ",".join(sorted(found))
+
+
 def set_to(server, world):
     server.stop()
-    server.options = ("--world", world)
+    server.options = ("--world", world, *mirror())
     server.start()
     return As(server)
 
@@ -87,6 +98,20 @@ def waits(client):
     tools = "PATH=$PATH:/usr/local/lib/sandglass-tools; "
     says("what they know not is told", client, s, tools + "ss -l; curl -I localhost; pgrep -f x", "", status=127)
     says("what is not there is not found", client, s, tools + READY[0].replace("8080", "8081") + f" || {READY[1].replace('8080', '8081')} || pgrep nobody || echo none", "none\n")
+
+
+def installs(server):
+    """From the host's own mirror, through the guard: what Mastra's default template does, and many others."""
+    client = set_to(server, "made:v1")
+    status, made = client.api("POST", "/v3/templates", {"name": "installs"})
+    ids = f"/templates/{made.get('templateID')}/builds/{made.get('buildID')}"
+    steps = [{"type": "RUN", "args": ["apt-get update && DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes apt-get install -y tree", "root"]}]
+    client.api("POST", f"/v2{ids}", {"fromTemplate": "base", "steps": steps})
+    until(lambda: client.api("GET", f"{ids}/status?logsOffset=0")[1]["status"] in ("ready", "error"), 120)
+    status, told = client.api("GET", f"{ids}/status?logsOffset=0")
+    check("a build from base installs packages", told["status"] == "ready", told)
+    s = begins(client, "installs")
+    says("which are there", client, s, "tree --version | head -c 4; sudo apt-get install -y -qq less >/dev/null 2>&1; less --version | head -c 4", "treeless")
 
 
 def made(server, folder):
@@ -115,7 +140,7 @@ def made(server, folder):
 def main():
     program, folder = sys.argv[1:3]
     world_root.make(f"{folder}/root.tar")
-    server = Server(program, f"{folder}/state")
+    server = Server(program, f"{folder}/state", *mirror())
     server.start()
     client = automatic(server, folder)
     builds(client)
@@ -129,6 +154,7 @@ def main():
     imports(server, folder, "mine:v1")
     says("and used when it is", client, begins(client, "base"), MARK, WORLD)
     made(server, folder)
+    installs(server)
     server.stop()
 
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "front/main/world_share.h"
@@ -264,11 +265,29 @@ void worlds_sweep(int worlds)
         closedir(d);
 }
 
+/* A sandbox gets a clone of the mounted world (warden/layers/world.h). Linux mounts EROFS from files from
+ * 6.12 on, and clones a mount that is not attached from 6.15 on. */
+static int check_kernel(struct sg_error *e)
+{
+    unsigned version = 0, part = 0;
+    struct utsname u;
+
+    if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &version, &part) != 2 || version > 6 ||
+        (version == 6 && part >= 15))
+        return 0;
+    return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+                   "templates with files of their own need Linux 6.15 or later, this is %s",
+                   u.release);
+}
+
 int world_begin(struct world_making *m, int worlds, const char *id, struct sg_error *e)
 {
     char aside[ASIDE_NAME];
+    int r = check_kernel(e);
 
     *m = (struct world_making){.worlds = worlds, .dir = -1};
+    if (r < 0)
+        return r;
     worlds_sweep(worlds);
     if (id)
         snprintf(m->id, sizeof(m->id), "%s", id);
