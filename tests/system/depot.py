@@ -10,8 +10,7 @@ from server_client import Server, until
 from worlds import As, check, says
 
 MIB = 1 << 20
-WAITING = 6  # places of sandboxes that wait, and of the depot itself
-OPTIONS = ("--worlds-disk", "1G", "--sandbox-disk", "64M", "--sandbox-memory", "512M")
+OPTIONS = ("--worlds-disk", "1G", "--sandbox-disk", "64M", "--sandbox-memory", "512M", "--pool-max", "2")
 FULL = "head -c 100000000 /dev/zero 2>&1 > ~/full | grep -o 'Disk quota exceeded'"
 
 
@@ -100,14 +99,32 @@ def grows(client):
     says("and no more than that", client, s, FULL, "Disk quota exceeded\n")
 
 
+def merges(client):
+    """More forks in a row than a sandbox can have layers: they are merged meanwhile."""
+    s, statuses = client.create(), []
+    for i in range(60):
+        client.run(s, f"echo {i} >> ~/lines; echo {i} > ~/f{i}")
+        status, forked = client.api("POST", f"/sandboxes/{s['sandboxID']}/fork", {"count": 1})
+        statuses.append(status)
+        if status in (200, 201):
+            branch = forked[0]["sandbox"]
+            client.api("DELETE", f"/sandboxes/{branch['sandboxID']}")
+    check("60 forks in a row are made", set(statuses) <= {200, 201}, statuses)
+    says("and nothing is lost", client, s, "wc -l < ~/lines; ls ~/f* | wc -l; stat -c %u ~/f7", "60\n60\n1000\n")
+
+
 def ends(server, client, before):
     """The places of sandboxes that end are removed, and the depot with the server, however it ends."""
-    top = next(p for p in (f"/sys/fs/btrfs/{n}/qgroups" for n in os.listdir("/sys/fs/btrfs")) if os.path.isdir(p) and
-               os.path.basename(server.state) in subprocess.run(["losetup", "-a"], text=True, capture_output=True, check=True).stdout)
-    _, listed = client.api("GET", "/v2/sandboxes")
-    for s in listed:
+    fds = f"/proc/{server.process.pid}/fd"
+    top = next(p for p in (f"{fds}/{n}" for n in os.listdir(fds)) if os.path.isdir(p) and glob.glob(f"{p}/s[0-9]*/files"))
+    there = len(os.listdir(top))
+    made = [client.create() for _ in range(5)]
+    for s in made:
+        client.run(s, "mkdir -p ~/a/b; head -c 3000000 /dev/zero > ~/a/b/f")
+    more = len(os.listdir(top))
+    for s in made:
         client.api("DELETE", f"/sandboxes/{s['sandboxID']}")
-    check("places of sandboxes that ended are removed", until(lambda: len(glob.glob(f"{top}/0_*")) <= WAITING, 45), os.listdir(top))
+    check("places of sandboxes that end are removed", more > there and until(lambda: len(os.listdir(top)) <= there, 30), os.listdir(top))
     client.create()
     server.kill()
     check("nothing is left of the depot of a server that was killed", until(lambda: loops() == before, 30), loops())
@@ -154,6 +171,7 @@ def main():
     limits(client)
     owners(client)
     grows(client)
+    merges(client)
     ends(server, client, before)
     in_memory(program, folder)
 

@@ -18,6 +18,10 @@ enum { AT_VERSION, AT_MAGIC, AT_LENGTH, AT_ORDER, AT_TYPE, AT_UUID, AT_HANDLE = 
 #define TMPFS_TYPE   1
 #define TMPFS_HANDLE 12
 #define AT_INODE     (AT_HANDLE + 4)
+/* One of btrfs: number of the inode, of its subvolume, and generation. */
+#define BTRFS_TYPE   0x4d
+#define BTRFS_HANDLE 20
+#define AT_SUBVOLUME (AT_HANDLE + 8)
 
 struct uuid_answer {
     unsigned char len, uuid[ORIGIN_UUID];
@@ -29,7 +33,7 @@ union handle {
     char room[sizeof(struct file_handle) + HANDLE_MAX];
 };
 
-int origin_file_system(int fd, unsigned char ret[ORIGIN_UUID])
+static int get_uuid(int fd, unsigned char ret[ORIGIN_UUID])
 {
     struct uuid_answer a;
 
@@ -63,7 +67,7 @@ int origin_make(int fd, struct origin *ret)
 {
     union handle u = {.h = {.handle_bytes = HANDLE_MAX}};
     unsigned char uuid[ORIGIN_UUID] = {0};
-    int mount, r = origin_file_system(fd, uuid);
+    int mount, r = get_uuid(fd, uuid);
 
     if (r < 0)
         return r;
@@ -79,15 +83,44 @@ int origin_make(int fd, struct origin *ret)
     return 0;
 }
 
-bool origin_is_on(const struct origin *o, const unsigned char uuid[ORIGIN_UUID])
+static bool is_btrfs(const struct origin *o)
 {
-    return memcmp(o->v + AT_UUID, uuid, ORIGIN_UUID) == 0;
+    return o->v[AT_TYPE] == BTRFS_TYPE && o->len == AT_HANDLE + BTRFS_HANDLE;
+}
+
+static void name_file_system(const struct origin *o, unsigned char ret[ORIGIN_UUID])
+{
+    memcpy(ret, o->v + AT_UUID, ORIGIN_UUID);
+    for (size_t i = 0; is_btrfs(o) && i < sizeof(uint64_t); i++)
+        ret[i] ^= o->v[AT_SUBVOLUME + i];
+}
+
+int origin_file_system(int fd, unsigned char ret[ORIGIN_UUID])
+{
+    struct origin o;
+    int r = origin_make(fd, &o);
+
+    if (r == 0)
+        name_file_system(&o, ret);
+    return r;
+}
+
+bool origin_is_on(const struct origin *o, const unsigned char id[ORIGIN_UUID])
+{
+    unsigned char own[ORIGIN_UUID];
+
+    name_file_system(o, own);
+    return memcmp(own, id, ORIGIN_UUID) == 0;
 }
 
 ino_t origin_inode(const struct origin *o)
 {
     uint64_t number;
 
+    if (is_btrfs(o)) {
+        memcpy(&number, o->v + AT_HANDLE, sizeof(number));
+        return (ino_t)number;
+    }
     if (o->v[AT_TYPE] != TMPFS_TYPE || o->len != AT_HANDLE + TMPFS_HANDLE)
         return 0;
     memcpy(&number, o->v + AT_INODE, sizeof(number)); /* two words, the lower first */

@@ -31,15 +31,16 @@ struct origin {
     unsigned char v[ORIGIN_MAX];
 };
 
-/* The id of a file system; fd: any file on it, but not O_PATH. -ENOTTY before Linux 6.9. */
+/* The id of a file system, or of a subvolume of btrfs, where inodes are numbered anew; fd: any file
+ * on it, but not O_PATH. -ENOTTY before Linux 6.9. */
 int origin_file_system(int fd, unsigned char ret[ORIGIN_UUID]);
 /* -ENODATA: the file is no copy, or its origin is unknown. */
 int origin_get(int fd, struct origin *ret);
 int origin_set(int fd, const struct origin *o);
 /* The origin that a copy of this file would name. */
 int origin_make(int fd, struct origin *ret);
-bool origin_is_on(const struct origin *o, const unsigned char uuid[ORIGIN_UUID]);
-/* The number of the origin's inode, which its handle holds if it is on a tmpfs; else 0. Only root of
+bool origin_is_on(const struct origin *o, const unsigned char id[ORIGIN_UUID]);
+/* The number of the origin's inode, which its handle holds on tmpfs and on btrfs; else 0. Only root of
  * the host could open it by its handle. */
 ino_t origin_inode(const struct origin *o);
 /* Whether the origin is this very file. */

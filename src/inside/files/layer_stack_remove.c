@@ -112,10 +112,11 @@ static int remove_tree(int at, const char *dir, int kept, struct sg_error *e)
  * (warden/layers/depot.h). */
 static bool remove_subvolume(int at, const char *dir)
 {
+    AUTO(close_p) int parent = openat(at, ".", LAYER_DIR_FLAGS);
     struct btrfs_ioctl_vol_args args = {0};
 
     snprintf(args.name, sizeof(args.name), "%s", dir);
-    return ioctl(at, BTRFS_IOC_SNAP_DESTROY, &args) == 0;
+    return ioctl(parent, BTRFS_IOC_SNAP_DESTROY, &args) == 0;
 }
 
 int layer_stack_remove(int scratch, const char *dir, struct sg_error *e)

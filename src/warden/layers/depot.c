@@ -18,6 +18,7 @@
 #define DEPOT_FLAGS   (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME)
 #define SIMPLE_QUOTAS 4 /* BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA, Linux 6.7 */
 #define NUMBER_MAX    32
+#define FILES_DIR     "files"
 
 struct depot {
     int mount;   /* detached */
@@ -142,8 +143,26 @@ static int find_id(int mount, uint64_t *ret, struct sg_error *e)
     return 0;
 }
 
-int depot_make(struct depot *s, uint64_t bytes, struct depot_place *ret, int *ret_mount,
-               struct sg_error *e)
+/* The topmost directory of a subvolume stays root's, so that a files worker may remove all of it. */
+static int open_place(const struct depot *s, uint32_t owner, struct depot_place *p, int *ret_mount,
+                      struct sg_error *e)
+{
+    char files[DEPOT_NAME + sizeof("/" FILES_DIR)];
+    AUTO(close_p) int mount = -1;
+    int r;
+
+    snprintf(files, sizeof(files), "%s/" FILES_DIR, p->name);
+    if (mkdirat(s->top, files, 0755) < 0 || fchownat(s->top, files, owner, owner, 0) < 0)
+        return err_errno(e, "fill a sandbox's disk");
+    mount = sys_open_tree(s->top, files, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    r = mount < 0 ? err_errno(e, "open a sandbox's disk") : find_id(mount, &p->id, e);
+    if (r == 0)
+        *ret_mount = steal_fd(&mount);
+    return r;
+}
+
+int depot_make(struct depot *s, uint64_t bytes, uint32_t owner, struct depot_place *ret,
+               int *ret_mount, struct sg_error *e)
 {
     struct btrfs_ioctl_vol_args args = {0};
     AUTO(close_p) int mount = -1;
@@ -154,8 +173,7 @@ int depot_make(struct depot *s, uint64_t bytes, struct depot_place *ret, int *re
     snprintf(args.name, sizeof(args.name), "%s", p.name);
     if (ioctl(s->top, BTRFS_IOC_SUBVOL_CREATE, &args) < 0)
         return err_errno(e, "make a sandbox's disk");
-    mount = sys_open_tree(s->top, p.name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-    r = mount < 0 ? err_errno(e, "open a sandbox's disk") : find_id(mount, &p.id, e);
+    r = open_place(s, owner, &p, &mount, e);
     if (r == 0 && bytes > 0)
         r = limit(s, &p, bytes, e);
     if (r < 0) {

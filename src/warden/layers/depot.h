@@ -4,10 +4,10 @@
  * start: so nothing of it is left when the server ends, however it ends, and a host whose disk fills
  * up does not take sandboxes down. Nothing on it outlives the server; snapshots are elsewhere.
  *
- *   STATE/ (a file without a name) <- loop device <- btrfs    s1  u1 w1 u2 w2 ...    a sandbox's
- *                                                             s2  u1 w1              scratch each
+ *   STATE/ (a file without a name) <- loop device <- btrfs    s1/files  u1 w1 u2 w2 ...    a sandbox's
+ *                                                             s2/files  u1 w1              scratch each
  *
- * A scratch (layer_stack.h) is a subvolume. Its limit is that of its qgroup, its files have the
+ * A scratch (layer_stack.h) is the directory of a subvolume. Its limit is that of its qgroup, its files have the
  * host's ids, of the slot that wrote them, and it is removed as a whole by a files worker. */
 #pragma once
 
@@ -38,9 +38,10 @@ struct depot_place {
     char name[DEPOT_NAME]; /* in the depot's topmost directory, for removal */
 };
 
-/* Makes an empty place, and a detached mount of it. bytes: its limit; 0: none. */
-int depot_make(struct depot *s, uint64_t bytes, struct depot_place *ret, int *ret_mount,
-               struct sg_error *e);
+/* Makes an empty place, and a detached mount of the directory for files in it, which belongs to
+ * `owner`. bytes: its limit; 0: none. */
+int depot_make(struct depot *s, uint64_t bytes, uint32_t owner, struct depot_place *ret,
+               int *ret_mount, struct sg_error *e);
 /* Sets the limit to what is there already and so much more. */
 int depot_grow(struct depot *s, const struct depot_place *p, uint64_t bytes, struct sg_error *e);
 /* Opens three files with a number each: bytes in use, bytes that are in memory and not on disk yet,

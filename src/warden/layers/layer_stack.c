@@ -45,7 +45,7 @@ int scratch_make_in(struct depot *s, uint64_t bytes, uint32_t first_id, struct s
                     struct sg_error *e)
 {
     struct depot_place place;
-    int mount = -1, r = depot_make(s, bytes, &place, &mount, e);
+    int mount = -1, r = depot_make(s, bytes, first_id, &place, &mount, e);
 
     if (r == 0)
         *ret = NEW(struct scratch, .mount = mount, .users = 1, .bytes = bytes, .depot = s,

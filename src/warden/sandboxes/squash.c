@@ -144,8 +144,10 @@ static void start(struct squash *q)
     if (r == 0)
         r = add_uppers(q, o);
     q->server->squashing = r == 0 && files_worker_start(q->server, o, on_merged, q, &e);
-    if (!q->server->squashing)
+    if (!q->server->squashing) {
+        log_line(LEVEL_DEBUG, "the layers of a sandbox cannot be merged now: %s", e.message);
         squash_free(q);
+    }
 }
 
 /* One squash at a time: it is not urgent. */
