@@ -67,10 +67,32 @@ def set_to(server, world):
     return As(server)
 
 
+# What E2B's waitForPort, waitForURL and waitForProcess run.
+READY = ('[ -n "$(ss -Htuln sport = :8080)" ]', 'curl -s -o /dev/null -w "%{http_code}" http://localhost:8080/there | grep -q "200"',
+         "pgrep python3 > /dev/null", "curl -sf localhost:8080/there | grep -q it")
+
+
+def waits(client):
+    """In a world without ss, curl and pgrep."""
+    says("the world has none of what ready commands ask for", client, begins(client, "made:v1"), "command -v ss curl pgrep", "", status=1)
+    status, made = client.api("POST", "/v3/templates", {"name": "waits"})
+    ids = f"/templates/{made.get('templateID')}/builds/{made.get('buildID')}"
+    serve = "sleep 1; mkdir -p s; echo it is > s/there; exec python3 -m http.server -d s 8080"
+    client.api("POST", f"/v2{ids}", {"fromTemplate": "made:v1", "steps": [], "startCmd": serve, "readyCmd": " && ".join(READY)})
+    until(lambda: client.api("GET", f"{ids}/status?logsOffset=0")[1]["status"] in ("ready", "error"), 60)
+    status, told = client.api("GET", f"{ids}/status?logsOffset=0")
+    check("they work all the same", told["status"] == "ready", told)
+    s = begins(client, "waits")
+    says("and waited for the program", client, s, "echo >/dev/tcp/localhost/8080 && echo open", "open\n")
+    tools = "PATH=$PATH:/usr/local/lib/sandglass-tools; "
+    says("what they know not is told", client, s, tools + "ss -l; curl -I localhost; pgrep -f x", "", status=127)
+    says("what is not there is not found", client, s, tools + READY[0].replace("8080", "8081") + f" || {READY[1].replace('8080', '8081')} || pgrep nobody || echo none", "none\n")
+
+
 def made(server, folder):
     """Of the host's own Debian packages: few of them."""
     with open(f"{folder}/packages", "w", encoding="ascii") as file:
-        file.write("apt procps # a comment\npython3-minimal passwd python-is-python3 usr-is-merged locales\n")
+        file.write("apt # a comment\npython3 passwd python-is-python3 usr-is-merged locales\n")
     arguments = ("world", "make", "--state", server.state, "--url", f"http://127.0.0.1:{server.port}", "--packages", f"{folder}/packages")
     ran = sandglass(server, *arguments, "--name", "made:v1", seconds=300)
     check("a world is made of packages", ran.returncode == 0 and ran.stdout.startswith("made:v1 is template"), f"{ran.stdout} {ran.stderr}")
@@ -81,6 +103,7 @@ def made(server, folder):
     says("it is another Debian than the host's", client, s, "cat /etc/hostname; id -un; ls -d ~; ls /usr/share/man 2>/dev/null | wc -l", "sandbox\nuser\n/home/user\n0\n")
     says("a missing crontab has a word", client, s, "crontab -l 2>&1", "crontab: a sandbox has no cron: it runs no jobs at set times\n", status=1)
     says("users can be made and become", client, s, "useradd -m bob && su bob -c 'id -un; echo ~'", "bob\n/home/bob\n", user="root")
+    waits(client)
     names = [t["names"] for t in client.api("GET", "/snapshots")[1]]
     check("nothing else is left", sorted(os.listdir(f"{server.state}/worlds")) and not any("unpacked" in str(n) for n in names) and
           not glob.glob("/var/tmp/sandglass-world.*"), names)

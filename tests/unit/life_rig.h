@@ -98,16 +98,16 @@ const struct world_source *snapshot_world(const struct snapshot *l UNUSED)
     return NULL;
 }
 
-bool snapshot_is_named(const struct snapshot *l UNUSED)
-{
-    return true;
-}
-
 int diff_begin(struct server *s UNUSED, const struct instance *i UNUSED, struct snapshot *of UNUSED,
                struct snapshot *against UNUSED, int list UNUSED, const struct ticket *t UNUSED,
                struct sg_error *e)
 {
     return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP, "there are no files here");
+}
+
+bool snapshot_is_named(const struct snapshot *l UNUSED)
+{
+    return true;
 }
 
 struct snapshot *snapshot_use(struct snapshot *l)

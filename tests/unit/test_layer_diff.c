@@ -73,7 +73,7 @@ static const char *diff(int from_of, size_t n_of, const int *against, size_t n, 
         .of = {layers + from_of, n_of}, .against = {against, n}, .owners = true, .list = list};
     AUTO(free_p) char *text = NULL;
     struct sg_error e = {0};
-    size_t len;
+    size_t len = 0;
 
     EXPECT(fd_write_all(list, after, strlen(after)) == 0);
     if (layer_diff_write(&d, &e) < 0) {

@@ -121,14 +121,22 @@ static int run(struct starting *s, struct call *c, const char *command, uint32_t
     return r;
 }
 
+/* E2B's waitForPort and its relatives need programs that an image may not have: ours are tried
+ * last. */
+#define READY_PATH "PATH=$PATH:/usr/local/lib/sandglass-tools\n"
+
 static void try_ready(struct starting *s)
 {
+    AUTO(free_p) char *command = NULL;
+
+    if (asprintf(&command, READY_PATH "%s", defaults_ready(s->sandbox->spec.defaults)) < 0)
+        abort();
     s->ready_call = (struct call){.owner = s,
                                   .uncounted = true,
                                   .on_event = ignore_event,
                                   .on_data = drop_data,
                                   .on_end = on_ready_end};
-    run(s, &s->ready_call, defaults_ready(s->sandbox->spec.defaults), 0);
+    run(s, &s->ready_call, command, 0);
 }
 
 /* ---- the start command ----------------------------------------------------------------------- */

@@ -37,11 +37,13 @@ static int find_layer(struct e2b_req *q, const char *name, char ret[ID_LEN + 1],
     return r;
 }
 
-/* The sandbox's template, as it is now. If it was deleted, the one that comes with the server. */
+/* The sandbox's template, as it is now. If it was deleted, or came with the server: what the sandbox
+ * stands on. */
 static int find_own(struct e2b_req *q, const struct sandbox *b, char ret[ID_LEN + 1],
                     struct sg_error *e)
 {
-    int r = find_layer(q, b->spec.template_id, ret, e);
+    int r =
+        template_is_builtin(b->spec.template_id) ? 0 : find_layer(q, b->spec.template_id, ret, e);
 
     return r == -ENOENT ? 0 : r;
 }

@@ -75,7 +75,7 @@ static int diff(const struct files_request *q, const int *fds, struct sg_error *
     int of[FILES_LAYERS_MAX], against[FILES_LAYERS_MAX];
     struct layer_diff d = {.of = {of, q->n_layers},
                            .against = {against, q->n_uppers},
-                           .owners = q->first_id == 0,
+                           .owners = !(q->flags & FILES_TRUSTED),
                            .list = fds[q->n_mounts]};
     int r = open_layers(q, fds, 0, q->n_layers, of, e);
 
