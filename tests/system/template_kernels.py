@@ -234,11 +234,7 @@ def tenants(server, client, folder):
     check("each from a zygote of its own", None not in brokers and brokers[0] != brokers[1] and zygotes(server) > before, (brokers, before))
 
 
-def main():
-    program, folder = sys.argv[1:3]
-    world_root.make(f"{folder}/root.tar")
-    server = Server(program, f"{folder}/state", "--metrics-token", TOKEN)
-    server.start()
+def steps(server, folder):
     sandglass(server, "world", "import", "--name", "small:one", f"{folder}/root.tar")
     client = As(server)
     s = copies(server, client)
@@ -249,7 +245,17 @@ def main():
     tenants(server, client, folder)
     pools(server, client)
     limits(server, client, others=1)
-    check("the server ends well", server.stop() == 0)
+
+
+def main():
+    program, folder = sys.argv[1:3]
+    world_root.make(f"{folder}/root.tar")
+    server = Server(program, f"{folder}/state", "--metrics-token", TOKEN)
+    server.start()
+    try:
+        steps(server, folder)
+    finally:
+        check("the server ends well", server.stop() == 0)
 
 
 main()
