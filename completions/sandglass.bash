@@ -528,6 +528,7 @@ _sandglass_client()
     pause) options+=" --quiet -q" ;;
     resume) options+=" --timeout --quiet -q" ;;
     fork) options+=" --count -n --inherit --wait --timeout --verbose -v --json" ;;
+    diff) options+=" --json" ;;
     top) options+=" --once --json" ;;
     ctx) options+=" --status -s --inherit --state --replay --at --wait --checkpoint --accept-files --ttl --conversation --expired --yes -y --quiet -q --json" ;;
     usage) options+=" --cost --by --conversation --from --to --json" ;;
@@ -561,7 +562,7 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run acp serve drain key tenant world backup restore audit ps create exec repl cp logs kill pause resume fork top ctx usage events mcp
+    local verbs="run acp serve drain key tenant world backup restore audit ps create exec repl cp logs kill pause resume fork diff top ctx usage events mcp
         agents secret template doctor version help"
 
     COMPREPLY=()
@@ -594,7 +595,7 @@ _sandglass()
     audit)
         _sandglass_audit "$cur" "$prev"
         ;;
-    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | top | ctx | usage | events | mcp | secret | agents | template)
+    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | diff | top | ctx | usage | events | mcp | secret | agents | template)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     drain)

@@ -63,7 +63,7 @@ static int fetch_layer(struct source *s, struct store *store, const struct descr
 }
 
 static int fetch_layers(struct source *s, const struct request *q, const struct manifest *m,
-                        struct store *store, struct sg_error *e)
+                        const struct config *c, struct store *store, struct sg_error *e)
 {
     int r = 0;
 
@@ -71,11 +71,15 @@ static int fetch_layers(struct source *s, const struct request *q, const struct 
         const struct descriptor *d = &m->layers[i];
         struct report report;
 
-        if (request_has(q, &d->digest) || store_made(store, &d->digest))
+        if (request_has(q, &d->digest))
             continue;
-        if (report_layer(&report, i + 1, m->n_layers, d->size) < 0)
+        if (!store_made(store, &d->digest)) {
+            if (report_layer(&report, i + 1, m->n_layers, d->size) < 0)
+                return fault_cancelled(e, "cancelled");
+            r = fetch_layer(s, store, d, &report, e);
+        }
+        if (r == 0 && report_ready(i, m, c) < 0)
             return fault_cancelled(e, "cancelled");
-        r = fetch_layer(s, store, d, &report, e);
     }
     return r;
 }
@@ -100,6 +104,6 @@ int image_pull(struct source *source, const struct request *q, struct store *sto
     if (r == 0)
         r = check_sizes(&m, &q->limits, e);
     if (r == 0 && !unchanged)
-        r = fetch_layers(source, q, &m, store, e);
+        r = fetch_layers(source, q, &m, &c, store, e);
     return r < 0 ? r : report_result(&m, &c, e);
 }

@@ -123,7 +123,7 @@ static int pull(struct sg_error *e)
     if (r < 0)
         return r;
     d = deadline_in(q.limits.seconds, &stopped);
-    store_init(&store, DIRECTORY_FD);
+    store_init(&store, DIRECTORY_FD, q.sync);
     r = q.from == REQUEST_REGISTRY ? pull_registry(&q, &d, &store, e)
                                    : pull_layout(&q, &d, &store, e);
     store_done(&store, r == 0);

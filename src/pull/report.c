@@ -50,6 +50,19 @@ int report_progress(struct report *r, uint64_t bytes)
     return bytes < r->total && clock_ns() - r->told_ns < EVERY_NS ? 0 : tell(r, bytes);
 }
 
+int report_ready(size_t i, const struct manifest *m, const struct config *c)
+{
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(1024);
+    struct json j;
+
+    begin(&j, &out, "layer");
+    jw_u64(jw_key(&j, "layer"), i + 1);
+    jw_u64(jw_key(&j, "of"), m->n_layers);
+    jw_string(jw_key(&j, "digest"), m->layers[i].digest.text);
+    jw_string(jw_key(&j, "diffId"), c->diff_ids[i].text);
+    return end(&j);
+}
+
 int report_waiting(uint64_t ms, const char *why)
 {
     AUTO(strbuf_done) struct strbuf out = strbuf_upto(8192);

@@ -206,10 +206,11 @@ static int read_fields(struct request *q, struct sg_error *e)
     q->certificates = field_text(&in, "certificates", CERTIFICATE_MAX, NULL);
     q->only = field_array(&in, "only", REGISTRIES_MAX);
     read_known(&in, &q->known);
+    q->sync = field_flag(&in, "sync", true);
     read_have(&in, q);
     read_limits(&in, &q->limits);
     fields_known(&in, "from", "image", "architecture", "credentials", "registries", "proxy",
-                 "certificates", "only", "known", "have", "limits");
+                 "certificates", "only", "known", "sync", "have", "limits");
     if (q->from == REQUEST_REGISTRY)
         fields_check(&in, reference_parse(q->image ? q->image : "", &q->reference, e));
     return in.r;

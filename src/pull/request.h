@@ -13,6 +13,7 @@
  *   known          a digest: if the image for this machine has it, its layers are not wanted
  *   proxy          "http://HOST:PORT": everything goes through it, and it judges addresses
  *   certificates   PEM: authorities that are believed besides those of the system
+ *   sync           false: layers need not survive a power cut
  *   have           digests of layers that are not wanted
  *   limits         {"layerBytes","totalBytes","layers","seconds","connectSeconds","stallSeconds",
  *                  "attempts"} */
@@ -59,6 +60,7 @@ struct request {
     const char *certificates; /* NULL: the system's alone */
     json_t *only;             /* borrowed; NULL: any registry */
     struct digest known;
+    bool sync;
     struct digest *have;
     size_t n_have;
     struct limits limits;

@@ -15,9 +15,9 @@ static void part_name(const struct digest *d, char ret[PART_NAME_MAX])
     snprintf(ret, PART_NAME_MAX, "%s.part", d->text);
 }
 
-void store_init(struct store *s, int dir)
+void store_init(struct store *s, int dir, bool sync)
 {
-    *s = (struct store){.dir = dir};
+    *s = (struct store){.dir = dir, .sync = sync};
 }
 
 void store_done(struct store *s, bool keep)
@@ -100,13 +100,13 @@ int part_finish(struct part *p, struct sg_error *e)
     if (r < 0)
         return r;
     part_name(&p->digest, name);
-    if (fsync(p->fd) < 0 || renameat(s->dir, name, s->dir, p->digest.text) < 0)
+    if ((p->store->sync && fsync(p->fd) < 0) || renameat(s->dir, name, s->dir, p->digest.text) < 0)
         return err_errno(e, "save layer %s", p->digest.text);
     s->made = xgrow(s->made, s->n_made, &s->cap, sizeof(*s->made));
     s->made[s->n_made++] = p->digest;
     close_p(&p->fd);
     p->store = NULL;
-    if (fsync(s->dir) < 0)
+    if (s->sync && fsync(s->dir) < 0)
         return err_errno(e, "save layer %s", p->digest.text);
     return 0;
 }

@@ -6,12 +6,13 @@
 #include "pull/digest.h"
 
 struct store {
-    int dir; /* borrowed */
+    int dir;   /* borrowed */
+    bool sync; /* a layer is on disk before it gets its name */
     struct digest *made;
     size_t n_made, cap;
 };
 
-void store_init(struct store *s, int dir);
+void store_init(struct store *s, int dir, bool sync);
 /* keep: everything went well; else all files that were made are removed. */
 void store_done(struct store *s, bool keep);
 bool store_made(const struct store *s, const struct digest *d);

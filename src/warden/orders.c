@@ -13,6 +13,7 @@
 #include "warden/descriptors.h"
 #include "warden/processes/guard_process.h"
 #include "warden/processes/mason.h"
+#include "warden/sandboxes/diff.h"
 #include "warden/sandboxes/sandbox.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/sandboxes/checkpoint.h"
@@ -245,6 +246,25 @@ static int order_forget(struct server *s, const struct ticket *t, struct order *
     return 0;
 }
 
+static int order_diff(struct server *s, const struct ticket *t, const struct order *o, int list,
+                      struct sg_error *e)
+{
+    struct sandbox *g = o->id[0] ? sandbox_find(s, o->id) : NULL;
+    struct snapshot *of = NULL, *against = NULL;
+    int r = fd_check_memfd(list, FILES_DIFF_MAX);
+
+    if (r < 0)
+        return err_set(e, SG_ERR_INVALID, r, "the order came without a list");
+    if (o->id[0] ? !g : !o->snapshot[0])
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no sandbox '%s'", o->id);
+    r = g ? 0 : check_snapshot(s, o->snapshot, &of, e);
+    if (r == 0)
+        r = check_snapshot(s, o->against, &against, e);
+    if (r < 0)
+        return r;
+    return g ? sandbox_diff(g, against, list, t, e) : diff_begin(s, NULL, of, against, list, t, e);
+}
+
 static int order_volume(struct server *s, const struct ticket *t, const struct order *o,
                         struct sg_error *e)
 {
@@ -353,6 +373,8 @@ static int carry_out(struct server *s, const struct ticket *t, struct order *o, 
         return order_volume(s, t, o, e);
     if (o->op == ORDER_MASON)
         return order_mason(s, t, e);
+    if (o->op == ORDER_DIFF)
+        return order_diff(s, t, o, fds[0], e);
     if (o->op == ORDER_FIGURES)
         return order_figures(s, t, e);
     if (o->op == ORDER_READINESS)
@@ -369,6 +391,7 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
     int r;
 
     o->id[ID_LEN] = o->tenant[ORDER_TENANT_LEN] = o->snapshot[ID_LEN] = '\0';
+    o->against[ID_LEN] = '\0';
     o->message[sizeof(o->message) - 1] = '\0';
     for (size_t i = 0; i < ORDER_VOLUMES_MAX; i++)
         o->volumes[i].id[ID_LEN] = o->volumes[i].target[ORDER_TARGET_MAX - 1] = '\0';

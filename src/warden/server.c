@@ -299,21 +299,34 @@ static int try_host(struct server *s, struct sg_error *e)
     return err_wrap(e, r, "no sandbox can be made on this host");
 }
 
-/* Sandboxes have their disks in memory if there is no depot. */
+/* Sandboxes have their disks in memory if there is no depot. Says so in the log, and for `sandglass
+ * doctor`. */
 static void open_depot(struct server *s)
 {
     struct depot_spec spec = {.dir = s->state.dir,
                               .bytes = s->settings.worlds_disk,
                               .maker = slot_first_id(s->files.slot.first)};
     struct sg_error e = {0};
+    char said[DISKS_MAX] = "in memory\n";
+    int r = spec.bytes == 0 ? 0 : -EOPNOTSUPP;
 
-    if (spec.bytes > 0 && s->files.userns < 0)
-        err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP, "that needs Linux 6.15");
-    else if (spec.bytes > 0 && depot_open(&spec, &s->depot, &e) == 0)
-        return log_line(LEVEL_INFO, "disks of sandboxes: %llu MiB of the state directory (btrfs)",
-                        (unsigned long long)(depot_size(s->depot) >> 20));
-    log_line(spec.bytes > 0 ? LEVEL_WARN : LEVEL_INFO, "disks of sandboxes: in memory%s%s",
-             spec.bytes > 0 ? ", since there is no depot: " : "", e.message);
+    if (r < 0 && s->files.userns < 0)
+        err_set(&e, SG_ERR_UNSUPPORTED, r, "disks elsewhere need Linux 6.15");
+    else if (r < 0)
+        r = depot_open(&spec, &s->depot, &e);
+    if (s->depot)
+        snprintf(said, sizeof(said), "%llu MiB of the state directory (btrfs)\n",
+                 (unsigned long long)(depot_size(s->depot) >> 20));
+    else if (r < 0)
+        snprintf(said, sizeof(said), "in memory: %.*s\n", DISKS_MAX - 16, e.message);
+    log_line(r < 0 ? LEVEL_WARN : LEVEL_INFO, "disks of sandboxes: %.*s", (int)strcspn(said, "\n"),
+             said);
+    AUTO(close_p)
+    int fd = openat(s->state.dir, DISKS_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                    0644);
+    if (fd < 0 || fd_write_all(fd, said, strlen(said)) < 0)
+        log_line(LEVEL_WARN, "cannot write '" DISKS_NAME "' in the state directory: %s",
+                 strerror(errno));
 }
 
 static int start(struct run *run, struct sg_error *e)

@@ -6,6 +6,7 @@
  *     guard/          the guard's own, 0700: its keys, and its record
  *     log/            root, 0700: the server's log; see logfile.h
  *     layers/         root, 0700: snapshots, and what ends with the server: see snapshot.h
+ *     disks           where the latest server had the disks of its sandboxes, for `sandglass doctor`
  *     volumes/        root, 0700: volumes, by tenant and id: see sandboxes/volume.h
  *     used            exists once a front has had its database
  *     before-ID/      what `serve --new` or `restore` has moved aside
@@ -15,6 +16,9 @@
 #pragma once
 
 #include "lib/base/err.h"
+
+#define DISKS_NAME "disks"
+#define DISKS_MAX  512
 
 struct state {
     char path[512];

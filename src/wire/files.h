@@ -13,6 +13,7 @@
  *   FILES_MERGE   makes one layer of several; the uppers are still written (inside/files/layer_stack_merge.h)
  *   FILES_CARRY   copies open files to the last layer, which is empty      (inside/files/layer_stack_carry.h)
  *   FILES_REMOVE  removes each layer
+ *   FILES_DIFF    tells what differs between the layers and the uppers      (inside/files/layer_diff.h)
  *
  * Before Linux 6.15 the trees cannot be mounted so, and overlays keep their marks in attributes that
  * only root of the host can read. Then the worker stays root of the host (FILES_TRUSTED), with few
@@ -28,12 +29,18 @@
 #define FILES_LAYERS_MAX 112
 #define FILES_NAME       32
 
-enum files_op { FILES_SAVE, FILES_MERGE, FILES_CARRY, FILES_REMOVE, FILES_OP_MAX_ };
+enum files_op { FILES_SAVE, FILES_MERGE, FILES_CARRY, FILES_REMOVE, FILES_DIFF, FILES_OP_MAX_ };
 
 enum files_flag {
     FILES_TRUSTED = 1 << 0, /* marks of overlays are trusted.overlay.*, not user.overlay.* */
     FILES_DURABLE = 1 << 1, /* SAVE: on disk before it is answered */
 };
+
+/* The list of FILES_DIFF, a memfd of the front's. Before: a path, or nothing; changes after it are
+ * told. Then: 'm' if there are more, 'l' if some were left out, or '.'; and for each change "CT SIZE
+ * PATH", ended by a zero byte. C: A, M, D. T: f, d, l, o. In the order of the paths' names. */
+#define FILES_DIFF_PAGE 1000
+#define FILES_DIFF_MAX  (5u << 20)
 
 /* A directory of one of the trees. */
 struct files_layer {
@@ -42,12 +49,12 @@ struct files_layer {
 };
 
 /* Descriptors: the trees; the first is the one in which something is made. CARRY: one more, a list of
- * paths, each ended by a zero byte. */
+ * paths, each ended by a zero byte. DIFF: one more, its list; the trees can only be read. */
 struct files_request {
     uint32_t magic, op, flags;
     uint32_t deadline_s; /* then the worker is killed */
     uint32_t n_mounts;
-    uint32_t n_layers, n_uppers; /* of v: layers, bottom first; MERGE: then uppers */
+    uint32_t n_layers, n_uppers; /* of v: layers, bottom first; MERGE, DIFF: then uppers */
     uint32_t first_id;           /* SAVE, TRUSTED: id 0 of the sandbox in the layers */
     char below[FILES_NAME];      /* SAVE: a directory of the first tree; "": none */
     char aside[FILES_NAME];      /* SAVE, MERGE: the name of the result while it is being made */

@@ -102,6 +102,11 @@ enum order_op {
     /* snapshot: forgets the name of a snapshot or a checkpoint; the files go when no sandbox uses
      * them. -ENOENT. */
     ORDER_FORGET,
+    /* What differs between files (wire/files.h, FILES_DIFF): those of the sandbox `id` as they are,
+     * or of the snapshot `snapshot` if id is "", against those of the snapshot `against`; "": the
+     * template that the first stands on. Descriptor: the list, a memfd, which the warden does not
+     * read. -ENOENT; -EXDEV: they stand on different templates. */
+    ORDER_DIFF,
     /* The warden's counters. Reply: a memfd with a struct order_figures. */
     ORDER_FIGURES,
     /* Volumes (wire/volume.h): tenant, volumes[0].id. MAKE: an empty one. REMOVE: -EBUSY: a sandbox
@@ -167,7 +172,8 @@ struct order {
     uint64_t deadline_ns; /* clock_ns(); 0: none */
     struct sg_limits limits;
     char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], snapshot[ID_LEN + 1];
-    uint32_t n_kernels; /* CHECKPOINT */
+    char against[ID_LEN + 1]; /* DIFF */
+    uint32_t n_kernels;       /* CHECKPOINT */
     int32_t kernels[ORDER_KERNELS_MAX];
     uint32_t n_volumes; /* CREATE; VOLUME_...: 1 */
     struct order_volume volumes[ORDER_VOLUMES_MAX];

@@ -5,10 +5,10 @@ import { assert, run, sh, test } from './lib.mjs'
 import { start, stop } from './server.mjs'
 
 const CPUS = Math.min(2, availableParallelism()) // of a sandbox, by default
-const server = await start(undefined, undefined, ['--sandbox-memory', '512M', '--sandbox-disk', '256M', '--warm-kernels', 'standard'])
+const server = await start(undefined, undefined, ['--sandbox-memory', '512M', '--sandbox-disk', '256M', '--worlds-disk', '0', '--warm-kernels', 'standard'])
 const as = server.as
 const LOOK = `free -m | awk '/^Mem:/ {print $2}'; cat /sys/fs/cgroup/memory.max; grep -c ^processor /proc/cpuinfo; python3 -c 'import os; print(os.cpu_count())'`
-const TOTAL = 512 + 256 // MiB: files are memory too, so Linux enforces the sum
+const TOTAL = 512 + 256 // MiB: files are in memory too, so Linux enforces the sum
 const SEEN = `${TOTAL}\n${TOTAL << 20}\n${CPUS}\n${CPUS}`
 const USED = `int(open("/sys/fs/cgroup/memory.current").read()) >> 20`
 const AVAILABLE = `int(next(line for line in open("/proc/meminfo") if line.startswith("MemAvailable")).split()[1]) >> 10`

@@ -3,6 +3,7 @@ of bad input."""
 import json
 import sqlite3
 import time
+from urllib.parse import quote
 
 UNKNOWN = "unknown0000000000000"
 LONG = "x" * 10240
@@ -335,6 +336,31 @@ def audit(session, server):
                   "limit=1001", "limit=x", "from=today", "to=1", "cursor=x", "cursor=0",
                   "sandboxId=x", "sandboxId=%00", f"name={LONG[:300]}"):
         session.call(server, 400, "GET", f"/v1/audit?{query}", what=query[:40])
+
+
+def diff(session, server):
+    """What files differ, of the sandbox of a context."""
+    made = session.call(server, 201, "PUT", "/v1/contexts", {"conversationId": "diff", "pathId": "p", "template": "base"})
+    of = made["sandbox"]["sandboxID"]
+    session.call(server, 200, "POST", "/v1/tools/run_code",
+                 {"conversationId": "diff", "pathId": "p", "language": "bash",
+                  "code": "mkdir d; (cd d; seq 1500 | xargs touch); echo four > new; sudo rm /etc/motd; sudo touch -d @1 /etc/passwd"})
+    page = session.call(server, 200, "GET", f"/v1/diff?of={of}")
+    changes = page["changes"]
+    while page["nextCursor"]:
+        page = session.call(server, 200, "GET", f"/v1/diff?of={of}&cursor={quote(page['nextCursor'])}", what="the next page")
+        changes += page["changes"]
+    seen = {change["path"]: (change["change"], change["type"], change["size"]) for change in changes}
+    wanted = {"/home/user/new": ("added", "file", 5), "/home/user/d": ("added", "directory", 0),
+              "/home/user/d/1500": ("added", "file", 0), "/etc/passwd": ("modified", "file", seen.get("/etc/passwd", (0, 0, 0))[2])}
+    session.check("what was changed is listed", [path for path, told in wanted.items() if seen.get(path) != told])
+    session.check("each once", [] if len(seen) == len(changes) > 1500 else [len(changes)])
+    for query in ("", "of=", f"of={of}&against=", f"of={of}&cursor=x", f"of={of}&cursor=eA", "of=base", f"of={of}&against=base", f"of=%00&against={of}",
+                  "of=a!b", f"of={LONG[:300]}"):
+        session.call(server, 400, "GET", f"/v1/diff?{query}", what=query[:40])
+    for query in (f"of={UNKNOWN}", f"of={of}&against={UNKNOWN}", f"of={of}&against={of}", "of=nothing:here"):
+        session.call(server, 404, "GET", f"/v1/diff?{query}", what=query[:40])
+    end(session, server, made["context"]["id"])
 
 
 # ---- agents --------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def told(client, sandbox, words):
 
 
 def serve(program, state, *options):
-    server = Server(program, state, "--metrics-token", TOKEN, "--sandbox-memory", "256M", "--sandbox-disk", "64M",
+    server = Server(program, state, "--metrics-token", TOKEN, "--sandbox-memory", "256M", "--sandbox-disk", "64M", "--worlds-disk", "0",
                     "--pool-max", "4", "--egress-e2b-default", "block", "--warm-kernels", "standard", *options)
     server.start()
     return server

@@ -1,5 +1,6 @@
 """Disks of sandboxes in the depot, on a real server: the steps behind depot.sh."""
 import glob
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from worlds import As, check, says
 
 MIB = 1 << 20
 WAITING = 6  # places of sandboxes that wait, and of the depot itself
-OPTIONS = ("--worlds-disk", "1G", "--sandbox-disk", "64M")
+OPTIONS = ("--worlds-disk", "1G", "--sandbox-disk", "64M", "--sandbox-memory", "512M")
 FULL = "head -c 100000000 /dev/zero 2>&1 > ~/full | grep -o 'Disk quota exceeded'"
 
 
@@ -26,6 +27,12 @@ def loops():
     return sorted(line.split(":")[0] for line in out.splitlines() if "(deleted)" in line)
 
 
+def doctor(program, state):
+    """Its line about disks."""
+    ran = subprocess.run([program, "doctor", "--json"], text=True, capture_output=True, check=False, env=os.environ | {"SANDGLASS_STATE": state})
+    return next(c for c in json.loads(ran.stdout)["checks"] if c["name"] == "disks of sandboxes")
+
+
 def disk(client, s):
     """What the sandbox's figures say, from its bytes in use on."""
     _, samples = client.api("GET", f"/sandboxes/{s['sandboxID']}/metrics")
@@ -37,6 +44,7 @@ def limits(client):
     says("a sandbox that fills its disk is told so", client, a, FULL, "Disk quota exceeded\n")
     full = until(lambda: disk(client, a)[0] > 60 * MIB and disk(client, a), 20)
     check("its figures have its own limit and use", full and full[0] <= full[1] == 64 * MIB, full or disk(client, a))
+    says("files do not count as memory", client, a, "cat /sys/fs/cgroup/memory.max", f"{512 * MIB}\n")
     says("its neighbour writes on", client, b, "head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some", "50000000\n")
     says("and can when it has made room", client, a, "rm ~/full; head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some", "50000000\n")
     says("many small files count too", client, b,
@@ -117,13 +125,15 @@ def in_memory(program, folder):
     subprocess.run(["mkfs.ext4", "-q", f"{folder}/image"], check=True)
     subprocess.run(["mount", "-o", "loop", f"{folder}/image", f"{folder}/small"], check=True)
     try:
-        for what, state, options, text in (
-                ("a full disk", f"{folder}/small/state", (), "half of what is free in the state directory is"),
-                ("a state directory in memory", f"/dev/shm/{os.path.basename(folder)}", (), "the state directory is in memory"),
-                ("the operator's wish", f"{folder}/wish", ("--worlds-disk", "0"), "disks of sandboxes: in memory")):
+        for what, state, options, text, wanted in (
+                ("a full disk", f"{folder}/small/state", (), "half of what is free in the state directory is", "warn half of"),
+                ("a state directory in memory", f"/dev/shm/{os.path.basename(folder)}", (), "the state directory is in memory", "warn the state directory"),
+                ("the operator's wish", f"{folder}/wish", ("--worlds-disk", "0"), "disks of sandboxes: in memory\"", "ok None")):
             server = Server(program, state, *(options or OPTIONS))
             server.start()
             check(f"{what}: the log says that disks are in memory", until(lambda server=server, text=text: told(server, text)), text)
+            said = doctor(program, state)
+            check(f"{what}: and so does doctor", said["value"].startswith("in memory") and wanted in f"{said['state']} {said['fix']}", said)
             says(f"{what}: sandboxes have one", As(server), As(server).create(), "df -m / | tail -n 1 | awk '{print $1 != \"\", $3 < 5}'", "1 1\n")
             check(f"{what}: the server ends well", server.stop() == 0)
             subprocess.run(["rm", "-rf", state], check=True)
@@ -139,6 +149,8 @@ def main():
     server.start()
     client = As(server)
     check("the log says where disks are", told(server, "disks of sandboxes: 1024 MiB of the state directory (btrfs)"))
+    said = doctor(program, server.state)
+    check("and so does doctor", (said["state"], said["value"]) == ("ok", "1024 MiB of the state directory (btrfs)"), said)
     limits(client)
     owners(client)
     grows(client)

@@ -843,7 +843,7 @@ for i in range(80):
 
 @case("limits: those of the order, and the server's where it names none")
 def limits():
-    with Server("--sandbox-memory", "64M", "--sandbox-disk", "32M", "--sandbox-pids", "50") as s:
+    with Server("--sandbox-memory", "64M", "--sandbox-disk", "32M", "--sandbox-pids", "50", "--worlds-disk", "0") as s:
         o = s.ready()
         id_, c = o.create()
         assert c.out("df -m --output=size / | tail -1") == "32"

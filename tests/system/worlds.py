@@ -185,6 +185,35 @@ def users(client):
     says("an id is enough", client, s, "id -u; id -g; pwd", "4711\n0\n/\n", user="4711")
 
 
+def differences(server, client):
+    """What a sandbox of a world, and a snapshot of it, changed."""
+    def listed(*names):
+        ran = subprocess.run([server.program, "diff", "--url", f"http://127.0.0.1:{server.port}", *names], text=True,
+                             capture_output=True, check=False, timeout=60, env=os.environ | {"E2B_API_KEY": server.key})
+        return ran.stdout if ran.returncode == 0 else f"{ran.returncode}: {ran.stderr}"
+
+    s = client.create(templateID="small:one")
+    check("a new sandbox differs in nothing", listed(s["sandboxID"]) == "", listed(s["sandboxID"]))
+    client.run_as(s, "root", "rm /marker; echo more >> /etc/passwd; mkdir -p /opt/app; echo 1 > /opt/app/f; ln -s x /opt/l; chmod 700 /srv 2>/dev/null")
+    told = [line for line in listed(s["sandboxID"]).splitlines() if "/opt" in line or "/etc" in line or "/marker" in line]
+    wanted = ["M      410 B  /etc/passwd", "D       20 B  /marker", "A          -  /opt/app/", "A        2 B  /opt/app/f", "A          -  /opt/l"]
+    check("its changes are listed, against the world", [line.split()[0::3] for line in told if "passwd" not in line and "/opt/" != line[-5:]] ==
+          [line.split()[0::3] for line in wanted if "passwd" not in line] and any(line.startswith("M") and "passwd" in line for line in told), told)
+    client.api("POST", f"/sandboxes/{s['sandboxID']}/snapshots", {"name": "changed"})
+    client.run_as(s, "root", "rm -r /opt/app; touch /opt/after")
+    check("against a snapshot, what came after it", listed(s["sandboxID"], "changed") == "A        0 B  /opt/after\nD          -  /opt/app/\n",
+          listed(s["sandboxID"], "changed"))
+    client.api("POST", f"/sandboxes/{s['sandboxID']}/snapshots", {"name": "later"})
+    check("two snapshots", listed("later", "changed") == "A        0 B  /opt/after\nD          -  /opt/app/\n", listed("later", "changed"))
+    check("a snapshot, against its world", "D       20 B  /marker\n" in listed("later"), listed("later"))
+    plain = client.create()
+    client.api("POST", f"/sandboxes/{plain['sandboxID']}/snapshots", {"name": "plain"})
+    check("not against what stands on something else", "different templates" in listed("later", "plain"), listed("later", "plain"))
+    check("nor against what has no files", "comes with the server" in listed("later", "base"), listed("later", "base"))
+    other = client.create(templateID="changed")
+    check("a sandbox of a snapshot differs in nothing from it", listed(other["sandboxID"]) == "", listed(other["sandboxID"]))
+
+
 def cells(client, s):
     body = json.dumps({"code": "import sys, os; print(sys.version_info[0], os.path.exists('/marker'))"})
     headers = client.data_headers(s, "application/json") | {"E2b-Sandbox-Port": "49999"}
@@ -349,6 +378,7 @@ def main():
     cells(client, other)
     begins_with_sudo(client)
     users(client)
+    differences(server, client)
     begins_in_usr(client)
     without_local(client)
     snapshots(client, one)

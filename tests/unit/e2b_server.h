@@ -53,6 +53,8 @@ static struct {
     bool silent; /* it does not answer at all */
     /* What comes with an answer to ORDER_CHECKPOINT, and whether kernels do with one to CREATE from
      * it; NULL: nothing. */
+    const char *list; /* that DIFF writes */
+    size_t list_len;
     const char *report;
     char acme[STORE_KEY_LEN + 1], beta[STORE_KEY_LEN + 1];
     struct store_tenant acme_tenant;
@@ -108,10 +110,14 @@ static void warden_answer(const struct order *o)
 static void warden_serve(void)
 {
     for (;;) {
+        AUTO(ipc_fds_close) struct ipc_fds fds = {.max = IPC_FDS_MAX};
         struct order o;
 
-        if (ipc_recv(server.warden, &o, sizeof(o), NULL) != (ssize_t)sizeof(o))
+        if (ipc_recv(server.warden, &o, sizeof(o), &fds) != (ssize_t)sizeof(o))
             return;
+        if (o.op == ORDER_DIFF && fds.n == 1 && server.list_len > 0 &&
+            pwrite(fds.at[0], server.list, server.list_len, 0) != (ssize_t)server.list_len)
+            server_fail("write a list");
         if (server.n_orders == ORDERS_MAX)
             server_fail("too many orders");
         server.orders[server.n_orders++] = o;

@@ -13,6 +13,7 @@
 #include "lib/base/list.h"
 #include "lib/log/log.h"
 #include "warden/orders.h"
+#include "warden/sandboxes/diff.h"
 #include "warden/sandboxes/sandbox_impl.h"
 #include "warden/sandboxes/volume.h"
 #include "warden/server.h"
@@ -95,6 +96,13 @@ const int *snapshot_dir(const struct snapshot *l)
 const struct world_source *snapshot_world(const struct snapshot *l UNUSED)
 {
     return NULL;
+}
+
+int diff_begin(struct server *s UNUSED, const struct instance *i UNUSED, struct snapshot *of UNUSED,
+               struct snapshot *against UNUSED, int list UNUSED, const struct ticket *t UNUSED,
+               struct sg_error *e)
+{
+    return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP, "there are no files here");
 }
 
 bool snapshot_is_named(const struct snapshot *l UNUSED)

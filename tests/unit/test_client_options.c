@@ -256,7 +256,7 @@ TEST(places_of_cp)
 
 TEST(every_verb_has_help_and_the_shared_options)
 {
-    EXPECT(client_n_verbs == 18);
+    EXPECT(client_n_verbs == 19);
     for (size_t i = 0; i < client_n_verbs; i++) {
         const struct client_verb *verb = client_verbs[i];
         AUTO(free_p) struct client_common *options = xcalloc(1, verb->options_size);

@@ -135,6 +135,7 @@ static void begin_tools(void)
     memset(&manager, 0, sizeof(manager));
     begin();
     settings_init(&front.settings);
+    snprintf(front.settings.world, sizeof(front.settings.world), "host");
     front.settings.analysis[0] = '\0';
     extra = "";
 }

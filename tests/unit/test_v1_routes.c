@@ -833,6 +833,75 @@ static struct answer *ask_with_guard(const char *target, int code, const char *t
     return answer;
 }
 
+#define LIST(text) (server.list = (text), server.list_len = sizeof(text) - 1)
+
+TEST(differences)
+{
+    char id[ID_LEN + 1];
+
+    make_sandbox("{\"templateID\":\"base\"}", id);
+    LIST("m.Af 3 /a b\nc\0Dd 0 /\xff\0Ml 0 /run/e2b/x\0Mo 0 /z\0");
+    struct answer *a = call_acme("GET", NULL, "/v1/diff?of=%s&cursor=L3g=", id);
+    const json_t *changes = part(a->json, "changes"), *first = json_array_get(changes, 0);
+    EXPECT(a->status == 200 && json_array_size(changes) == 3);
+    EXPECT_STR(field_of(first, "path"), "/a b\nc");
+    EXPECT_STR(field_of(first, "change"), "added");
+    EXPECT_STR(field_of(first, "type"), "file");
+    EXPECT(number_of(first, "size") == 3);
+    EXPECT_STR(field_of(json_array_get(changes, 1), "path"), "/\xef\xbf\xbd");
+    EXPECT_STR(field_of(json_array_get(changes, 1), "change"), "removed");
+    EXPECT_STR(field_of(json_array_get(changes, 2), "type"), "other");
+    EXPECT(json_is_true(part(a->json, "complete")));
+    EXPECT_STR(field_of(a->json, "nextCursor"), "L3o=");
+    EXPECT_STR(last_order(ORDER_DIFF)->id, id);
+    EXPECT_STR(last_order(ORDER_DIFF)->against, "");
+    LIST(".l");
+    a = call_acme("GET", NULL, "/v1/diff?of=%s", id);
+    EXPECT(a->status == 200 && json_is_false(part(a->json, "complete")));
+    EXPECT_STR(field_of(a->json, "nextCursor"), "(null)");
+    EXPECT(ask(server.beta, "GET", "/v1/diff?of=aaaaaaaaaaaaaaaaaaaa", NULL)->status == 404);
+    clean_up();
+}
+
+/* The list comes from a process that has read what sandboxes wrote. */
+TEST(lists_of_differences_that_are_none)
+{
+    static const struct {
+        const char *text;
+        size_t len;
+    } bad[] = {
+#define TEXT(t) {t, sizeof(t) - 1}
+        TEXT("x"),
+        TEXT("..A"),
+        TEXT("..Af 3 /a"),
+        TEXT("..Xf 3 /a\0"),
+        TEXT("..A\0 3 /a\0"),
+        TEXT("..Ax 3 /a\0"),
+        TEXT("..Af x /a\0"),
+        TEXT("..Af -1 /a\0"),
+        TEXT("..Af 3 a\0"),
+        TEXT("..Af 3\0 /a\0"),
+        TEXT("..Af  /a\0"),
+        TEXT("..\0\0\0\0\0\0\0\0"),
+        TEXT("..Af 99999999999999999999999999999 /a\0")};
+    char id[ID_LEN + 1];
+
+    make_sandbox("{\"templateID\":\"base\"}", id);
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        server.list = bad[i].text;
+        server.list_len = bad[i].len;
+        struct answer *a = call_acme("GET", NULL, "/v1/diff?of=%s", id);
+        if (a->status != 500)
+            printf("# %zu: %s\n", i, a->body);
+        EXPECT(a->status == 500);
+    }
+    server.list_len = 0;
+    server.fail[ORDER_DIFF] = -EAGAIN;
+    EXPECT(call_acme("GET", NULL, "/v1/diff?of=%s", id)->status >= 429);
+    server.fail[ORDER_DIFF] = 0;
+    clean_up();
+}
+
 TEST(the_record_is_the_tenants_own)
 {
     struct answer *a =

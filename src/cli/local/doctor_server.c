@@ -39,6 +39,27 @@ static void probe_server(struct check_result *r)
                  "--server) says more");
 }
 
-static const struct check checks[] = {{"server", probe_server, NULL}};
+/* A server notes at its start where its sandboxes have their disks. */
+static void probe_disks(struct check_result *r)
+{
+    AUTO(free_p) struct settings *s = xcalloc(1, sizeof(*s));
+    AUTO(free_p) char *text = NULL;
+    struct sg_error e = {0};
+    char path[SETTINGS_PATH_MAX + sizeof(DISKS_NAME) + 1];
+
+    if (server_settings(s, &e) < 0)
+        return check_ok(r, "unknown");
+    snprintf(path, sizeof(path), "%s/" DISKS_NAME, s->state);
+    if (file_read(AT_FDCWD, path, DISKS_MAX, &text, NULL) < 0)
+        return check_ok(r, "no server has run in %.100s", s->state);
+    text[strcspn(text, "\n")] = '\0';
+    if (strncmp(text, "in memory: ", 11) != 0)
+        return check_ok(r, "%.150s", text);
+    check_warn(r, "in memory, since a server could not have worlds_disk");
+    check_fix(r, "%.300s", text + 11);
+}
+
+static const struct check checks[] = {{"server", probe_server, NULL},
+                                      {"disks of sandboxes", probe_disks, NULL}};
 
 const struct check_group doctor_server = {"Server", checks, ARRAY_SIZE(checks)};

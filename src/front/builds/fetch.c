@@ -321,8 +321,8 @@ static int write_ask(struct fetch *x, const json_t *credentials, struct sg_error
 {
     const struct settings *s = &x->front->settings;
     json_t *ask =
-        json_pack("{s:s, s:{s:I, s:I, s:I}}", "image", x->image, "limits", "seconds",
-                  (json_int_t)(s->build_timeout_ms / 1000), "totalBytes",
+        json_pack("{s:s, s:b, s:{s:I, s:I, s:I}}", "image", x->image, "sync", 0, "limits",
+                  "seconds", (json_int_t)(s->build_timeout_ms / 1000), "totalBytes",
                   (json_int_t)s->build_image_max, "layerBytes", (json_int_t)s->build_image_max);
     AUTO(close_p) int fd = memfd_create("image", MFD_CLOEXEC);
     char *text;

@@ -41,7 +41,7 @@ static void set_own(struct front *f)
     uint64_t written, suppressed;
 
     SANDBOXES_EACH(b, f) {
-        running += b->state == SANDBOX_RUNNING;
+        running += b->state == SANDBOX_RUNNING && !b->spec.standby;
         paused += b->state == SANDBOX_PAUSED && !b->stored;
         stored += b->state == SANDBOX_PAUSED && b->stored;
     }

@@ -8,7 +8,7 @@
 #include "front/core/defaults.h"
 #include "front/core/egress.h"
 
-#define DIR "/run/e2b/."
+#define DIR IDENTITY_DIR "/."
 
 static void on_written(struct call *c, int status, const char *message, const void *result UNUSED,
                        size_t len UNUSED)

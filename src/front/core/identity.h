@@ -3,6 +3,8 @@
 
 #include "front/core/sandbox.h"
 
+#define IDENTITY_DIR "/run/e2b"
+
 /* Writes /run/e2b/.E2B_SANDBOX, .E2B_SANDBOX_ID and .E2B_TEMPLATE_ID. The write is sent ahead of
  * all other requests, so later ones find the files; nobody waits for its answer. */
 void identity_write(struct sandbox *b);

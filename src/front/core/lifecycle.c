@@ -11,6 +11,7 @@
 #include "front/core/egress.h"
 #include "front/core/identity.h"
 #include "front/core/living.h"
+#include "front/core/standby.h"
 #include "front/core/starting.h"
 #include "front/core/warm.h"
 #include "front/core/ended_logs.h"
@@ -39,6 +40,7 @@ struct transition {
     bool memory; /* with memory: kernels come along, or are kept */
     struct operation operation;
     uint64_t ordered_ns, answered_ns; /* ORDER_CREATE: sent, and answered */
+    char snapshot[ID_LEN + 1];        /* of one that waited; else "" */
     bool starts;                      /* ORDER_CREATE: the template's start command is to run */
 };
 
@@ -105,7 +107,10 @@ static void ended(struct sandbox *b)
     sandbox_ref(b);
     sandboxes_remove(b);
     link_free(steal_ptr(&b->link));
-    ended_logs_keep(b->spec.tenant, b->id, &b->end, &b->log);
+    if (b->spec.standby)
+        standby_ended(b);
+    else
+        ended_logs_keep(b->spec.tenant, b->id, &b->end, &b->log);
     sandbox_settled(b);
     checkpoints_sandbox_ended(b);
     if (b->front->on_sandbox_ended)
@@ -201,13 +206,16 @@ static void on_created(void *arg, const struct warden_answer *w)
     if (r == 0 && *w->fd < 0)
         r = err_set(&e, SG_ERR_INTERNAL, -EPROTO, "the warden sent no channel");
     if (r < 0) {
+        if (e.kind == SG_ERR_LIMIT && !b->spec.standby)
+            standby_end_all(b->front);
         ended(b);
     } else {
         b->link = link_new(b, steal_fd(w->fd));
         b->state = SANDBOX_RUNNING;
         b->has_copies = (w->a->flags & TELL_KERNELS) != 0;
         tell_steps(t, &w->a->steps);
-        usage_made(b);
+        if (!b->spec.standby)
+            usage_made(b);
         if (!t->memory) /* otherwise checkpoint_use.c has more urgent requests */
             greet(b);
         sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox created from template %s",
@@ -241,14 +249,15 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
                   sandbox_done done, void *arg)
 {
     struct sg_error e = {0};
-    struct operation operation;
+    struct operation operation = {.began_ns = 0};
     char id[ID_LEN + 1];
-    int note = -1, document = -1, r = check_room(f, spec->tenant, &e);
+    int note = -1, document = -1, r = spec->standby ? 0 : check_room(f, spec->tenant, &e);
     bool with_state = (m->flags & ORDER_STATE) != 0;
 
     if (r == 0 && spec->auto_pause)
         r = sandboxes_check_paused(f, spec->tenant, 1, &e);
-    operation_begin(&operation, OPERATION_CREATE);
+    if (!spec->standby)
+        operation_begin(&operation, OPERATION_CREATE);
     operation.label = with_state ? "checkpoint" : m->snapshot ? "snapshot" : "template";
 
     spec->timeout_ms = m->timeout_ms;
@@ -274,7 +283,8 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
         return;
     }
     struct sandbox *b = sandbox_new(f, id, spec);
-    operation_sandbox(&operation, b);
+    if (!b->spec.standby)
+        operation_sandbox(&operation, b);
     b->last_trace = operation.trace;
     b->closed = m->closed;
     b->seen_ns = clock_ns();
@@ -288,10 +298,69 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
     snprintf(o.snapshot, sizeof(o.snapshot), "%s", m->snapshot ? m->snapshot : "");
     struct transition *t = transition_new(b, done, arg);
     t->memory = with_state;
-    t->starts = !m->came_from && starting_needed(b->spec.defaults);
+    t->starts = !m->came_from && !b->spec.standby && starting_needed(b->spec.defaults);
     t->operation = operation;
     t->ordered_ns = clock_ns();
     warden_order_two(f, &o, note, document, on_created, t);
+    sandbox_unref(b);
+}
+
+/* ---- handing out one that waited ------------------------------------------------------------- */
+
+static void share_spec(const struct sandbox_spec *from, struct sandbox_spec *ret)
+{
+    json_t *const all[] = {from->metadata, from->envs,   from->network, from->secrets,
+                           from->volumes,  from->agents, from->defaults};
+
+    *ret = *from;
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+        json_incref(all[i]);
+}
+
+/* If it has ended meanwhile, another is made. */
+static void on_handed_out(void *arg, const struct warden_answer *w)
+{
+    struct transition *t = arg;
+    struct sandbox *b = t->sandbox;
+    struct sandbox_make m = {.snapshot = t->snapshot, .timeout_ms = t->timeout_ms};
+    struct sandbox_spec spec;
+
+    if (w->r == 0 && b->state == SANDBOX_RUNNING) {
+        transition_end(t, false, 0, NULL);
+        return;
+    }
+    share_spec(&b->spec, &spec);
+    operation_drop(&t->operation);
+    sandbox_make(b->front, &spec, &m, t->done, t->arg);
+    free(t);
+    sandbox_unref(b);
+}
+
+/* Gives the sandbox to the client, with the client's spec. */
+static void hand_out(struct sandbox *b, struct sandbox_spec *spec, const char *snapshot,
+                     uint64_t timeout_ms, sandbox_done done, void *arg)
+{
+    struct transition *t = transition_new(b, done, arg);
+
+    sandbox_spec_done(&b->spec);
+    b->spec = *spec;
+    sandbox_spec_init(spec);
+    b->spec.timeout_ms = t->timeout_ms = timeout_ms;
+    b->spec.created_ms = b->spec.started_ms = clock_wall_ms();
+    b->seen_ns = clock_ns();
+    snprintf(t->snapshot, sizeof(t->snapshot), "%s", snapshot);
+    operation_begin(&t->operation, OPERATION_CREATE);
+    t->operation.label = "pool";
+    operation_sandbox(&t->operation, b);
+    b->last_trace = t->operation.trace;
+    sandbox_set_deadline(b, b->seen_ns + timeout_ms * NS_PER_MS);
+    usage_made(b);
+    sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox created from template %s",
+                    b->spec.template_id);
+    sandbox_note_changed(b);
+    struct order o = sandbox_order(b, ORDER_DEADLINE);
+    o.deadline_ns = b->deadline_ns;
+    warden_order(b->front, &o, -1, on_handed_out, t);
     sandbox_unref(b);
 }
 
@@ -299,8 +368,12 @@ void sandbox_create(struct front *f, struct sandbox_spec *spec, const char *snap
                     uint64_t timeout_ms, sandbox_done done, void *arg)
 {
     struct sandbox_make m = {.snapshot = snapshot, .timeout_ms = timeout_ms};
+    struct sandbox *b =
+        snapshot && check_room(f, spec->tenant, NULL) == 0 ? standby_take(f, spec, snapshot) : NULL;
 
-    if (!snapshot || !sandbox_create_warm(f, spec, snapshot, timeout_ms, done, arg))
+    if (b)
+        hand_out(b, spec, snapshot, timeout_ms, done, arg);
+    else if (!snapshot || !sandbox_create_warm(f, spec, snapshot, timeout_ms, done, arg))
         sandbox_make(f, spec, &m, done, arg);
 }
 
@@ -320,7 +393,7 @@ void sandbox_kill(struct sandbox *b, sandbox_done done, void *arg)
 {
     struct transition *t = transition_new(b, done, arg);
 
-    if (b->state != SANDBOX_ENDED) { /* else its end was reported already */
+    if (b->state != SANDBOX_ENDED && !b->spec.standby) { /* else its end was reported already */
         operation_begin(&t->operation, OPERATION_DESTROY);
         operation_sandbox(&t->operation, b);
     }
@@ -590,8 +663,8 @@ void sandbox_told_sandbox(struct front *f, const struct order_answer *a, int not
         b->link = link_new(b, channel_fd);
     usage_taken_over(b, &a->stats);
     sandboxes_add(b);
-    /* An earlier front was killed while it made this copy, or built a template here. */
-    if (b->spec.unfinished || b->spec.build)
+    /* An earlier front was killed while it made this copy, built a template here, or kept it for others. */
+    if (b->spec.unfinished || b->spec.build || b->spec.standby)
         sandbox_kill(b, NULL, NULL);
     sandbox_unref(b);
 }
@@ -632,8 +705,9 @@ void sandbox_told_ended(struct front *f, const struct order_answer *a)
         return;
     sandbox_end_told(&b->end, a);
     log_end(&b->log, &b->end);
-    operation_told(f, b, OPERATION_DESTROY, end_kind(b->end.why)->word,
-                   sandbox_end_is_news(&b->end) ? sandbox_end_text(&b->end) : NULL);
+    if (!b->spec.standby)
+        operation_told(f, b, OPERATION_DESTROY, end_kind(b->end.why)->word,
+                       sandbox_end_is_news(&b->end) ? sandbox_end_text(&b->end) : NULL);
     ended(b);
 }
 

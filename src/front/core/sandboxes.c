@@ -33,7 +33,10 @@ struct sandbox *sandbox_get(struct front *f, const char *tenant, const char *id)
 {
     struct sandbox *b = sandbox_find(f, id);
 
-    return b && strcmp(b->spec.tenant, tenant) == 0 && b->state != SANDBOX_STARTING ? b : NULL;
+    return b && strcmp(b->spec.tenant, tenant) == 0 && b->state != SANDBOX_STARTING &&
+                   !b->spec.standby
+               ? b
+               : NULL;
 }
 
 size_t sandboxes_count(struct front *f, const char *tenant)
@@ -43,7 +46,7 @@ size_t sandboxes_count(struct front *f, const char *tenant)
     SANDBOXES_EACH(b, f)
         n += (b->state == SANDBOX_RUNNING || b->state == SANDBOX_STARTING ||
               b->busy == BUSY_RESUMING) &&
-             strcmp(b->spec.tenant, tenant) == 0;
+             !b->spec.standby && strcmp(b->spec.tenant, tenant) == 0;
     return n;
 }
 

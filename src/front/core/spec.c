@@ -67,6 +67,7 @@ static const struct field fields[] = {
     FIELD("autoResume", FLAG, auto_resume),
     FIELD("interpreter", FLAG, interpreter),
     FIELD_LATER("build", FLAG, build),
+    FIELD_LATER("standby", FLAG, standby),
     FIELD_LATER("defaults", OBJECT, defaults),
     FIELD("timeoutMs", NUMBER64, timeout_ms),
     FIELD("createdMs", NUMBER64, created_ms),

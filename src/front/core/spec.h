@@ -30,10 +30,11 @@ struct sandbox_spec {
     char envd_token[SPEC_TOKEN_LEN + 1];    /* "" if not secured */
     char traffic_token[SPEC_TOKEN_LEN + 1]; /* "" if ports are public */
     bool auto_pause, auto_pause_memory, auto_resume;
-    bool interpreter;               /* its template is for code: a kernel starts with it */
-    bool build;                     /* a template is built in it: it goes with this front */
-    json_t *defaults;               /* of its template (defaults.h), or NULL */
-    uint64_t timeout_ms;            /* the last one given; auto-resume uses it */
+    bool interpreter;    /* its template is for code: a kernel starts with it */
+    bool build;          /* a template is built in it: it goes with this front */
+    bool standby;        /* it waits for its owner (standby.h): it goes with this front */
+    json_t *defaults;    /* of its template (defaults.h), or NULL */
+    uint64_t timeout_ms; /* the last one given; auto-resume uses it */
     int64_t created_ms, started_ms; /* wall clock; a resume changes started_ms */
     struct sg_limits limits;
 };

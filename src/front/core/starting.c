@@ -11,8 +11,9 @@
 struct starting {
     struct sandbox *sandbox;
     struct starting_plan plan;
-    struct call start, ready;
+    struct call start, ready_call;
     uv_timer_t *pause, *limit;
+    bool ready;    /* done, and watched since */
     bool started;  /* the agent has told so: what it tells again is of no account */
     char last[64]; /* how the last ready command ended */
 };
@@ -20,7 +21,7 @@ struct starting {
 static void starting_free(struct starting *s)
 {
     call_cancel(&s->start);
-    call_cancel(&s->ready);
+    call_cancel(&s->ready_call);
     alarm_drop(&s->pause);
     alarm_drop(&s->limit);
     sandbox_unref(s->sandbox);
@@ -31,7 +32,14 @@ static void finish(struct starting *s, int r, const struct sg_error *e)
 {
     struct starting_plan plan = s->plan;
 
-    starting_free(s);
+    if (r == 0 && plan.failed) {
+        s->ready = true;
+        call_cancel(&s->ready_call);
+        alarm_drop(&s->pause);
+        alarm_drop(&s->limit);
+    } else {
+        starting_free(s);
+    }
     plan.done(plan.arg, r, e);
 }
 
@@ -123,12 +131,12 @@ static void try_ready(struct starting *s)
 
     if (asprintf(&command, READY_PATH "%s", defaults_ready(s->sandbox->spec.defaults)) < 0)
         abort();
-    s->ready = (struct call){.owner = s,
-                             .uncounted = true,
-                             .on_event = ignore_event,
-                             .on_data = drop_data,
-                             .on_end = on_ready_end};
-    run(s, &s->ready, command, 0);
+    s->ready_call = (struct call){.owner = s,
+                                  .uncounted = true,
+                                  .on_event = ignore_event,
+                                  .on_data = drop_data,
+                                  .on_end = on_ready_end};
+    run(s, &s->ready_call, command, 0);
 }
 
 /* ---- the start command ----------------------------------------------------------------------- */
@@ -166,6 +174,11 @@ static void on_start_end(struct call *c, int status, const char *message, const 
     struct starting *s = c->owner;
     struct shell_end end;
 
+    if (s->ready) {
+        if (status != 0 || shell_end_read(result, len, &end) < 0 || end.text[0])
+            s->plan.failed(s->plan.arg);
+        return;
+    }
     if (status != 0 || shell_end_read(result, len, &end) < 0)
         fail(s, defaults_start(s->sandbox->spec.defaults), "%s",
              status ? message : "malformed answer");

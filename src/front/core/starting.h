@@ -17,6 +17,9 @@ struct starting_plan {
     /* Output of the start command, while this lasts. NULL: it is dropped. */
     void (*on_output)(void *arg, bool err, const char *p, size_t len);
     void (*done)(void *arg, int r, const struct sg_error *e); /* from the loop; once */
+    /* Set: after `done` without an error the start command stays watched, until starting_cancel. If it fails then, this
+     * is called, once. */
+    void (*failed)(void *arg);
     void *arg;
 };
 
@@ -24,5 +27,5 @@ struct starting;
 /* Whether there is anything to start or to wait for. */
 bool starting_needed(const json_t *defaults);
 struct starting *starting_begin(struct sandbox *b, const struct starting_plan *plan);
-/* No callback follows. */
+/* Before `done`, or with `failed` after it. No callback follows. */
 void starting_cancel(struct starting *s);

@@ -121,6 +121,8 @@ void usage_sampled(struct sandbox *b, const struct order_stats *now)
 {
     struct sandbox_usage *u = &b->usage;
 
+    if (b->spec.standby) /* nobody asked for it */
+        u->cpu_us = now->cpu_usec;
     if (now->cpu_usec > u->cpu_us) {
         u->total.cpu_us += now->cpu_usec - u->cpu_us;
         u->cpu_us = now->cpu_usec;

@@ -52,7 +52,7 @@ static void find_sandboxes(struct front *front, struct found *f)
     bool ascending = f->query->ascending;
 
     SANDBOXES_EACH(b, front) {
-        if (b->spec.build || !matches(b, f->query))
+        if (b->spec.build || b->spec.standby || !matches(b, f->query))
             continue;
         f->sandboxes = xgrow(f->sandboxes, f->n, &f->cap, sizeof(f->sandboxes[0]));
         f->sandboxes[f->n++] = b;

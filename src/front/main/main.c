@@ -26,6 +26,7 @@
 #include "front/core/lifecycle.h"
 #include "front/core/living.h"
 #include "front/core/output_filter.h"
+#include "front/core/standby.h"
 #include "front/core/webhooks.h"
 #include "front/core/volumes.h"
 #include "front/core/warden.h"
@@ -125,6 +126,7 @@ static void take_settings(struct front *f, int fd)
         err_set(&e, SG_ERR_INTERNAL, -EIO, "cannot read the warden's settings");
     else if (settings_parse_text(&s, "settings", text, &e) == 0)
         f->settings = s;
+    standby_end_all(f);
     log_set(&f->settings);
     if (e.kind != SG_ERR_NONE)
         give_up(&e);

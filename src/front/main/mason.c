@@ -39,7 +39,7 @@ static void say_error(const struct sg_error *e, int code)
     say(&t);
 }
 
-static void on_progress(const struct pulled *p, void *arg UNUSED)
+static int on_progress(const struct pulled *p, void *arg UNUSED, struct sg_error *e UNUSED)
 {
     static const enum mason_what what[] = {[PULLED_PROGRESS] = MASON_FETCHING,
                                            [PULLED_WAITING] = MASON_WAITING,
@@ -53,6 +53,7 @@ static void on_progress(const struct pulled *p, void *arg UNUSED)
     if (p->what == PULLED_WAITING)
         memcpy(t.message, p->message, sizeof(t.message));
     say(&t);
+    return 0;
 }
 
 static void say_made(const struct pulled *p, uint64_t bytes)
@@ -80,11 +81,11 @@ static int work(const struct mason_request *q, int worlds, int ask, struct sg_er
     m.bytes_max = q->bytes_max;
     if (r == 0)
         r = world_add_image(&m, &order, p, e);
-    if (r == 0 && m.n == 0)
+    if (r == 0 && m.begun == 0)
         say(&same);
     else if (r == 0)
         r = world_finish(&m, &made, e);
-    if (r == 0 && m.n == 0 && m.dir < 0)
+    if (r == 0 && m.dir < 0)
         say_made(p, made.bytes);
     free(p);
     return r;
@@ -116,7 +117,8 @@ static _Noreturn void work_and_exit(const struct mason_request *q, int worlds, i
     _exit(r < 0);
 }
 
-/* Waits until the worker has ended, and ends it if the front hangs up. */
+/* Waits until the worker and all that it has started have ended, and ends them if the front hangs
+ * up. */
 static void watch(pid_t worker, int pidfd)
 {
     struct pollfd p[] = {{.fd = pidfd, .events = POLLIN}, {.fd = MASON_SOCK, .events = POLLRDHUP}};
@@ -125,7 +127,7 @@ static void watch(pid_t worker, int pidfd)
         ;
     if (!p[0].revents)
         kill(worker, SIGKILL);
-    while (waitpid(worker, NULL, 0) < 0 && errno == EINTR)
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
         ;
 }
 
@@ -147,6 +149,7 @@ void mason_main(void)
     pid_t worker;
 
     drop_rights();
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     signal(SIGPIPE, SIG_IGN);
     umask(077);
     for (int fd = MASON_SOCK; fd < MASON_FDS; fd++)

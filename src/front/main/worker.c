@@ -119,6 +119,11 @@ int worker_start(const char *const *args, const int *fds, size_t n, struct worke
     return 0;
 }
 
+void worker_kill(const struct worker *w)
+{
+    kill(w->pid, SIGKILL);
+}
+
 int worker_wait(struct worker *w)
 {
     int status = 0;

@@ -20,6 +20,8 @@ struct worker {
 void worker_use_program(const char *name, int fd);
 int worker_start(const char *const *args, const int *fds, size_t n, struct worker *ret,
                  struct sg_error *e);
+/* Ends it; it must be waited for all the same. */
+void worker_kill(const struct worker *w);
 /* Waits for its end; returns its status as waitpid tells it. */
 int worker_wait(struct worker *w);
 /* In a child of our own: becomes nobody. Ends the process if it cannot. */

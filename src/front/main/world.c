@@ -247,11 +247,12 @@ static int read_secret(char *ret, size_t cap, struct sg_error *e)
     return 0;
 }
 
-static void show(const struct pulled *p, void *arg UNUSED)
+static int show(const struct pulled *p, void *arg UNUSED, struct sg_error *e UNUSED)
 {
     if (p->what == PULLED_PROGRESS)
         fprintf(stderr, "\rlayer %u of %u: %.1f of %.1f MiB ", p->layer, p->of,
                 (double)p->layer_bytes / MIB, (double)p->layer_total / MIB);
+    return 0;
 }
 
 static int add_pulled(const struct world_options *o, struct world_making *m, struct sg_error *e)

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "front/main/world_share.h"
-#include "front/main/worker.h"
 #include "lib/base/fd.h"
 
 #define ASIDE      "new-"
@@ -37,25 +37,35 @@ static int judge(const struct image_report *report, bool whole, int status, cons
                    (int)sizeof(report->message), report->message);
 }
 
-/* Runs one worker to its end. args: from the role on. Its own line about an error is ours to
- * print. */
-static int run(const char *const *args, const int *fds, size_t n, struct image_report *ret,
-               struct sg_error *e)
+/* args: from the role on. A worker's own line about an error is ours to print. */
+static int start(const char *const *args, const int *fds, size_t n, struct worker *ret,
+                 struct sg_error *e)
 {
     AUTO(close_p) int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
     int with[WORKER_FDS_MAX];
-    struct worker w;
-    size_t len = 0;
-    int r;
 
     memcpy(with, fds, n * sizeof(*fds));
     with[STDERR_FILENO] = quiet;
-    r = worker_start(args, with, n, &w, e);
-    if (r < 0)
-        return r;
+    return worker_start(args, with, n, ret, e);
+}
+
+static int finish(struct worker *w, const char *role, struct image_report *ret, struct sg_error *e)
+{
+    size_t len = 0;
+
     for (ssize_t got = 1; got > 0 && len<sizeof(*ret); len += got> 0 ? (size_t)got : 0)
-        got = read(w.out, (char *)ret + len, sizeof(*ret) - len);
-    return judge(ret, len == sizeof(*ret), worker_wait(&w), args[1], e);
+        got = read(w->out, (char *)ret + len, sizeof(*ret) - len);
+    return judge(ret, len == sizeof(*ret), worker_wait(w), role, e);
+}
+
+/* Runs one worker to its end. */
+static int run(const char *const *args, const int *fds, size_t n, struct image_report *ret,
+               struct sg_error *e)
+{
+    struct worker w;
+    int r = start(args, fds, n, &w, e);
+
+    return r < 0 ? r : finish(&w, args[1], ret, e);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -72,7 +82,7 @@ static int check_digest(const struct image_report *report, const char *diff_id, 
 {
     char text[2 * IMAGE_DIGEST + 1];
 
-    if (!diff_id)
+    if (!diff_id[0])
         return 0;
     for (size_t i = 0; i < IMAGE_DIGEST; i++)
         snprintf(text + 2 * i, 3, "%02x", report->diff_id[i]);
@@ -82,37 +92,72 @@ static int check_digest(const struct image_report *report, const char *diff_id, 
                              diff_id);
 }
 
-int world_add(struct world_making *m, int layer, const char *diff_id, struct sg_error *e)
+/* A layer that is unpacked beside others may have all that is left; the end of each looks again. */
+static int limit_of(const struct world_making *m, char ret[32], struct sg_error *e)
 {
-    const char *args[] = {IMAGE_PROGRAM, "unpack", NULL, NULL};
+    if (m->bytes_max && m->bytes >= m->bytes_max)
+        return err_set(e, SG_ERR_LIMIT, -EFBIG, "its layers have more than %llu bytes, unpacked",
+                       (unsigned long long)m->bytes_max);
+    snprintf(ret, 32, "bytes=%llu", (unsigned long long)(m->bytes_max - m->bytes));
+    return 0;
+}
+
+int world_add_begin(struct world_making *m, int layer, const char *diff_id, struct sg_error *e)
+{
     AUTO(close_p) int blob = -1, list = -1;
-    struct image_report report;
     char name[16], list_name[24], limit[32];
+    const char *args[] = {IMAGE_PROGRAM, "unpack", m->bytes_max ? limit : NULL, NULL};
+    size_t i = m->begun;
     int r;
 
-    if (m->n == IMAGE_BLOBS)
+    if (i == IMAGE_BLOBS)
         return err_set(e, SG_ERR_LIMIT, -E2BIG, "the image has more than %u layers", IMAGE_BLOBS);
-    snprintf(name, sizeof(name), "%zu", m->n);
-    snprintf(list_name, sizeof(list_name), "list-%zu", m->n);
-    r = blob = make_file(m, name, e);
+    snprintf(name, sizeof(name), "%zu", i);
+    snprintf(list_name, sizeof(list_name), "list-%zu", i);
+    r = limit_of(m, limit, e);
+    if (r == 0)
+        r = blob = make_file(m, name, e);
     if (r >= 0)
         r = list = make_file(m, list_name, e);
     if (r < 0)
         return r;
     const int fds[] = {layer, -1, -1, blob, list};
-    snprintf(limit, sizeof(limit), "bytes=%llu", (unsigned long long)(m->bytes_max - m->bytes));
-    args[2] = m->bytes_max ? limit : NULL;
-    r = run(args, fds, ARRAY_SIZE(fds), &report, e);
-    if (r == 0)
-        r = check_digest(&report, diff_id, e);
+    r = start(args, fds, ARRAY_SIZE(fds), &m->workers[i], e);
     if (r < 0)
         return r;
+    snprintf(m->diff_ids[i], sizeof(m->diff_ids[i]), "%s", diff_id ? diff_id : "");
+    m->lists[i] = steal_fd(&list);
+    m->begun++;
+    return 0;
+}
+
+int world_add_end(struct world_making *m, struct sg_error *e)
+{
+    size_t i = m->n++;
+    struct image_report report;
+    char name[24], limit[32];
+    int r = finish(&m->workers[i], "unpack", &report, e);
+
+    if (r == 0)
+        r = check_digest(&report, m->diff_ids[i], e);
+    if (r < 0)
+        return r;
+    snprintf(name, sizeof(name), "%zu", i);
     world_share(m->worlds, m->dir, name);
     m->bytes += report.bytes;
-    m->blocks[m->n] = report.blocks;
+    m->blocks[i] = report.blocks;
     m->left_out += report.left_out;
-    m->lists[m->n++] = steal_fd(&list);
-    return unlinkat(m->dir, list_name, 0) < 0 ? err_errno(e, "remove the list of a layer") : 0;
+    snprintf(name, sizeof(name), "list-%zu", i);
+    if (unlinkat(m->dir, name, 0) < 0)
+        return err_errno(e, "remove the list of a layer");
+    return m->n < m->begun ? limit_of(m, limit, e) : 0;
+}
+
+int world_add(struct world_making *m, int layer, const char *diff_id, struct sg_error *e)
+{
+    int r = world_add_begin(m, layer, diff_id, e);
+
+    return r < 0 ? r : world_add_end(m, e);
 }
 
 struct numbers {
@@ -220,11 +265,29 @@ void worlds_sweep(int worlds)
         closedir(d);
 }
 
+/* A sandbox gets a clone of the mounted world (warden/layers/world.h). Linux mounts EROFS from files from
+ * 6.12 on, and clones a mount that is not attached from 6.15 on. */
+static int check_kernel(struct sg_error *e)
+{
+    unsigned version = 0, part = 0;
+    struct utsname u;
+
+    if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &version, &part) != 2 || version > 6 ||
+        (version == 6 && part >= 15))
+        return 0;
+    return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+                   "templates with files of their own need Linux 6.15 or later, this is %s",
+                   u.release);
+}
+
 int world_begin(struct world_making *m, int worlds, const char *id, struct sg_error *e)
 {
     char aside[ASIDE_NAME];
+    int r = check_kernel(e);
 
     *m = (struct world_making){.worlds = worlds, .dir = -1};
+    if (r < 0)
+        return r;
     worlds_sweep(worlds);
     if (id)
         snprintf(m->id, sizeof(m->id), "%s", id);
@@ -241,9 +304,13 @@ int world_begin(struct world_making *m, int worlds, const char *id, struct sg_er
 
 static void close_all(struct world_making *m)
 {
-    for (size_t i = 0; i < m->n; i++)
+    for (size_t i = m->n; i < m->begun; i++) {
+        worker_kill(&m->workers[i]);
+        worker_wait(&m->workers[i]);
+    }
+    for (size_t i = 0; i < m->begun; i++)
         close_p(&m->lists[i]);
-    m->n = 0;
+    m->n = m->begun = 0;
     close_p(&m->dir);
 }
 

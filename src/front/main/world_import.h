@@ -7,6 +7,7 @@
  * A run that is killed leaves new-ID behind, and the next one removes it. */
 #pragma once
 
+#include "front/main/worker.h"
 #include "lib/base/err.h"
 #include "lib/base/ids.h"
 #include "wire/image.h"
@@ -19,6 +20,9 @@ struct world_making {
     char id[ID_LEN + 1];
     size_t n;       /* layers so far */
     uint64_t bytes; /* of them, unpacked */
+    size_t begun;   /* layers; those from n on are being unpacked */
+    struct worker workers[IMAGE_BLOBS];
+    char diff_ids[IMAGE_BLOBS][2 * IMAGE_DIGEST + 1]; /* "": any */
     int lists[IMAGE_BLOBS];
     uint64_t blocks[IMAGE_BLOBS];
     uint32_t left_out; /* devices, which a world does not have */
@@ -42,6 +46,10 @@ void worlds_sweep(int worlds);
 /* Adds a layer above those that are there: a tar, as it is, gzip or zstd. diff_id: the SHA-256 that
  * the tar must have, in hexadecimal digits, or NULL. */
 int world_add(struct world_making *m, int layer, const char *diff_id, struct sg_error *e);
+/* The same in two parts: several layers can be unpacked at the same time. Each begin needs an end, in
+ * the same order. */
+int world_add_begin(struct world_making *m, int layer, const char *diff_id, struct sg_error *e);
+int world_add_end(struct world_making *m, struct sg_error *e);
 int world_finish(struct world_making *m, struct world_made *ret, struct sg_error *e);
 /* Removes what has not been finished. */
 void world_abandon(struct world_making *m);

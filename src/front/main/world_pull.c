@@ -40,6 +40,7 @@ static int write_request(const struct pull_order *o, struct sg_error *e)
         jw_string(jw_key(&j, o->insecure), "http");
         jw_object_end(&j);
     }
+    jw_bool(jw_key(&j, "sync"), false);
     jw_object_end(&j);
     r = out.truncated ? -EFBIG : fd < 0 ? -errno : fd_write_all(fd, out.buf, out.len);
     explicit_bzero(out.buf, out.len);
@@ -136,6 +137,11 @@ static void take_line(const char *line, struct pulled *p)
     p->what = PULLED_END;
     if ((part = json_object_get(all, "progress"))) {
         take_progress(part, p);
+    } else if ((part = json_object_get(all, "layer"))) {
+        take_progress(part, p);
+        p->what = PULLED_LAYER;
+        take_digest(part, "digest", p->layers[0].digest);
+        take_digest(part, "diffId", p->layers[0].diff_id);
     } else if ((part = json_object_get(all, "waiting"))) {
         p->what = PULLED_WAITING;
         snprintf(p->message, sizeof(p->message), "%s", jr_text(part, "why"));
@@ -172,11 +178,12 @@ static _Noreturn void read_answer(int from, int to)
 bool world_pulled_valid(const struct pulled *p)
 {
     if (p->n > IMAGE_BLOBS || p->code > 0 || p->config_len > PULL_CONFIG ||
-        p->what > PULLED_WAITING || !memchr(p->message, '\0', PULL_WORDS))
+        p->what > PULLED_LAYER || !memchr(p->message, '\0', PULL_WORDS))
         return false;
     if (p->what == PULLED_END && p->code == 0 && !is_digest(p->digest))
         return false;
-    for (uint32_t i = 0; p->code == 0 && i < p->n; i++)
+    uint32_t n = p->what == PULLED_LAYER ? 1 : p->code == 0 ? p->n : 0;
+    for (uint32_t i = 0; i < n; i++)
         if (!is_digest(p->layers[i].digest) || !is_digest(p->layers[i].diff_id))
             return false;
     return true;
@@ -194,10 +201,13 @@ static bool take_one(int from, struct pulled *ret)
 static int take_answer(int from, const struct pull_order *o, struct pulled *ret, struct sg_error *e)
 {
     bool read = take_one(from, ret);
+    int r = 0;
 
-    for (; read && ret->what != PULLED_END; read = take_one(from, ret))
-        if (o->tell)
-            o->tell(ret, o->arg);
+    for (; read && ret->what != PULLED_END; read = take_one(from, ret)) {
+        r = o->tell ? o->tell(ret, o->arg, e) : 0;
+        if (r < 0)
+            return r;
+    }
     if (!read)
         return err_set(e, SG_ERR_INTERNAL, -EIO, "the answer of the puller could not be read");
     if (ret->code == 0)
@@ -231,6 +241,9 @@ int world_pull(int dir, const struct pull_order *o, struct pulled *ret, struct s
         read_answer(w.out, ends[1]);
     close(ends[1]);
     r = reader < 0 ? err_errno(e, "start a child") : take_answer(from, o, ret, e);
+    close_p(&from);
+    if (r < 0)
+        worker_kill(&w);
     worker_wait(&w);
     while (reader > 0 && waitpid(reader, NULL, 0) < 0 && errno == EINTR)
         ;

@@ -18,19 +18,26 @@ struct pull_order {
     const char
         *insecure;     /* "HOST[:PORT]" that is asked by HTTP, also at addresses inside; or NULL */
     const char *known; /* a manifest whose layers are not wanted; NULL: there is none */
-    void (*tell)(const struct pulled *p, void *arg); /* of progress; NULL: nobody */
+    /* Called for whatever comes before the end; NULL: nobody. An error ends the puller. */
+    int (*tell)(const struct pulled *p, void *arg, struct sg_error *e);
     void *arg;
 };
 
 /* UNPACKING is said by who unpacks the layers. */
-enum pulled_what { PULLED_END, PULLED_PROGRESS, PULLED_WAITING, PULLED_UNPACKING };
+enum pulled_what {
+    PULLED_END,
+    PULLED_PROGRESS,
+    PULLED_WAITING,
+    PULLED_LAYER,
+    PULLED_UNPACKING,
+};
 
 /* What the puller has said. But for the message and the config there is no text of the registry's. */
 struct pulled {
     uint32_t what;
     int32_t code;                      /* END: 0, or -errno */
     char message[PULL_WORDS];          /* why not; WAITING: for what */
-    uint32_t layer, of;                /* PROGRESS, UNPACKING */
+    uint32_t layer, of;                /* PROGRESS, LAYER, UNPACKING: which */
     uint64_t layer_bytes, layer_total; /* PROGRESS */
     char digest[PULL_DIGEST];          /* of the manifest */
     uint32_t config_len;               /* JSON: Env, WorkingDir, User, Entrypoint, Cmd */
@@ -38,7 +45,7 @@ struct pulled {
     uint32_t n;
     struct {
         char digest[PULL_DIGEST], diff_id[PULL_DIGEST];
-    } layers[IMAGE_BLOBS]; /* the lowest first */
+    } layers[IMAGE_BLOBS]; /* the lowest first; LAYER: the first is the one that is there */
 };
 
 /* Whether the answer of a process without rights is what its type says: root opens and removes files

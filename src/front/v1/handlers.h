@@ -29,6 +29,9 @@ void v1_adopt(struct http_req *req);
 /* usage.c */
 void v1_usage(struct http_req *req);
 
+/* diff.c */
+void v1_diff(struct http_req *req);
+
 /* events.c */
 void v1_events(struct http_req *req);
 

@@ -23,6 +23,7 @@ static const struct http_route routes[] = {
     {HTTP_M_POST, "/v1/contexts/cleanup", v1_cleanup, E2B_BODY_MAX},
     {HTTP_M_GET, "/v1/paths", v1_paths, 0},
     {HTTP_M_GET, "/v1/usage", v1_usage, 0},
+    {HTTP_M_GET, "/v1/diff", v1_diff, 0},
     {HTTP_M_GET, "/v1/events", v1_events, 0},
     {HTTP_M_GET, "/v1/audit", v1_audit, 0},
     {HTTP_M_POST, "/v1/agents", v1_agent_post, AGENT_BODY_MAX},

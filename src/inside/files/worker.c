@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "inside/files/files.h"
+#include "inside/files/layer_diff.h"
 #include "inside/files/layer_file.h"
 #include "inside/files/layer_stack_carry.h"
 #include "inside/files/layer_stack_merge.h"
@@ -14,6 +15,19 @@
 #define PATHS_MAX (256u << 10) /* bytes: more than a carry_budget allows */
 
 _Static_assert(FILES_MOUNTS_MAX < IPC_FDS_MAX, "all descriptors go with one message");
+
+/* Opens the directories from `from` on. */
+static int open_layers(const struct files_request *q, const int *fds, size_t from, size_t n,
+                       int ret[FILES_LAYERS_MAX], struct sg_error *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct files_layer *l = &q->v[from + i];
+        ret[i] = openat(fds[l->mount], l->dir, LAYER_DIR_FLAGS);
+        if (ret[i] < 0)
+            return err_errno(e, "open a layer");
+    }
+    return 0;
+}
 
 static int merge(const struct files_request *q, const int *fds, struct sg_error *e)
 {
@@ -29,13 +43,8 @@ static int merge(const struct files_request *q, const int *fds, struct sg_error 
 
     for (size_t i = 0; i < q->n_layers; i++)
         dirs[i] = q->v[i].dir;
-    for (size_t i = 0; i < q->n_uppers; i++) {
-        const struct files_layer *u = &q->v[q->n_layers + i];
-        uppers[i] = openat(fds[u->mount], u->dir, LAYER_DIR_FLAGS);
-        if (uppers[i] < 0)
-            return err_errno(e, "open an upper layer");
-    }
-    return layer_stack_merge(&m, e);
+    int r = open_layers(q, fds, q->n_layers, q->n_uppers, uppers, e);
+    return r < 0 ? r : layer_stack_merge(&m, e);
 }
 
 static int carry(const struct files_request *q, const int *fds, struct sg_error *e)
@@ -59,6 +68,20 @@ static int carry(const struct files_request *q, const int *fds, struct sg_error 
         r = layer_stack_carry(&from, fds[upper->mount], upper->dir, p, &left, e);
     }
     return r;
+}
+
+static int diff(const struct files_request *q, const int *fds, struct sg_error *e)
+{
+    int of[FILES_LAYERS_MAX], against[FILES_LAYERS_MAX];
+    struct layer_diff d = {.of = {of, q->n_layers},
+                           .against = {against, q->n_uppers},
+                           .owners = !(q->flags & FILES_TRUSTED),
+                           .list = fds[q->n_mounts]};
+    int r = open_layers(q, fds, 0, q->n_layers, of, e);
+
+    if (r == 0)
+        r = open_layers(q, fds, q->n_layers, q->n_uppers, against, e);
+    return r < 0 ? r : layer_diff_write(&d, e);
 }
 
 /* Removes all that it can, and tells of the last that it cannot. */
@@ -85,6 +108,8 @@ static int work(const struct files_request *q, const int *fds, uint64_t *ret_byt
         return carry(q, fds, e);
     case FILES_REMOVE:
         return remove_all(q, fds, e);
+    case FILES_DIFF:
+        return diff(q, fds, e);
     case FILES_OP_MAX_:
         break;
     }
@@ -94,7 +119,8 @@ static int work(const struct files_request *q, const int *fds, uint64_t *ret_byt
 /* The warden is trusted; a request that is not as the contract says is a bug, and not worked on. */
 static bool is_sound(const struct files_request *q, const struct ipc_fds *fds)
 {
-    size_t n = (size_t)q->n_layers + q->n_uppers, more = q->op == FILES_CARRY;
+    size_t n = (size_t)q->n_layers + q->n_uppers,
+           more = q->op == FILES_CARRY || q->op == FILES_DIFF;
 
     if (q->magic != FILES_MAGIC || q->op >= FILES_OP_MAX_ || q->n_layers > FILES_LAYERS_MAX ||
         n > FILES_LAYERS_MAX || q->n_mounts == 0 || fds->n != q->n_mounts + more ||

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
@@ -11,34 +12,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#ifndef SYS_open_tree
-#define SYS_open_tree  428
-#define SYS_move_mount 429
-#define SYS_fsopen     430
-#define SYS_fsconfig   431
-#define SYS_fsmount    432
-#define SYS_fspick     433
-#endif
-#ifndef SYS_clone3
-#define SYS_clone3 435
-#endif
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-#ifndef SYS_openat2
-#define SYS_openat2 437
-#endif
-#ifndef SYS_mount_setattr
-#define SYS_mount_setattr 442
-#endif
-#ifndef CLOSE_RANGE_CLOEXEC
-#define CLOSE_RANGE_CLOEXEC (1U << 2)
-#endif
-#ifndef P_PIDFD
+#ifndef P_PIDFD /* an enumerator of glibc */
 #define P_PIDFD 3
-#endif
-#ifndef AT_RECURSIVE
-#define AT_RECURSIVE 0x8000
 #endif
 
 /* fork() with namespaces: parent and child share no memory, so the child returns here as well. */

@@ -44,7 +44,7 @@ SETTING(SIZE, sandbox_memory, LIVE, 16 * MIB, 8 * TIB, "SIZE", "2G", "memory of 
 SETTING(SIZE, sandbox_disk, LIVE, MIB, 8 * TIB, "SIZE", "1G",
         "disk of a sandbox")
 /* 0: disks are kept in memory. */
-SETTING(SIZE, worlds_disk, FIXED, 0, 64 * TIB, "SIZE", "0",
+SETTING(SIZE, worlds_disk, FIXED, 0, 64 * TIB, "SIZE", "16G",
         "room for the disks of all sandboxes; 0: in memory")
 SETTING(MILLI, sandbox_cpus, LIVE, 10, 1024000, "NUMBER", "2", "processors of a sandbox")
 SETTING(COUNT, sandbox_pids, LIVE, 1, 32768, "NUMBER", "512", "processes and threads of a sandbox")

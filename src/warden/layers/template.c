@@ -148,6 +148,27 @@ static int build_apart(const struct domain *d, int top, const char *name, struct
     return r;
 }
 
+static void set_name(char ret[128])
+{
+    snprintf(ret, 128, "template-" SG_VERSION "-%016llx", (unsigned long long)content_hash());
+}
+
+int template_open_made(struct template *ret, struct sg_error *e)
+{
+    struct template t = TEMPLATE_NONE;
+    AUTO(close_p) int top = open(TEMPLATE_DIR, OPEN_DIR);
+    char name[128];
+
+    set_name(name);
+    if (top < 0 || open_template(top, name, &t) < 0) {
+        template_close(&t);
+        return err_set(e, SG_ERR_LIMIT, -ENOENT,
+                       "the template has not been made yet: create a sandbox first");
+    }
+    *ret = t;
+    return 0;
+}
+
 int template_open(const struct domain *d, struct template *ret, struct sg_error *e)
 {
     struct template t = TEMPLATE_NONE;
@@ -160,8 +181,7 @@ int template_open(const struct domain *d, struct template *ret, struct sg_error 
     top = open(TEMPLATE_DIR, OPEN_DIR);
     t.host_usr = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     r = top < 0 || t.host_usr < 0 ? err_errno(e, "open '" TEMPLATE_DIR "' and /usr") : 0;
-    snprintf(name, sizeof(name), "template-" SG_VERSION "-%016llx",
-             (unsigned long long)content_hash());
+    set_name(name);
     if (r == 0 && open_template(top, name, &t) < 0) {
         r = build_apart(d, top, name, e);
         if (r == 0 && open_template(top, name, &t) < 0)

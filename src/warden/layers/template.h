@@ -50,4 +50,6 @@ bool template_next(const uint8_t **at, struct template_packed *ret);
 /* If there is none, a child makes it: one that is nobody on the host, but root of the domain's user
  * namespace. */
 int template_open(const struct domain *d, struct template *ret, struct sg_error *e);
+/* Opens the one that this server's sandboxes have. -ENOENT: none has been made yet. */
+int template_open_made(struct template *ret, struct sg_error *e);
 void template_close(struct template *t);

@@ -28,8 +28,11 @@
 
 /* Seconds until a worker is killed. A carry holds a sandbox up; the others may have a whole disk to
  * copy. */
-static const unsigned deadlines_s[FILES_OP_MAX_] = {
-    [FILES_SAVE] = 1800, [FILES_MERGE] = 600, [FILES_CARRY] = 3, [FILES_REMOVE] = 1800};
+static const unsigned deadlines_s[FILES_OP_MAX_] = {[FILES_SAVE] = 1800,
+                                                    [FILES_MERGE] = 600,
+                                                    [FILES_CARRY] = 3,
+                                                    [FILES_REMOVE] = 1800,
+                                                    [FILES_DIFF] = 60};
 
 struct files_worker {
     struct server *server;
@@ -161,9 +164,11 @@ static void on_ended(struct loop_source *src, uint32_t events UNUSED)
     free(w);
 }
 
+typedef __typeof__(mounts_map_dir) mount_mapper;
+
 /* Mounts a tree for a worker, in which ids 0 to 65535 are those of the tree from first_id on. */
-static int mount_tree(const struct server *s, int tree, uint32_t first_id, int *ret,
-                      struct sg_error *e)
+static int mount_tree(const struct server *s, mount_mapper *map, int tree, uint32_t first_id,
+                      int *ret, struct sg_error *e)
 {
     AUTO(close_p) int userns = -1;
     int r = 0;
@@ -171,8 +176,7 @@ static int mount_tree(const struct server *s, int tree, uint32_t first_id, int *
     if (first_id > 0)
         r = idmap_open_range(first_id, slot_first_id(s->files.slot.first), SLOT_IDS, &userns, e);
     return r < 0 ? r
-                 : mounts_map_writable(tree, "a sandbox's files",
-                                       first_id > 0 ? userns : s->files.userns, ret, e);
+                 : map(tree, "a sandbox's files", first_id > 0 ? userns : s->files.userns, ret, e);
 }
 
 /* Gives the worker its request, with the trees mounted for it. */
@@ -180,6 +184,7 @@ static int send_request(const struct server *s, int sock, const struct files_ord
                         struct sg_error *e)
 {
     struct files_request q = o->request;
+    mount_mapper *map = q.op == FILES_DIFF ? mounts_map_dir : mounts_map_writable;
     AUTO(ipc_fds_close) struct ipc_fds fds = {.max = IPC_FDS_MAX};
     int r = 0;
 
@@ -191,7 +196,7 @@ static int send_request(const struct server *s, int sock, const struct files_ord
         fds.at[i] = -1;
     for (size_t i = 0; r == 0 && i < q.n_mounts; i++) {
         if (s->files.userns >= 0)
-            r = mount_tree(s, o->trees[i], o->first_ids[i], &fds.at[fds.n], e);
+            r = mount_tree(s, map, o->trees[i], o->first_ids[i], &fds.at[fds.n], e);
         else if ((fds.at[fds.n] = fcntl(o->trees[i], F_DUPFD_CLOEXEC, 0)) < 0)
             r = err_errno(e, "open a sandbox's files");
         fds.n += r == 0;

@@ -37,7 +37,7 @@ struct files_order {
     struct files_request request;
     int trees[FILES_MOUNTS_MAX];          /* stay the caller's */
     uint32_t first_ids[FILES_MOUNTS_MAX]; /* on disk, of ids 0 to 65535 in the worker */
-    int list;                             /* CARRY: the paths; else -1 */
+    int list;                             /* CARRY: the paths; DIFF: the list; else -1 */
 };
 void files_order_init(struct files_order *o, enum files_op op);
 /* The index of a tree in the request, whose files have these ids. -E2BIG: there are too many. */

@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "wire/ends.h"
 #include "lib/log/log.h"
+#include "warden/sandboxes/diff.h"
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/sandbox_impl.h"
 #include "warden/processes/domain_processes.h"
@@ -520,6 +521,12 @@ void sandbox_deadline(struct sandbox *g, const struct ticket *t, uint64_t deadli
     else if (g->phase == RUNNING)
         loop_timer_cancel(&g->server->loop, &g->timer);
     front_answer(g->server, t, NULL, -1);
+}
+
+int sandbox_diff(const struct sandbox *g, struct snapshot *against, int list,
+                 const struct ticket *t, struct sg_error *e)
+{
+    return diff_begin(g->server, g->instance, g->snapshot, against, list, t, e);
 }
 
 void sandbox_stats(struct sandbox *g, const struct ticket *t)

@@ -47,6 +47,9 @@ void sandbox_note(struct sandbox *g, const struct ticket *t, int note);
 void sandbox_deadline(struct sandbox *g, const struct ticket *t, uint64_t deadline_ns,
                       enum order_expiry on_expiry);
 void sandbox_kill(struct sandbox *g, const struct ticket *t);
+/* What differs between its files and those of a snapshot, or NULL (diff.h). */
+int sandbox_diff(const struct sandbox *g, struct snapshot *against, int list,
+                 const struct ticket *t, struct sg_error *e);
 void sandbox_stats(struct sandbox *g, const struct ticket *t);
 /* Takes the policy over. */
 void sandbox_policy(struct sandbox *g, const struct ticket *t, const struct policy_text *policy);

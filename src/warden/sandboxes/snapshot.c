@@ -74,6 +74,12 @@ const int *snapshot_dir(const struct snapshot *l)
     return is_world(l) ? NULL : &l->dir;
 }
 
+int snapshot_tree(const struct snapshot *l, const char **ret_name)
+{
+    *ret_name = l->file;
+    return is_world(l) ? -1 : l->family->dir;
+}
+
 const struct world_source *snapshot_world(const struct snapshot *l)
 {
     return l && l->world.dir >= 0 ? &l->world : NULL;

@@ -41,6 +41,8 @@ int snapshots_load(struct server *s, struct sg_error *e);
 void snapshots_unload(struct server *s);
 
 struct snapshot *snapshot_find(struct server *s, const char *name);
+/* Its directory, by the tree that it is in. -1: it has none, as it is a world. */
+int snapshot_tree(const struct snapshot *l, const char **ret_name);
 /* For instance_spec.layer and .world. NULL: it has none. */
 const int *snapshot_dir(const struct snapshot *l);
 const struct world_source *snapshot_world(const struct snapshot *l); /* l may be NULL */

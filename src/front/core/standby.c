@@ -1,0 +1,310 @@
+#include "front/core/standby.h"
+
+#include <string.h>
+
+#include "front/core/lifecycle.h"
+#include "front/core/starting.h"
+#include "lib/base/clock.h"
+#include "lib/log/log.h"
+#include "lib/uv/handle.h"
+
+#define NS_PER_MS 1000000ull
+#define EVERY_MS  500
+#define WANTED_NS (300000 * NS_PER_MS) /* after the last use */
+#define WINDOW_NS (30000 * NS_PER_MS)  /* in which uses are counted */
+#define REST_NS   (60000 * NS_PER_MS)  /* after one that could not be made */
+#define LIFE_MS   3600000
+#define READY_MS  60000
+#define TRY_MS    100
+#define KINDS_MAX 64
+
+/* What is wanted: sandboxes of one template of a tenant. */
+struct kind {
+    struct list link; /* the one used last is first */
+    struct sandbox_spec like;
+    char snapshot[ID_LEN + 1];
+    uint64_t used_ns, since_ns, rests_until_ns;
+    unsigned used, used_before; /* in this window, and in the last one */
+    struct list waiting;        /* the oldest is first */
+    unsigned n;
+};
+
+/* A sandbox that waits, or will. */
+struct standby {
+    struct list link;
+    struct kind *kind;
+    struct sandbox *sandbox;   /* NULL: it is being made */
+    struct starting *starting; /* NULL: not begun */
+    bool ready;
+};
+
+static struct {
+    struct front *front;
+    uv_timer_t timer;
+    struct list kinds;
+    unsigned all;
+    bool busy; /* one is being made ready */
+} state;
+
+/* ---- kinds ----------------------------------------------------------------------------------- */
+
+static bool has_own(const struct sandbox_spec *s)
+{
+    return json_object_size(s->envs) > 0 || s->network || s->secrets || s->volumes || s->agents ||
+           s->context[0] || s->auto_pause || s->build;
+}
+
+static bool is_like(const struct kind *k, const struct sandbox_spec *s, const char *snapshot)
+{
+    const struct sandbox_spec *l = &k->like;
+
+    return strcmp(k->snapshot, snapshot) == 0 && strcmp(l->tenant, s->tenant) == 0 &&
+           strcmp(l->template_id, s->template_id) == 0 && l->interpreter == s->interpreter &&
+           l->allow_internet == s->allow_internet && l->network_said == s->network_said &&
+           json_equal(l->defaults, s->defaults) &&
+           memcmp(&l->limits, &s->limits, sizeof(l->limits)) == 0;
+}
+
+static void copy_like(const struct sandbox_spec *from, struct sandbox_spec *ret)
+{
+    sandbox_spec_init(ret);
+    memcpy(ret->tenant, from->tenant, sizeof(ret->tenant));
+    memcpy(ret->template_id, from->template_id, sizeof(ret->template_id));
+    memcpy(ret->alias, from->alias, sizeof(ret->alias));
+    ret->envs = json_object();
+    ret->allow_internet = from->allow_internet;
+    ret->network_said = from->network_said;
+    ret->interpreter = from->interpreter;
+    ret->defaults = json_incref(from->defaults);
+    ret->limits = from->limits;
+    ret->standby = true;
+    token_random(ret->envd_token); /* nobody has them */
+    token_random(ret->traffic_token);
+}
+
+static void end(struct standby *w)
+{
+    struct sandbox *b = w->sandbox;
+
+    state.busy &= w->ready;
+    if (w->starting)
+        starting_cancel(w->starting);
+    list_remove(&w->link);
+    w->kind->n--;
+    state.all--;
+    free(w);
+    if (b && b->state != SANDBOX_ENDED)
+        sandbox_kill(b, NULL, NULL);
+    sandbox_unref(b);
+}
+
+/* One that is being made ends when it is made. */
+static void end_waiting(struct kind *k)
+{
+    LIST_EACH(struct standby, w, &k->waiting, link)
+        if (w->sandbox)
+            end(w);
+}
+
+static void drop_unused(void)
+{
+    uint64_t now = clock_ns();
+    unsigned n = 0;
+
+    LIST_EACH(struct kind, k, &state.kinds, link) {
+        bool wanted = now - k->used_ns < WANTED_NS && ++n <= KINDS_MAX;
+        if (!wanted)
+            end_waiting(k);
+        if (wanted || !list_empty(&k->waiting))
+            continue;
+        list_remove(&k->link);
+        sandbox_spec_done(&k->like);
+        free(k);
+    }
+}
+
+static unsigned of_tenant(const char *tenant)
+{
+    unsigned n = 0;
+
+    LIST_EACH(const struct kind, k, &state.kinds, link)
+        if (strcmp(k->like.tenant, tenant) == 0)
+            n += k->n;
+    return n;
+}
+
+/* The tenant's template that was not used for the longest time has one less, if it was used before this one. */
+static void make_room(const struct kind *k)
+{
+    struct kind *oldest = NULL;
+
+    LIST_EACH(struct kind, o, &state.kinds, link)
+        if (strcmp(o->like.tenant, k->like.tenant) == 0 && o->used_ns < k->used_ns && o->n > 0)
+            oldest = o;
+    struct standby *w =
+        oldest ? LIST_FIND(struct standby, at, &oldest->waiting, link, at->ready) : NULL;
+    if (w)
+        end(w);
+}
+
+static bool may_have_more(const struct kind *k)
+{
+    uint32_t most = state.front->settings.pool_max;
+
+    most = most < STANDBY_TENANT ? most : STANDBY_TENANT;
+    if (of_tenant(k->like.tenant) >= most)
+        make_room(k);
+    return state.all < STANDBY_ALL && of_tenant(k->like.tenant) < most;
+}
+
+static unsigned target(const struct kind *k)
+{
+    unsigned n = k->used > k->used_before ? k->used : k->used_before;
+
+    return n > 1 ? n : 1;
+}
+
+/* ---- making one ------------------------------------------------------------------------------ */
+
+static void give_up(struct standby *w, const char *why)
+{
+    struct kind *k = w->kind;
+
+    log_with(LEVEL_WARN,
+             &(struct log_about){.fault = FAULT_SANDBOX,
+                                 .sandbox_id = w->sandbox ? w->sandbox->id : NULL,
+                                 .tenant = k->like.tenant},
+             "no sandbox of template %s waits: %s", k->like.template_id, why);
+    k->rests_until_ns = clock_ns() + REST_NS;
+    end(w);
+}
+
+static void on_failed(void *arg)
+{
+    give_up(arg, "its start command failed");
+}
+
+static void on_ready(void *arg, int r, const struct sg_error *e)
+{
+    struct standby *w = arg;
+
+    if (r < 0) {
+        w->starting = NULL;
+        give_up(w, e->message);
+        return;
+    }
+    state.busy = false;
+    w->ready = true;
+}
+
+static void on_made(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+{
+    struct standby *w = arg;
+
+    if (r < 0) {
+        give_up(w, e->message);
+        return;
+    }
+    struct starting_plan plan = {
+        .limit_ms = READY_MS, .every_ms = TRY_MS, .done = on_ready, .failed = on_failed, .arg = w};
+    w->sandbox = sandbox_ref(b);
+    if (clock_ns() - w->kind->used_ns >= WANTED_NS)
+        end(w);
+    else
+        w->starting = starting_begin(b, &plan);
+}
+
+static void make(struct kind *k)
+{
+    struct standby *w = NEW(struct standby, .kind = k);
+    struct sandbox_make m = {.snapshot = k->snapshot, .timeout_ms = LIFE_MS};
+    struct sandbox_spec spec;
+
+    copy_like(&k->like, &spec);
+    list_append(&k->waiting, &w->link);
+    k->n++;
+    state.all++;
+    state.busy = true;
+    sandbox_make(state.front, &spec, &m, on_made, w);
+}
+
+static void on_tick(uv_timer_t *t UNUSED)
+{
+    uint64_t now = clock_ns();
+
+    drop_unused();
+    LIST_EACH(struct kind, k, &state.kinds, link) {
+        if (now - k->since_ns >= WINDOW_NS) {
+            k->used_before = k->used;
+            k->used = 0;
+            k->since_ns = now;
+        }
+        if (state.busy || state.front->draining || k->n >= target(k) || now < k->rests_until_ns ||
+            !may_have_more(k))
+            continue;
+        make(k);
+        return;
+    }
+}
+
+/* ---- handing out ----------------------------------------------------------------------------- */
+
+static void start(struct front *f)
+{
+    state.front = f;
+    timer_every(f->loop, &state.timer, EVERY_MS, on_tick, NULL);
+}
+
+static struct kind *want(struct front *f, const struct sandbox_spec *spec, const char *snapshot)
+{
+    struct kind *k = LIST_FIND(struct kind, at, &state.kinds, link, is_like(at, spec, snapshot));
+
+    if (!state.front)
+        start(f);
+    if (k) {
+        list_remove(&k->link);
+    } else {
+        k = NEW(struct kind, .since_ns = clock_ns());
+        copy_like(spec, &k->like);
+        snprintf(k->snapshot, sizeof(k->snapshot), "%s", snapshot);
+    }
+    k->used_ns = clock_ns();
+    k->used++;
+    list_push(&state.kinds, &k->link);
+    return k;
+}
+
+struct sandbox *standby_take(struct front *f, const struct sandbox_spec *spec, const char *snapshot)
+{
+    struct sandbox *b;
+
+    if (!starting_needed(spec->defaults) || has_own(spec) || f->settings.pool_max == 0)
+        return NULL;
+    struct kind *k = want(f, spec, snapshot);
+    struct standby *w = LIST_FIND(struct standby, at, &k->waiting, link,
+                                  at->ready && at->sandbox->state == SANDBOX_RUNNING &&
+                                      !sandbox_is_breaking(at->sandbox));
+    if (!w)
+        return NULL;
+    b = sandbox_ref(w->sandbox);
+    w->sandbox->spec.standby = false;
+    sandbox_unref(steal_ptr(&w->sandbox));
+    end(w);
+    return b;
+}
+
+void standby_ended(struct sandbox *b)
+{
+    LIST_EACH(struct kind, k, &state.kinds, link)
+        LIST_EACH(struct standby, w, &k->waiting, link)
+            if (w->sandbox == b) {
+                end(w);
+                return;
+            }
+}
+
+void standby_end_all(struct front *f UNUSED)
+{
+    LIST_EACH(struct kind, k, &state.kinds, link)
+        end_waiting(k);
+}
