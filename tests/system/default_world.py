@@ -1,7 +1,9 @@
 """What 'base' and 'code-interpreter-v1' stand on, on a real server: the steps behind default_world.sh."""
 import glob
+import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -137,6 +139,10 @@ def made(server, folder):
     with open(f"{folder}/packages", "w", encoding="ascii") as file:
         file.write("apt # a comment\npython3 python3-pip passwd python-is-python3 usr-is-merged locales\n")
     arguments = ("world", "make", "--state", server.state, "--url", f"http://127.0.0.1:{server.port}", "--packages", f"{folder}/packages")
+    killed = subprocess.Popen([server.program, *arguments, "--name", "made:v1"], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    next((line for line in killed.stderr if "packages configured" in line), None)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
     ran = sandglass(server, *arguments, "--name", "made:v1", seconds=300)
     check("a world is made of packages", ran.returncode == 0 and ran.stdout.startswith("made:v1 is template"), f"{ran.stdout} {ran.stderr}")
     check("and how far it is, is told", "packages fetched" in ran.stderr and "packages configured" in ran.stderr, ran.stderr)
@@ -149,6 +155,8 @@ def made(server, folder):
     wheels(client)
     waits(client)
     names = [t["names"] for t in client.api("GET", "/snapshots")[1]]
+    keys = json.loads(sandglass(server, "key", "list", "--json", "--state", server.state).stdout)
+    check("also of a run that was killed", [k["revoked"] is None for k in keys if k["name"] == "world make"] == [False, False], keys)
     check("nothing else is left", sorted(os.listdir(f"{server.state}/worlds")) and not any("unpacked" in str(n) for n in names) and
           not glob.glob("/var/tmp/sandglass-world.*"), names)
     ran = sandglass(server, *arguments[:-1], "/dev/stdin", input="no-such-package\n", seconds=300)
