@@ -1,7 +1,9 @@
 """What 'base' and 'code-interpreter-v1' stand on, on a real server: the steps behind default_world.sh."""
 import glob
+import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -78,6 +80,24 @@ def set_to(server, world):
     return As(server)
 
 
+WHEEL = """import zipfile
+with zipfile.ZipFile('/tmp/hello-1-py3-none-any.whl', 'w') as z:
+    z.writestr('hello.py', 'print("from a wheel")\\n')
+    z.writestr('hello-1.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: hello\\nVersion: 1\\n')
+    z.writestr('hello-1.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+    z.writestr('hello-1.dist-info/RECORD', '')
+"""
+
+
+def wheels(client):
+    """Debian's pip refuses to install beside its packages, and to be root; a world says that it may."""
+    for user, place in (("user", "/home/user/.local"), ("root", "/usr/local/lib/python3.11")):
+        s = begins(client, "made:v1")
+        client.run_as(s, user, f"cat > /tmp/w.py <<'END'\n{WHEEL}END\npython /tmp/w.py")
+        says(f"pip installs for {user}", client, s, f"pip install -q --no-index /tmp/*.whl 2>&1; python -c 'import hello; print(hello.__file__)' | sed 's,^\({place}\).*,\\1,'",
+             f"from a wheel\n{place}\n", user=user)
+
+
 # What E2B's waitForPort, waitForURL and waitForProcess run.
 READY = ('[ -n "$(ss -Htuln sport = :8080)" ]', 'curl -s -o /dev/null -w "%{http_code}" http://localhost:8080/there | grep -q "200"',
          "pgrep python3 > /dev/null", "curl -sf localhost:8080/there | grep -q it")
@@ -117,8 +137,12 @@ def installs(server):
 def made(server, folder):
     """Of the host's own Debian packages: few of them."""
     with open(f"{folder}/packages", "w", encoding="ascii") as file:
-        file.write("apt # a comment\npython3 passwd python-is-python3 usr-is-merged locales\n")
+        file.write("apt # a comment\npython3 python3-pip passwd python-is-python3 usr-is-merged locales\n")
     arguments = ("world", "make", "--state", server.state, "--url", f"http://127.0.0.1:{server.port}", "--packages", f"{folder}/packages")
+    killed = subprocess.Popen([server.program, *arguments, "--name", "made:v1"], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    next((line for line in killed.stderr if "packages configured" in line), None)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
     ran = sandglass(server, *arguments, "--name", "made:v1", seconds=300)
     check("a world is made of packages", ran.returncode == 0 and ran.stdout.startswith("made:v1 is template"), f"{ran.stdout} {ran.stderr}")
     check("and how far it is, is told", "packages fetched" in ran.stderr and "packages configured" in ran.stderr, ran.stderr)
@@ -128,8 +152,11 @@ def made(server, folder):
     says("it is another Debian than the host's", client, s, "cat /etc/hostname; id -un; ls -d ~; ls /usr/share/man 2>/dev/null | wc -l", "sandbox\nuser\n/home/user\n0\n")
     says("a missing crontab has a word", client, s, "crontab -l 2>&1", "crontab: a sandbox has no cron: it runs no jobs at set times\n", status=1)
     says("users can be made and become", client, s, "useradd -m bob && su bob -c 'id -un; echo ~'", "bob\n/home/bob\n", user="root")
+    wheels(client)
     waits(client)
     names = [t["names"] for t in client.api("GET", "/snapshots")[1]]
+    keys = json.loads(sandglass(server, "key", "list", "--json", "--state", server.state).stdout)
+    check("also of a run that was killed", [k["revoked"] is None for k in keys if k["name"] == "world make"] == [False, False], keys)
     check("nothing else is left", sorted(os.listdir(f"{server.state}/worlds")) and not any("unpacked" in str(n) for n in names) and
           not glob.glob("/var/tmp/sandglass-world.*"), names)
     ran = sandglass(server, *arguments[:-1], "/dev/stdin", input="no-such-package\n", seconds=300)
