@@ -150,7 +150,7 @@ _sandglass_serve_value()
     --warm-kernels)
         _sandglass_words "auto standard science none" "$cur"
         ;;
-    --checkpoints)
+    --checkpoints | --strict)
         _sandglass_words "yes no" "$cur"
         ;;
     --kernel-fork)
@@ -199,7 +199,7 @@ _sandglass_serve()
 
     _sandglass_serve_value "$prev" "$cur" && return
     _sandglass_words "--config -c --new --listen --state --tls-cert --tls-key --domain --insecure
-        --front-user --front-program --sandbox-memory --sandbox-disk --worlds-disk --sandbox-cpus --sandbox-pids
+        --front-user --front-program --sandbox-memory --sandbox-disk --worlds-disk --strict --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-paused --tenant-paused-memory --tenant-snapshots
         --tenant-volumes --volume-size
         --world --machine-memory --tenant-memory --tenant-templates --tenant-builds --tenant-build-layers --build-timeout --build-upload-max

@@ -214,6 +214,40 @@ def differences(server, client):
     check("a sandbox of a snapshot differs in nothing from it", listed(other["sandboxID"]) == "", listed(other["sandboxID"]))
 
 
+WATCH = """
+import ctypes, select, sys
+libc = ctypes.CDLL(None)
+fd = libc.inotify_init1(0o4000)
+libc.inotify_add_watch(fd, b"/usr/lib/apt/methods", 0xfff)
+open("/tmp/ready", "w").close()
+print(len(select.select([fd], [], [], 3)[0]))
+"""
+
+
+def crossed(client):
+    """Whether two sandboxes of one world notice a lock and a watch of each other."""
+    one, other = (client.create(templateID="small:one") for _ in range(2))
+    client.user = "user"
+    client.spawn(one, "flock /usr/bin/dpkg sleep 60")
+    client.spawn(one, f"python3 -c '{WATCH}' > /tmp/seen")
+    until(lambda: client.run_as(one, "user", "ls /tmp/ready")[0] == 0, 10)
+    client.run_as(other, "user", "ls /usr/lib/apt/methods > /dev/null")
+    locked = client.run_as(other, "user", "flock -n /usr/bin/dpkg true")[0] != 0
+    until(lambda: client.run_as(one, "user", "cat /tmp/seen")[1] != "", 10)
+    return locked, client.run_as(one, "user", "cat /tmp/seen")[1] == "1\n"
+
+
+def strict(program, folder):
+    """With `strict` they do not."""
+    server = Server(program, f"{folder}/strict", "--strict", "yes")
+    server.start()
+    try:
+        sandglass(server, "world", "import", "--state", server.state, "--name", "small:one", f"{folder}/root.tar")
+        check("with `strict` sandboxes of one image notice neither locks nor watches of each other", crossed(As(server)) == (False, False))
+    finally:
+        check("and that server ends", server.stop() == 0)
+
+
 def cells(client, s):
     body = json.dumps({"code": "import sys, os; print(sys.version_info[0], os.path.exists('/marker'))"})
     headers = client.data_headers(s, "application/json") | {"E2b-Sandbox-Port": "49999"}
@@ -379,6 +413,8 @@ def main():
     begins_with_sudo(client)
     users(client)
     differences(server, client)
+    check("sandboxes of one tenant and image notice locks and watches of each other", crossed(client) == (True, True))
+    strict(server.program, folder)
     begins_in_usr(client)
     without_local(client)
     snapshots(client, one)

@@ -46,6 +46,8 @@ SETTING(SIZE, sandbox_disk, LIVE, MIB, 8 * TIB, "SIZE", "1G",
 /* 0: disks are kept in memory. */
 SETTING(SIZE, worlds_disk, FIXED, 0, 64 * TIB, "SIZE", "0",
         "room for the disks of all sandboxes; 0: in memory")
+SETTING(YES_NO, strict, FIXED, 0, 1, "yes|no", "no",
+        "no two sandboxes share files of an image, nor their pages")
 SETTING(MILLI, sandbox_cpus, LIVE, 10, 1024000, "NUMBER", "2", "processors of a sandbox")
 SETTING(COUNT, sandbox_pids, LIVE, 1, 32768, "NUMBER", "512", "processes and threads of a sandbox")
 /* 0: the machine's, less 10 % and less 1 GiB. */

@@ -51,6 +51,7 @@ struct provider_setup {
     unsigned omit;       /* control builds only, see inside/stage/defences.h */
     bool account;        /* count the processor time of instances */
     struct depot *depot; /* where its instances have their disks; NULL: in memory */
+    bool strict;         /* no two instances share a mounted world */
     bool user_marks;     /* overlays keep their marks in user.overlay.*: see wire/files.h */
     /* Removes the files that a freed stack or a dropped root leaves behind, which may take long;
      * or NULL. Files may outlive the provider. */

@@ -714,6 +714,7 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
                                    .tenant = w->tenant,
                                    .account = true,
                                    .depot = s->depot,
+                                   .strict = s->settings.strict,
                                    .user_marks = s->files.userns >= 0,
                                    .discard = on_discard,
                                    .discard_mount = on_discard_mount,

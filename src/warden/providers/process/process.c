@@ -24,6 +24,7 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
                            .n_slots = n,
                            .omit = setup->omit,
                            .account = setup->account,
+                           .strict = setup->strict,
                            .user_marks = setup->user_marks,
                            .depot = setup->depot,
                            .discard = setup->discard,

@@ -60,6 +60,7 @@ struct provider {
     void (*discard)(void *arg, int mount, uint32_t first_id, const char *dir);
     void (*discard_mount)(void *arg, int mount);
     void *discard_arg;
+    bool strict;
     bool user_marks;
     struct late late; /* mounts of roots that were made, to close later */
     /* Slots without a sandbox. A slot in which something would not die is in none of these queues.
@@ -139,7 +140,7 @@ bool places_trim(struct provider *p, uint64_t before_ns);
 void places_drop_lowers(struct provider *p, struct slot *s);
 
 /* worlds.c */
-/* Mounts the world, unless it is mounted already. */
+/* Mounts the world, unless it is mounted already and may be shared. */
 int worlds_use(struct provider *p, const struct world_source *from, struct world **ret,
                struct sg_error *e);
 void worlds_release(struct world *w); /* NULL is allowed */

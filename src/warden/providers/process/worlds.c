@@ -1,6 +1,7 @@
 /* The worlds of a provider: each is mounted once, on first use, and stays while a sandbox has it.
  * What its slots and descriptors cost is the mount alone; without one, the page cache of its files
- * would go with the last sandbox, so it is kept for the next one until the slots are trimmed. */
+ * would go with the last sandbox, so it is kept for the next one until the slots are trimmed. With
+ * the setting `strict` each is mounted for one instance. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static struct world *find(struct provider *p, const char *id)
 int worlds_use(struct provider *p, const struct world_source *from, struct world **ret,
                struct sg_error *e)
 {
-    struct world *w = find(p, from->id);
+    struct world *w = p->strict ? NULL : find(p, from->id);
     int mount, r = 0;
 
     if (!w) {
