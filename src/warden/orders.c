@@ -12,7 +12,7 @@
 #include "warden/host/limits.h"
 #include "warden/descriptors.h"
 #include "warden/processes/guard_process.h"
-#include "warden/processes/mason.h"
+#include "warden/processes/world_builder.h"
 #include "warden/sandboxes/diff.h"
 #include "warden/sandboxes/sandbox.h"
 #include "warden/sandboxes/snapshot.h"
@@ -285,10 +285,10 @@ static int order_volume(struct server *s, const struct ticket *t, const struct o
     return r;
 }
 
-static int order_mason(struct server *s, const struct ticket *t, struct sg_error *e)
+static int order_builder(struct server *s, const struct ticket *t, struct sg_error *e)
 {
     AUTO(close_p) int fd = -1;
-    int r = mason_start(s, &fd, e);
+    int r = builder_start(s, &fd, e);
 
     if (r == 0)
         front_answer(s, t, NULL, fd);
@@ -355,7 +355,7 @@ static bool order_about_itself(struct server *s, const struct order *o)
 static bool is_lasting(enum order_op op)
 {
     return op == ORDER_CREATE || op == ORDER_RESUME || op == ORDER_VOLUME_OPEN ||
-           op == ORDER_MASON || op == ORDER_CHECKPOINT || op == ORDER_REWIND;
+           op == ORDER_WORLD_BUILDER || op == ORDER_CHECKPOINT || op == ORDER_REWIND;
 }
 
 static int carry_out(struct server *s, const struct ticket *t, struct order *o, int *fds,
@@ -371,8 +371,8 @@ static int carry_out(struct server *s, const struct ticket *t, struct order *o, 
         return order_save(s, t, o, e);
     if (o->op == ORDER_VOLUME_MAKE || o->op == ORDER_VOLUME_REMOVE || o->op == ORDER_VOLUME_OPEN)
         return order_volume(s, t, o, e);
-    if (o->op == ORDER_MASON)
-        return order_mason(s, t, e);
+    if (o->op == ORDER_WORLD_BUILDER)
+        return order_builder(s, t, e);
     if (o->op == ORDER_DIFF)
         return order_diff(s, t, o, fds[0], e);
     if (o->op == ORDER_FIGURES)

@@ -26,7 +26,7 @@
 #include "warden/host/cgroup_place.h"
 #include "warden/host/privileges.h"
 #include "warden/host/slots.h"
-#include "warden/layers/depot.h"
+#include "warden/layers/scratch_store.h"
 
 #define DRAIN_GRACE_NS 10000000000ull /* for the front's work after the last answer */
 #define GUARD_GRACE_MS 2000           /* the guard has its record to finish */
@@ -299,13 +299,13 @@ static int try_host(struct server *s, struct sg_error *e)
     return err_wrap(e, r, "no sandbox can be made on this host");
 }
 
-/* Sandboxes have their disks in memory if there is no depot. Says so in the log, and for `sandglass
+/* Sandboxes have their disks in memory if there is no scratch store. Says so in the log, and for `sandglass
  * doctor`. */
-static void open_depot(struct server *s)
+static void open_scratch_store(struct server *s)
 {
-    struct depot_spec spec = {.dir = s->state.dir,
-                              .bytes = s->settings.worlds_disk,
-                              .maker = slot_first_id(s->files.slot.first)};
+    struct scratch_store_spec spec = {.dir = s->state.dir,
+                                      .bytes = s->settings.worlds_disk,
+                                      .maker = slot_first_id(s->files.slot.first)};
     struct sg_error e = {0};
     char said[DISKS_MAX] = "in memory\n";
     int r = spec.bytes == 0 ? 0 : -EOPNOTSUPP;
@@ -313,10 +313,10 @@ static void open_depot(struct server *s)
     if (r < 0 && s->files.userns < 0)
         err_set(&e, SG_ERR_UNSUPPORTED, r, "disks elsewhere need Linux 6.15");
     else if (r < 0)
-        r = depot_open(&spec, &s->depot, &e);
-    if (s->depot)
+        r = scratch_store_open(&spec, &s->scratch_store, &e);
+    if (s->scratch_store)
         snprintf(said, sizeof(said), "%llu MiB of the state directory (btrfs)\n",
-                 (unsigned long long)(depot_size(s->depot) >> 20));
+                 (unsigned long long)(scratch_store_size(s->scratch_store) >> 20));
     else if (r < 0)
         snprintf(said, sizeof(said), "in memory: %.*s\n", DISKS_MAX - 16, e.message);
     log_line(r < 0 ? LEVEL_WARN : LEVEL_INFO, "disks of sandboxes: %.*s", (int)strcspn(said, "\n"),
@@ -359,7 +359,7 @@ static int start(struct run *run, struct sg_error *e)
         r = files_workers_open(s, e);
     if (r < 0)
         return r;
-    open_depot(s);
+    open_scratch_store(s);
     set_budget(s);
     log_line(LEVEL_INFO, "memory for all sandboxes together: %llu MiB",
              (unsigned long long)(s->budget.limit >> 20));
@@ -418,7 +418,7 @@ static void finish(struct run *run)
     snapshots_unload(s);
     volumes_close(s);
     files_workers_close(s);
-    depot_close(s->depot);
+    scratch_store_close(s->scratch_store);
     logfile_close(&s->log);
     state_close(&s->state);
     serve_texts_done(&s->texts);

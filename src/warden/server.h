@@ -26,7 +26,7 @@ struct tenant_pool;
 struct snapshot;
 struct checkpoint;
 struct cgroup_place;
-struct depot;
+struct scratch_store;
 struct provider_ops;
 
 /* Contents of files that the settings name; NULL where none is named. */
@@ -53,8 +53,8 @@ struct server {
     struct settings_answer *told; /* the last answer of the child that reads them */
     struct prepared prepared;     /* by the same child, at the start */
     struct state state;
-    struct depot *depot;        /* where sandboxes have their disks; NULL: in memory */
-    struct cgroup_place *place; /* control groups of all sandboxes of this server */
+    struct scratch_store *scratch_store; /* where sandboxes have their disks; NULL: in memory */
+    struct cgroup_place *place;          /* control groups of all sandboxes of this server */
     struct budget budget;
     struct {
         enum pressure_state state;

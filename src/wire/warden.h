@@ -115,9 +115,9 @@ enum order_op {
     ORDER_VOLUME_MAKE,
     ORDER_VOLUME_REMOVE,
     ORDER_VOLUME_OPEN,
-    /* Reply: a socket to a new mason (wire/mason.h), which makes a world. -EAGAIN: too many run;
+    /* Reply: a socket to a new world builder (wire/world_builder.h), which makes a world. -EAGAIN: too many run;
      * -EOPNOTSUPP. */
-    ORDER_MASON,
+    ORDER_WORLD_BUILDER,
     /* Whether a new sandbox could be handed out now. -EAGAIN, with the reason. */
     ORDER_READINESS,
     /* The warden does not answer these three. READY: the front takes connections. BEAT: it is

@@ -272,12 +272,12 @@ def cancels(server, client, web):
     image = f"localhost:{web.port}/hang:latest"
     ids = begin(client, "hangs", image)
     until(lambda: processes(server, b"sandglass-pull"))
-    nobody = [os.stat(f"/proc/{pid}").st_uid for pid in processes(server, b"sandglass-pull") + processes(server, b"--mason")]
+    nobody = [os.stat(f"/proc/{pid}").st_uid for pid in processes(server, b"sandglass-pull") + processes(server, b"--world-builder")]
     check("what fetches is nobody on the host", len(nobody) >= 2 and all(uid >= 100000 for uid in nobody), nobody)
     status, told = client.api("DELETE", ids)
     check("a build that fetches can be cancelled", status == 204 and told_of(client, ids)["status"] == "error", told)
-    left = until(lambda: not processes(server, b"sandglass-pull") and not processes(server, b"--mason"))
-    check("and its processes end", left, processes(server, b"--mason"))
+    left = until(lambda: not processes(server, b"sandglass-pull") and not processes(server, b"--world-builder"))
+    check("and its processes end", left, processes(server, b"--world-builder"))
     nothing_left("with all that they had made", server)
 
 

@@ -137,13 +137,13 @@ TEST(what_cannot_be_a_base)
 {
     struct ids i = create("{\"name\":\"image\"}");
 
-    server.fail[ORDER_MASON] = -EAGAIN;
+    server.fail[ORDER_WORLD_BUILDER] = -EAGAIN;
     EXPECT_STR(build(&i, "{\"fromImage\":\"debian:12\",\"steps\":[]}"), "error");
     json_t *reason = json_object_get(status_of(&i, "")->json, "reason");
     EXPECT_STR(field_of(reason, "step"), "base");
     EXPECT(strstr(field_of(reason, "message"),
                   "the image 'debian:12' cannot be used: the test said so") != NULL);
-    server.fail[ORDER_MASON] = 0;
+    server.fail[ORDER_WORLD_BUILDER] = 0;
     i = create("{\"name\":\"image\"}");
     EXPECT_STR(build(&i, "{\"fromImage\":\"debian:12\",\"steps\":[]}"), "error");
     i = create("{\"name\":\"image\"}");

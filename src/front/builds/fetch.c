@@ -15,7 +15,7 @@
 #include "lib/ipc/ipc.h"
 #include "lib/json/values.h"
 #include "lib/uv/handle.h"
-#include "wire/mason.h"
+#include "wire/world_builder.h"
 
 #define MIB        (1024.0 * 1024.0)
 #define SHOW_NS    2000000000ull /* between two lines about one layer */
@@ -33,11 +33,11 @@ struct fetch {
     char key[STORE_KEY_HEX + 1];
     struct store_image known; /* .layer "": none */
     int ask;                  /* a memfd: what the puller is asked; -1: it was sent */
-    int sock;                 /* to the mason; -1: there is none yet */
+    int sock;                 /* to the world builder; -1: there is none yet */
     uv_poll_t *watch;
     uint32_t shown_layer, shown_what;
     uint64_t shown_ns;
-    bool over; /* nobody waits: its mason is ending */
+    bool over; /* nobody waits: its world builder is ending */
 };
 
 static struct list running;
@@ -153,9 +153,9 @@ static void fail(struct fetch *x, int code, const char *why)
     end(x, e.code, NULL, &e);
 }
 
-/* ---- what the mason says --------------------------------------------------------------------- */
+/* ---- what the world builder says --------------------------------------------------------------------- */
 
-static bool is_worth_a_line(struct fetch *x, const struct mason_told *t)
+static bool is_worth_a_line(struct fetch *x, const struct builder_told *t)
 {
     uint64_t now = clock_ns();
 
@@ -168,14 +168,14 @@ static bool is_worth_a_line(struct fetch *x, const struct mason_told *t)
     return true;
 }
 
-static void show(struct fetch *x, const struct mason_told *t)
+static void show(struct fetch *x, const struct builder_told *t)
 {
     if (!is_worth_a_line(x, t))
         return;
-    if (t->what == MASON_FETCHING)
+    if (t->what == BUILDER_FETCHING)
         log_all(x, BUILD_INFO, "fetching layer %u of %u: %.1f of %.1f MiB", t->layer, t->of,
                 (double)t->bytes / MIB, (double)t->total / MIB);
-    else if (t->what == MASON_UNPACKING)
+    else if (t->what == BUILDER_UNPACKING)
         log_all(x, BUILD_INFO, "unpacking layer %u of %u", t->layer, t->of);
     else
         log_all(x, BUILD_WARN, "waiting: %.255s", t->message);
@@ -183,8 +183,9 @@ static void show(struct fetch *x, const struct mason_told *t)
 
 static bool is_digest(const char *text)
 {
-    return strnlen(text, MASON_DIGEST) == MASON_DIGEST - 1 && strncmp(text, "sha256:", 7) == 0 &&
-           strspn(text + 7, "0123456789abcdef") == MASON_DIGEST - 8;
+    return strnlen(text, BUILDER_DIGEST) == BUILDER_DIGEST - 1 &&
+           strncmp(text, "sha256:", 7) == 0 &&
+           strspn(text + 7, "0123456789abcdef") == BUILDER_DIGEST - 8;
 }
 
 static char *text_of(const char *p, size_t len)
@@ -195,12 +196,12 @@ static char *text_of(const char *p, size_t len)
     return text;
 }
 
-static void take_made(struct fetch *x, const struct mason_told *t)
+static void take_made(struct fetch *x, const struct builder_told *t)
 {
-    uint32_t len = t->config_len <= MASON_CONFIG_MAX ? t->config_len : 0;
+    uint32_t len = t->config_len <= BUILDER_CONFIG_MAX ? t->config_len : 0;
     AUTO(free_p) char *config = text_of(t->config, len);
     struct store_image image = {.config = config, .fetched_ms = clock_wall_ms()};
-    struct sg_error e = {.message = "the mason sent no digest"};
+    struct sg_error e = {.message = "the world builder sent no digest"};
     int r = is_digest(t->digest) ? 0 : -EPROTO;
 
     memcpy(image.layer, x->id, sizeof(image.layer));
@@ -218,15 +219,15 @@ static void take_made(struct fetch *x, const struct mason_told *t)
     end_well(x, x->id, config);
 }
 
-static void take(struct fetch *x, struct mason_told *t)
+static void take(struct fetch *x, struct builder_told *t)
 {
     t->message[sizeof(t->message) - 1] = '\0';
-    if (t->what == MASON_DONE) {
+    if (t->what == BUILDER_DONE) {
         take_made(x, t);
-    } else if (t->what == MASON_SAME && x->known.layer[0]) {
+    } else if (t->what == BUILDER_SAME && x->known.layer[0]) {
         store_snapshot_gone(x->front->store, x->id);
         end_with_known(x);
-    } else if (t->what == MASON_FAILED) {
+    } else if (t->what == BUILDER_FAILED) {
         store_snapshot_gone(x->front->store, x->id);
         fail(x, t->code, t->message);
     } else {
@@ -234,7 +235,7 @@ static void take(struct fetch *x, struct mason_told *t)
     }
 }
 
-/* Whatever the mason had made, it has gone, or finished, before we are told. */
+/* Whatever the world builder had made, it has gone, or finished, before we are told. */
 static void on_mason_gone(struct fetch *x)
 {
     sandbox_forget_snapshot(x->front, x->id);
@@ -247,8 +248,8 @@ static void on_mason_gone(struct fetch *x)
 static void on_readable(uv_poll_t *w, int status UNUSED, int events UNUSED)
 {
     struct fetch *x = w->data;
-    struct mason_told *t = xcalloc(1, sizeof(*t));
-    ssize_t n = ipc_take(x->sock, MASON_MAGIC, t, sizeof(*t), sizeof(*t), NULL);
+    struct builder_told *t = xcalloc(1, sizeof(*t));
+    ssize_t n = ipc_take(x->sock, BUILDER_MAGIC, t, sizeof(*t), sizeof(*t), NULL);
 
     if (n == (ssize_t)sizeof(*t) && !x->over)
         take(x, t);
@@ -266,10 +267,10 @@ static uint64_t bytes_max(const struct front *f)
     return image < all ? image : all;
 }
 
-static void on_mason(void *arg, const struct warden_answer *a)
+static void on_builder(void *arg, const struct warden_answer *a)
 {
     struct fetch *x = arg;
-    struct mason_request q = {.magic = MASON_MAGIC, .bytes_max = bytes_max(x->front)};
+    struct builder_request q = {.magic = BUILDER_MAGIC, .bytes_max = bytes_max(x->front)};
     struct sg_error e = a->e;
     int r = a->r;
 
@@ -351,7 +352,7 @@ static int write_ask(struct fetch *x, const json_t *credentials, struct sg_error
 
 static void start(struct fetch *x, const json_t *credentials)
 {
-    struct order o = {.op = ORDER_MASON};
+    struct order o = {.op = ORDER_WORLD_BUILDER};
     struct sg_error e = {0};
     int r = write_ask(x, credentials, &e);
 
@@ -362,7 +363,7 @@ static void start(struct fetch *x, const json_t *credentials)
         fail(x, r, e.message);
         return;
     }
-    warden_order(x->front, &o, -1, on_mason, x);
+    warden_order(x->front, &o, -1, on_builder, x);
 }
 
 static struct fetch *find(const char *tenant, const char *key)
@@ -413,12 +414,12 @@ void fetch_leave(struct fetch_user *u)
         return;
     x->over = true;
     if (x->sock >= 0)
-        shutdown(x->sock, SHUT_WR); /* the mason removes what it has begun, and ends */
+        shutdown(x->sock, SHUT_WR); /* the world builder removes what it has begun, and ends */
 }
 
 static void on_tidy(void *arg UNUSED, const struct warden_answer *a)
 {
-    struct mason_request q = {.magic = MASON_MAGIC};
+    struct builder_request q = {.magic = BUILDER_MAGIC};
 
     if (a->r == 0)
         ipc_send(*a->fd, &q, sizeof(q), NULL, 0);
@@ -439,7 +440,7 @@ static void on_look(uv_timer_t *t)
 void fetches_tidy(struct front *f)
 {
     static uv_timer_t look;
-    struct order o = {.op = ORDER_MASON};
+    struct order o = {.op = ORDER_WORLD_BUILDER};
 
     timer_every(f->loop, &look, LOOK_MS, on_look, f);
     warden_order(f, &o, -1, on_tidy, NULL);

@@ -1,4 +1,4 @@
-/* Images that builds start from: fetched by masons (wire/mason.h), kept as layers of the tenant.
+/* Images that builds start from: fetched by world builders (wire/world_builder.h), kept as layers of the tenant.
  *
  *   known by its digest ------------------------------------------------> there
  *   known by its tag --> asked for ---- same, or no answer -------------> there

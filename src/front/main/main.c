@@ -39,7 +39,7 @@
 #include "front/main/dispatch.h"
 #include "front/main/drain.h"
 #include "front/main/key.h"
-#include "front/main/mason.h"
+#include "front/main/world_builder.h"
 #include "front/main/tenant.h"
 #include "front/main/world.h"
 #include "front/store/dbworker.h"
@@ -52,7 +52,7 @@
 #include "front/telemetry/trace.h"
 #include "front/volumes/watch.h"
 #include "lib/vault/vault.h"
-#include "wire/mason.h"
+#include "wire/world_builder.h"
 
 #define ORDER_FD      3
 #define LISTENERS_MAX 16
@@ -392,8 +392,8 @@ int main(int argc, char **argv)
         return backup_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "restore") == 0)
         return restore_main(argc - 1, argv + 1);
-    if (argc > 1 && strcmp(argv[1], MASON_ARGUMENT) == 0)
-        mason_main();
+    if (argc > 1 && strcmp(argv[1], BUILDER_ARGUMENT) == 0)
+        builder_main();
     if (argc > 1 && strcmp(argv[1], "--clerk") == 0) {
         become_worker("sandglass-clerk");
         dbworker_process(WORKER_CONTROL, -1, confine_dbworker);

@@ -1,4 +1,4 @@
-/* Fetches an image with sandglass-pull (docs/internals/pull.md), for `sandglass world` and for masons. */
+/* Fetches an image with sandglass-pull (docs/internals/pull.md), for `sandglass world` and for world builders. */
 #pragma once
 
 #include "lib/base/err.h"

@@ -108,8 +108,8 @@ static int remove_tree(int at, const char *dir, int kept, struct sg_error *e)
     return r;
 }
 
-/* A whole scratch of the depot is a subvolume, which the kernel removes by itself
- * (warden/layers/depot.h). */
+/* A whole scratch of the scratch store is a subvolume, which the kernel removes by itself
+ * (warden/layers/scratch_store.h). */
 static bool remove_subvolume(int at, const char *dir)
 {
     AUTO(close_p) int parent = openat(at, ".", LAYER_DIR_FLAGS);

@@ -39,8 +39,8 @@ static int receive_setup(struct stage_setup *ret, struct ipc_fds *fds, struct sg
         _exit(0); /* the warden no longer needs this sandbox */
     if (got != (ssize_t)sizeof(*ret) || ret->magic != STAGE_MAGIC ||
         ret->n_mounts > STAGE_MOUNTS_MAX ||
-        fds->n !=
-            STAGE_FIXED_FDS + ret->n_mounts + ((ret->flags & STAGE_DEPOT) != 0 ? STAGE_FIGURES : 0))
+        fds->n != STAGE_FIXED_FDS + ret->n_mounts +
+                      ((ret->flags & STAGE_SCRATCH_STORE) != 0 ? STAGE_FIGURES : 0))
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the stage received a malformed setup");
     return 0;
 }
@@ -84,7 +84,7 @@ static void close_setup(const struct stage_setup *setup, const struct ipc_fds *f
 {
     unsigned end = view_end(view, CHANNEL_FD);
 
-    if (setup->flags & STAGE_DEPOT) {
+    if (setup->flags & STAGE_SCRATCH_STORE) {
         for (size_t i = 0; i < STAGE_FIGURES; i++)
             dup3(fds->at[fds->n - STAGE_FIGURES + i], (int)(end + i), O_CLOEXEC);
         disk_use_figures((int)end);

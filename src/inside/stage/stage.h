@@ -55,7 +55,7 @@ struct spawn_reply {
 
 #define STAGE_BEATS 1 /* the answer to STAGE_BEAT */
 
-/* Descriptors come in this order: root, usr, one per mount, with STAGE_DEPOT the figures of its disk.
+/* Descriptors come in this order: root, usr, one per mount, with STAGE_SCRATCH_STORE the figures of its disk.
  * With STAGE_BARE usr is the root once more, and means nothing. */
 struct stage_setup {
     uint32_t magic;
@@ -75,9 +75,9 @@ struct stage_setup {
  * write there. */
 #define STAGE_WORLD 4u
 #define STAGE_BARE  8u /* with WORLD: there is no cover */
-/* Its disk is a place in the depot, and statfs tells of all of that: three files have the figures
- * of the place (warden/layers/depot.h). */
-#define STAGE_DEPOT 16u
+/* Its disk is a place in the scratch store, and statfs tells of all of that: three files have the figures
+ * of the place (warden/layers/scratch_store.h). */
+#define STAGE_SCRATCH_STORE 16u
 
 #define LINE_TARGET_MAX 256
 

@@ -41,14 +41,14 @@ int scratch_make(uint64_t bytes, uint64_t inodes, struct scratch **ret, struct s
     return 0;
 }
 
-int scratch_make_in(struct depot *s, uint64_t bytes, uint32_t first_id, struct scratch **ret,
-                    struct sg_error *e)
+int scratch_make_in(struct scratch_store *s, uint64_t bytes, uint32_t first_id,
+                    struct scratch **ret, struct sg_error *e)
 {
-    struct depot_place place;
-    int mount = -1, r = depot_make(s, bytes, first_id, &place, &mount, e);
+    struct scratch_store_place place;
+    int mount = -1, r = scratch_store_make(s, bytes, first_id, &place, &mount, e);
 
     if (r == 0)
-        *ret = NEW(struct scratch, .mount = mount, .users = 1, .bytes = bytes, .depot = s,
+        *ret = NEW(struct scratch, .mount = mount, .users = 1, .bytes = bytes, .scratch_store = s,
                    .place = place, .first_id = first_id, .shares = true);
     return r;
 }
@@ -72,8 +72,8 @@ void scratch_release(struct scratch *s)
 {
     if (!s || --s->users > 0)
         return;
-    if (s->discard && s->depot)
-        s->discard(s->discard_arg, depot_top(s->depot), 0, s->place.name);
+    if (s->discard && s->scratch_store)
+        s->discard(s->discard_arg, scratch_store_top(s->scratch_store), 0, s->place.name);
     else if (s->discard && is_large(s))
         s->discard(s->discard_arg, s->mount, s->first_id, "u1");
     close_p(&s->mount);
@@ -94,8 +94,8 @@ static int grow(const struct scratch *s, struct sg_error *e)
 
     if (s->n_uppers == 0 || s->bytes == 0)
         return 0;
-    if (s->depot)
-        return depot_grow(s->depot, &s->place, s->bytes, e);
+    if (s->scratch_store)
+        return scratch_store_grow(s->scratch_store, &s->place, s->bytes, e);
     if (fstatfs(s->mount, &now) < 0)
         return err_errno(e, "stat the scratch file system");
     fs = sys_fspick(s->mount);

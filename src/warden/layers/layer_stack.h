@@ -1,6 +1,6 @@
 /* Layers and stacks: the files that a sandbox writes, layer by layer.
  *
- * A sandbox's disk is its *scratch*: a place in the depot (depot.h), or without a depot a tmpfs. On
+ * A sandbox's disk is its *scratch*: a place in the scratch store (scratch_store.h), or without a scratch store a tmpfs. On
  * it are directories u1, u2, ..., each the upper layer of the sandbox's root overlay at one time. Freezing a sandbox's files turns its present
  * upper layer into a *layer*: nobody writes there again, and the sandbox goes on with an empty
  * upper layer above it. An ordered set of layers is a *stack*:
@@ -13,7 +13,7 @@
  *
  * A new upper layer is on the sandbox's own scratch, so that the sandbox pays for what it writes.
  * It reaches layers of another sandbox's scratch through a clone of that mount, with the ids mapped
- * to its own. Files in the depot have the ids of the slot that wrote them, because an overlay is
+ * to its own. Files in the scratch store have the ids of the slot that wrote them, because an overlay is
  * slow to find files if its upper layer is mapped. Files on a tmpfs have ids 0 to 65535, which needs
  * a tmpfs with id maps (Linux 6.3).
  *
@@ -24,15 +24,15 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
-#include "warden/layers/depot.h"
+#include "warden/layers/scratch_store.h"
 
 #define LAYER_NAME 16
 #define STACK_MAX  48 /* layers; merged long before. With those below: 50 */
 
 struct scratch {
-    int mount;           /* detached, without id mapping */
-    struct depot *depot; /* that it is in; NULL: it is a tmpfs */
-    struct depot_place place;
+    int mount;                           /* detached, without id mapping */
+    struct scratch_store *scratch_store; /* that it is in; NULL: it is a tmpfs */
+    struct scratch_store_place place;
     uint32_t first_id; /* its files have this id and those after it */
     bool shares;       /* other sandboxes can have its layers */
     unsigned users;
@@ -58,9 +58,9 @@ struct stack {
 
 /* Makes an empty tmpfs. */
 int scratch_make(uint64_t bytes, uint64_t inodes, struct scratch **ret, struct sg_error *e);
-/* Makes an empty place in the depot, for files of this id and those after it. */
-int scratch_make_in(struct depot *s, uint64_t bytes, uint32_t first_id, struct scratch **ret,
-                    struct sg_error *e);
+/* Makes an empty place in the scratch store, for files of this id and those after it. */
+int scratch_make_in(struct scratch_store *s, uint64_t bytes, uint32_t first_id,
+                    struct scratch **ret, struct sg_error *e);
 struct scratch *scratch_use(struct scratch *s);
 void scratch_release(struct scratch *s); /* NULL is allowed */
 /* Makes an empty upper layer. The scratch gets room for it, as the limits say, beside all that

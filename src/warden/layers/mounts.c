@@ -81,7 +81,7 @@ static int open_scratch(const struct mounts_spec *spec, bool *ret_own)
     return fd >= 0 ? fd : fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Maps the ids of a tmpfs. It has id maps since Linux 6.3. In the depot files have the ids of the
+/* Maps the ids of a tmpfs. It has id maps since Linux 6.3. In the scratch store files have the ids of the
  * slot. */
 static int map_scratch(const struct mounts_spec *spec, int *ret, struct sg_error *e)
 {
@@ -89,7 +89,7 @@ static int map_scratch(const struct mounts_spec *spec, int *ret, struct sg_error
     AUTO(close_p) int fd = -1;
     int r;
 
-    if (spec->scratch->depot) {
+    if (spec->scratch->scratch_store) {
         *ret = fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
         return *ret < 0 ? err_errno(e, "open the scratch file system") : 0;
     }
@@ -447,9 +447,9 @@ static int make_usr(const struct mounts_spec *spec, int *ret, struct sg_error *e
 
 int mounts_begin(const struct mounts_spec *spec, struct layers *l, struct sg_error *e)
 {
-    int r = spec->depot
-                ? scratch_make_in(spec->depot, spec->disk_bytes, spec->first_id, &l->scratch, e)
-                : scratch_make(spec->disk_bytes, spec->disk_inodes, &l->scratch, e);
+    int r = spec->scratch_store ? scratch_make_in(spec->scratch_store, spec->disk_bytes,
+                                                  spec->first_id, &l->scratch, e)
+                                : scratch_make(spec->disk_bytes, spec->disk_inodes, &l->scratch, e);
 
     if (r == 0)
         r = scratch_upper(l->scratch, NULL, l->upper, e);

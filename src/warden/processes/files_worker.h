@@ -19,8 +19,8 @@ struct files_workers {
     int userns; /* the same; -1: workers have to be root of the host, with marks that only root can
                  * read */
     int image;  /* the program */
-    size_t n;   /* how many run, masons too */
-    size_t masons;
+    size_t n;   /* how many run, world builders too */
+    size_t builders;
 };
 #define FILES_WORKERS_NONE                                  \
     {                                                       \

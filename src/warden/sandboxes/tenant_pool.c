@@ -11,7 +11,7 @@
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/kernels.h"
 #include "warden/sandboxes/zygotes.h"
-#include "warden/sandboxes/favourites.h"
+#include "warden/sandboxes/recent_templates.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/server.h"
 
@@ -93,7 +93,7 @@ static uint32_t pool_target(const struct tenant_pool *w)
     return n > t->pool_max ? t->pool_max : n;
 }
 
-/* How many of the plain template wait, or of a favourite. */
+/* How many of the plain template wait, or of a recent template. */
 static uint32_t n_ready_of(const struct tenant_pool *w, const struct snapshot *of)
 {
     uint32_t n = 0;
@@ -122,12 +122,12 @@ static bool is_full(const struct tenant_pool *w)
     return n >= w->server->settings.pool_max;
 }
 
-/* The first favourite of which too few wait; NULL: there is none. */
-static const struct favourite *lacking(const struct tenant_pool *w)
+/* The first recent template of which too few wait; NULL: there is none. */
+static const struct recent *lacking(const struct tenant_pool *w)
 {
     if (w->server->pressure.state >= PRESSURE_POOLS)
         return NULL;
-    LIST_EACH(const struct favourite, f, &w->favourites, link) {
+    LIST_EACH(const struct recent, f, &w->recent, link) {
         uint32_t n = pool_size(w, f->of);
         if (n == 0 || n < demand_now(&f->demand))
             return f;
@@ -246,7 +246,7 @@ static bool is_wanted(const struct start *b)
     struct sg_limits usual;
 
     if (b->snapshot)
-        return favourites_want(b->tenant_pool, b->snapshot, &b->limits);
+        return recent_want(b->tenant_pool, b->snapshot, &b->limits);
     tenant_pools_usual_limits(b->tenant_pool->server, &usual);
     return limits_equal(&b->limits, &usual);
 }
@@ -294,7 +294,7 @@ static void on_late(struct loop_timer *timer)
     start_fail(b, &e);
 }
 
-/* Without a depot a sandbox's files are in memory too. So its memory limit is the sum of both, and a
+/* Without a scratch store a sandbox's files are in memory too. So its memory limit is the sum of both, and a
  * sandbox that fills its disk gets a disk that is full, and its programs are not killed for memory.
  */
 static struct instance_spec spec_of(const struct server *s, const struct sg_limits *limits,
@@ -303,7 +303,7 @@ static struct instance_spec spec_of(const struct server *s, const struct sg_limi
     struct instance_spec spec = {
         .limits = *limits, .hostname = HOSTNAME, .line = true, .twins = true};
 
-    if (!s->depot)
+    if (!s->scratch_store)
         spec.limits.memory_bytes += limits->disk_bytes;
     if (snapshot)
         spec.layer = snapshot_dir(snapshot);
@@ -329,7 +329,7 @@ static struct tenant_pool_request *next_request(struct tenant_pool *w)
 static void decide(struct start *b, const struct tenant_pool_request *q)
 {
     struct tenant_pool *w = b->tenant_pool;
-    const struct favourite *f = q || pool_size(w, NULL) < pool_target(w) ? NULL : lacking(w);
+    const struct recent *f = q || pool_size(w, NULL) < pool_target(w) ? NULL : lacking(w);
     struct snapshot *of = q ? q->snapshot : f ? f->of : NULL;
 
     b->snapshot = of ? snapshot_use(of) : NULL;
@@ -472,7 +472,7 @@ static struct start *best_for(struct tenant_pool *w, const struct tenant_pool_re
 static void count_taken(struct tenant_pool *w, const struct tenant_pool_request *q)
 {
     if (q->snapshot && !q->bare)
-        favourites_used(w, q->snapshot, &q->limits);
+        recent_used(w, q->snapshot, &q->limits);
     else
         w->demand.taken++;
     if (w->tick.at_ns > clock_ns() + SECOND_NS)
@@ -608,7 +608,7 @@ static void tenant_pool_close(struct tenant_pool *w)
     LIST_EACH(struct start, b, &w->starts, link)
         start_free(b);
     free(w->asked);
-    favourites_done(w);
+    recent_done(w);
     kernels_stop(w);
     domain_processes_stop(w);
     loop_unwatch(&w->server->loop, &w->spawner);
@@ -632,16 +632,16 @@ static void shrink(struct tenant_pool *w, uint32_t target)
         }
 }
 
-/* The same for favourites: those over their target end one each second, and so do those in whose place the plain template
+/* The same for recent templates: those over their target end one each second, and so do those in whose place the plain template
  * is wanted. */
-static void shrink_favourites(struct tenant_pool *w)
+static void shrink_recent(struct tenant_pool *w)
 {
     bool crowded = is_full(w) && pool_size(w, NULL) < pool_target(w);
 
     LIST_EACH(struct start, b, &w->starts, link)
         if (b->ready && b->snapshot && !is_wanted(b))
             start_end(b);
-    LIST_EACH(const struct favourite, f, &w->favourites, link) {
+    LIST_EACH(const struct recent, f, &w->recent, link) {
         uint32_t n = n_ready_of(w, f->of);
         struct start *b =
             LIST_FIND(struct start, at, &w->starts, link, at->ready && at->snapshot == f->of);
@@ -664,18 +664,18 @@ static void on_tick(struct loop_timer *timer)
     bool old = w->n_out == 0 && now - w->idle_since_ns >= idle_ns;
 
     demand_tick(&w->demand);
-    favourites_tick(w);
+    recent_tick(w);
     w->broken |= old;
     if (w->broken)
         empty(w);
     shrink(w, pool_target(w));
-    shrink_favourites(w);
+    shrink_recent(w);
     loop_want_idle(&w->server->loop); /* to close it, or to trim its slots */
-    loop_timer_set(
-        &w->server->loop, &w->tick,
-        now + (w->demand.most || !list_empty(&w->favourites) || w->broken || idle_ns < QUIET_NS
-                   ? SECOND_NS
-                   : QUIET_NS));
+    loop_timer_set(&w->server->loop, &w->tick,
+                   now +
+                       (w->demand.most || !list_empty(&w->recent) || w->broken || idle_ns < QUIET_NS
+                            ? SECOND_NS
+                            : QUIET_NS));
     push(w);
 }
 
@@ -713,7 +713,7 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
                                    .server = s->state.name,
                                    .tenant = w->tenant,
                                    .account = true,
-                                   .depot = s->depot,
+                                   .scratch_store = s->scratch_store,
                                    .strict = s->settings.strict,
                                    .user_marks = s->files.userns >= 0,
                                    .discard = on_discard,

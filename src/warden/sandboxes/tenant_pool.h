@@ -6,7 +6,7 @@
  * Starts are made one after the other, because a domain's spawner clones one at a time; several may
  * be starting at once. When the spawner has answered, the start goes to the first request that
  * waits, or to the pool if none does. A request for the plain template and the usual limits takes a
- * sandbox from the pool at once, and so does one for a template that was used of late (favourites.h).
+ * sandbox from the pool at once, and so does one for a template that was used of late (recent_templates.h).
  *
  * The pool's size follows demand, between pool_min and pool_max: it is the number of sandboxes
  * taken in the busiest second of late, less an eighth for each second since. Refilling is idle
@@ -84,10 +84,10 @@ struct tenant_pool {
     struct start *asked;          /* the spawner has not answered yet */
     struct list starts;           /* starting and ready */
     struct list requests;         /* that wait for a start */
-    uint32_t n_starting, n_ready; /* of the plain template and of favourites */
+    uint32_t n_starting, n_ready; /* of the plain template and of recent templates */
     uint32_t n_out;               /* sandboxes that were taken and are not gone */
     struct demand demand;         /* for the plain template */
-    struct list favourites;       /* see favourites.h */
+    struct list recent;           /* see recent_templates.h */
     uint64_t idle_since_ns, refused_ns;
     uint64_t calm_ns;       /* until when the pool is not refilled, if it is half full */
     uint64_t bare_until_ns; /* until when one pooled sandbox stays without a kernel */

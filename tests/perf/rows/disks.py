@@ -73,20 +73,20 @@ def files(report, server, client, folder):
                        Times([t[i] for t in theirs]), 1.05)
 
 
-def depot_of(server):
-    """The depot's topmost directory, of which only the warden has a descriptor."""
+def scratch_store_of(server):
+    """The scratch store's topmost directory, of which only the warden has a descriptor."""
     pid = server.process.pid
     for name in os.listdir(f"/proc/{pid}/fd"):
         path = f"/proc/{pid}/fd/{name}"
         if os.path.isdir(path) and os.statvfs(path).f_files == 0 and os.path.isdir(f"{path}/s1"):
             return path
-    raise RuntimeError("the server has no depot")
+    raise RuntimeError("the server has no scratch store")
 
 
 def writes(report, server, client):
     """In turns with a directory of the same file system."""
     sandbox = client.create(templateID="many", timeout=3600)
-    top = depot_of(server)
+    top = scratch_store_of(server)
     os.makedirs(f"{top}/bare/tmp")
     ours, theirs = [], []
     for _ in range(WRITES):

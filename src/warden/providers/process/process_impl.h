@@ -56,7 +56,7 @@ struct provider {
     uint64_t kernel_seq;   /* last request to the broker; numbers sandboxes and frozen kernels */
     struct instance *home; /* of the zygote; NULL: none */
     struct list frozen_kernels; /* of frozen_kernels.c */
-    struct depot *depot;
+    struct scratch_store *scratch_store;
     void (*discard)(void *arg, int mount, uint32_t first_id, const char *dir);
     void (*discard_mount)(void *arg, int mount);
     void *discard_arg;

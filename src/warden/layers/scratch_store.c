@@ -1,4 +1,4 @@
-#include "warden/layers/depot.h"
+#include "warden/layers/scratch_store.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
 #include "warden/layers/mounts.h"
-#include "warden/layers/depot_file.h"
+#include "warden/layers/scratch_store_file.h"
 
-#define DEPOT_FLAGS   (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME)
-#define SIMPLE_QUOTAS 4 /* BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA, Linux 6.7 */
-#define NUMBER_MAX    32
-#define FILES_DIR     "files"
+#define SCRATCH_STORE_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME)
+#define SIMPLE_QUOTAS       4 /* BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA, Linux 6.7 */
+#define NUMBER_MAX          32
+#define FILES_DIR           "files"
 
-struct depot {
+struct scratch_store {
     int mount;   /* detached */
     int top;     /* its topmost directory, open */
     int figures; /* its directory in sysfs */
@@ -42,14 +42,14 @@ static int mount_device(int device, int *ret, struct sg_error *e)
                                : err_errno(e, "open the file system btrfs");
     snprintf(path, sizeof(path), "/proc/self/fd/%d", device);
     if (sys_fsconfig_string(fs, "source", path) < 0)
-        return mounts_mount_error(fs, e, "mount the depot");
+        return mounts_mount_error(fs, e, "mount the scratch store");
     for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
         if (sys_fsconfig_flag(fs, flags[i]) < 0)
-            return mounts_mount_error(fs, e, "mount the depot");
+            return mounts_mount_error(fs, e, "mount the scratch store");
     if (sys_fsconfig_create(fs) < 0)
-        return mounts_mount_error(fs, e, "mount the depot");
-    *ret = sys_fsmount(fs, DEPOT_FLAGS);
-    return *ret < 0 ? err_errno(e, "mount the depot") : 0;
+        return mounts_mount_error(fs, e, "mount the scratch store");
+    *ret = sys_fsmount(fs, SCRATCH_STORE_FLAGS);
+    return *ret < 0 ? err_errno(e, "mount the scratch store") : 0;
 }
 
 /* Simple quotas count who wrote what, which is all that is wanted, and cost next to nothing. */
@@ -58,7 +58,7 @@ static int enable_quotas(int top, struct sg_error *e)
     struct btrfs_ioctl_quota_ctl_args args = {.cmd = SIMPLE_QUOTAS};
 
     return ioctl(top, BTRFS_IOC_QUOTA_CTL, &args) < 0
-               ? err_errno(e, "switch on the depot's quotas (Linux 6.7 or later has them)")
+               ? err_errno(e, "switch on the scratch store's quotas (Linux 6.7 or later has them)")
                : 0;
 }
 
@@ -69,7 +69,7 @@ static int open_figures(int top, int *ret, struct sg_error *e)
     int n = snprintf(path, sizeof(path), "/sys/fs/btrfs/");
 
     if (ioctl(top, BTRFS_IOC_FS_INFO, &info) < 0)
-        return err_errno(e, "ask for the depot's name");
+        return err_errno(e, "ask for the scratch store's name");
     for (size_t i = 0; i < sizeof(info.fsid); i++)
         n += snprintf(path + n, sizeof(path) - (size_t)n, "%s%02x",
                       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", info.fsid[i]);
@@ -78,31 +78,32 @@ static int open_figures(int top, int *ret, struct sg_error *e)
     return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
 }
 
-int depot_open(const struct depot_spec *spec, struct depot **ret, struct sg_error *e)
+int scratch_store_open(const struct scratch_store_spec *spec, struct scratch_store **ret,
+                       struct sg_error *e)
 {
     AUTO(close_p) int file = -1, device = -1, mount = -1, top = -1, figures = -1;
     uint64_t bytes = 0;
-    int r = depot_file_make(spec, &file, &bytes, e);
+    int r = scratch_store_file_make(spec, &file, &bytes, e);
 
     if (r == 0)
-        r = depot_file_attach(file, &device, e);
+        r = scratch_store_file_attach(file, &device, e);
     if (r == 0)
         r = mount_device(device, &mount, e);
     if (r == 0 && ((top = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 ||
                    fchmod(top, 0700) < 0))
-        r = err_errno(e, "open the depot");
+        r = err_errno(e, "open the scratch store");
     if (r == 0)
         r = enable_quotas(top, e);
     if (r == 0)
         r = open_figures(top, &figures, e);
     if (r < 0)
         return r;
-    *ret = NEW(struct depot, .mount = steal_fd(&mount), .top = steal_fd(&top),
+    *ret = NEW(struct scratch_store, .mount = steal_fd(&mount), .top = steal_fd(&top),
                .figures = steal_fd(&figures), .bytes = bytes);
     return 0;
 }
 
-void depot_close(struct depot *s)
+void scratch_store_close(struct scratch_store *s)
 {
     if (!s)
         return;
@@ -112,17 +113,17 @@ void depot_close(struct depot *s)
     free(s);
 }
 
-uint64_t depot_size(const struct depot *s)
+uint64_t scratch_store_size(const struct scratch_store *s)
 {
     return s->bytes;
 }
 
-int depot_top(const struct depot *s)
+int scratch_store_top(const struct scratch_store *s)
 {
     return s->top;
 }
 
-static int limit(const struct depot *s, const struct depot_place *p, uint64_t bytes,
+static int limit(const struct scratch_store *s, const struct scratch_store_place *p, uint64_t bytes,
                  struct sg_error *e)
 {
     struct btrfs_ioctl_qgroup_limit_args args = {
@@ -144,10 +145,10 @@ static int find_id(int mount, uint64_t *ret, struct sg_error *e)
 }
 
 /* The topmost directory of a subvolume stays root's, so that a files worker may remove all of it. */
-static int open_place(const struct depot *s, uint32_t owner, struct depot_place *p, int *ret_mount,
-                      struct sg_error *e)
+static int open_place(const struct scratch_store *s, uint32_t owner, struct scratch_store_place *p,
+                      int *ret_mount, struct sg_error *e)
 {
-    char files[DEPOT_NAME + sizeof("/" FILES_DIR)];
+    char files[SCRATCH_STORE_NAME + sizeof("/" FILES_DIR)];
     AUTO(close_p) int mount = -1;
     int r;
 
@@ -161,12 +162,12 @@ static int open_place(const struct depot *s, uint32_t owner, struct depot_place 
     return r;
 }
 
-int depot_make(struct depot *s, uint64_t bytes, uint32_t owner, struct depot_place *ret,
-               int *ret_mount, struct sg_error *e)
+int scratch_store_make(struct scratch_store *s, uint64_t bytes, uint32_t owner,
+                       struct scratch_store_place *ret, int *ret_mount, struct sg_error *e)
 {
     struct btrfs_ioctl_vol_args args = {0};
     AUTO(close_p) int mount = -1;
-    struct depot_place p = {0};
+    struct scratch_store_place p = {0};
     int r;
 
     snprintf(p.name, sizeof(p.name), "s%llu", (unsigned long long)++s->n_made);
@@ -188,7 +189,8 @@ int depot_make(struct depot *s, uint64_t bytes, uint32_t owner, struct depot_pla
 /* What is on disk, and what is in memory for now. */
 static const char *const used[] = {"referenced", "rsv_data"};
 
-static int open_figure(const struct depot *s, const struct depot_place *p, const char *name)
+static int open_figure(const struct scratch_store *s, const struct scratch_store_place *p,
+                       const char *name)
 {
     char path[64];
 
@@ -196,7 +198,8 @@ static int open_figure(const struct depot *s, const struct depot_place *p, const
     return openat(s->figures, path, O_RDONLY | O_CLOEXEC);
 }
 
-int depot_grow(struct depot *s, const struct depot_place *p, uint64_t bytes, struct sg_error *e)
+int scratch_store_grow(struct scratch_store *s, const struct scratch_store_place *p, uint64_t bytes,
+                       struct sg_error *e)
 {
     for (size_t i = 0; i < ARRAY_SIZE(used); i++) {
         AUTO(close_p) int fd = open_figure(s, p, used[i]);
@@ -209,10 +212,10 @@ int depot_grow(struct depot *s, const struct depot_place *p, uint64_t bytes, str
     return limit(s, p, bytes, e);
 }
 
-int depot_open_figures(const struct depot *s, const struct depot_place *p, int ret[DEPOT_FIGURES],
-                       struct sg_error *e)
+int scratch_store_open_figures(const struct scratch_store *s, const struct scratch_store_place *p,
+                               int ret[SCRATCH_STORE_FIGURES], struct sg_error *e)
 {
-    for (size_t i = 0; i < DEPOT_FIGURES; i++) {
+    for (size_t i = 0; i < SCRATCH_STORE_FIGURES; i++) {
         ret[i] = open_figure(s, p, i < ARRAY_SIZE(used) ? used[i] : "max_referenced");
         if (ret[i] < 0) {
             int r = err_errno(e, "open the figures of a sandbox's disk");

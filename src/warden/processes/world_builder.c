@@ -1,4 +1,4 @@
-#include "warden/processes/mason.h"
+#include "warden/processes/world_builder.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -15,17 +15,17 @@
 #include "warden/host/child.h"
 #include "warden/layers/mounts.h"
 #include "warden/server.h"
-#include "wire/mason.h"
+#include "wire/world_builder.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
 #endif
 
-#define MASONS_MAX 16
-#define ABOVE      64 /* descriptors on the way to their numbers */
-#define PATH_LEN   512
+#define BUILDERS_MAX 16
+#define ABOVE        64 /* descriptors on the way to their numbers */
+#define PATH_LEN     512
 
-struct mason {
+struct builder {
     struct server *server;
     struct loop_source process;
     int pidfd;
@@ -55,7 +55,7 @@ static int copy_program(const char *path)
 static int become(void *arg)
 {
     const struct start *s = arg;
-    const char *argv[] = {"sandglass-front", MASON_ARGUMENT, NULL};
+    const char *argv[] = {"sandglass-front", BUILDER_ARGUMENT, NULL};
     char *envp[] = {NULL};
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), program = copy_program(s->programs[0]);
     int moved[] = {null,
@@ -69,13 +69,13 @@ static int become(void *arg)
 
     setsid();
     signal(SIGPIPE, SIG_DFL);
-    for (int i = 0; i < MASON_FDS; i++)
+    for (int i = 0; i < BUILDER_FDS; i++)
         if (dup2(moved[i], i) < 0)
             _exit(126);
     if (syscall(SYS_setgroups, 0, NULL) < 0 || setns(s->userns, CLONE_NEWUSER) < 0 ||
         syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
         _exit(126);
-    sys_close_range(MASON_FDS, ~0U, CLOSE_RANGE_CLOEXEC);
+    sys_close_range(BUILDER_FDS, ~0U, CLOSE_RANGE_CLOEXEC);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);
@@ -84,12 +84,12 @@ static int become(void *arg)
 
 static void on_ended(struct loop_source *src, uint32_t events UNUSED)
 {
-    struct mason *m = CONTAINER_OF(src, struct mason, process);
+    struct builder *m = CONTAINER_OF(src, struct builder, process);
 
     loop_unwatch(&m->server->loop, &m->process);
     child_reap(&m->pidfd, NULL);
     m->server->files.n--;
-    m->server->files.masons--;
+    m->server->files.builders--;
     free(m);
 }
 
@@ -103,20 +103,20 @@ static void name_programs(const struct server *s, struct start *ret)
         snprintf(ret->programs[i], PATH_LEN, "%.*s%s", len, s->front.program, names[i]);
 }
 
-int mason_start(struct server *s, int *ret_fd, struct sg_error *e)
+int builder_start(struct server *s, int *ret_fd, struct sg_error *e)
 {
     struct start start = {.userns = s->files.ids};
     AUTO(close_p) int worlds = -1, ours = -1, theirs = -1;
     int socks[2], pidfd = -1, r;
 
-    if (s->files.masons == MASONS_MAX)
+    if (s->files.builders == BUILDERS_MAX)
         return err_set(e, SG_ERR_LIMIT, -EAGAIN,
-                       "%u images are fetched already: try again when one is there", MASONS_MAX);
+                       "%u images are fetched already: try again when one is there", BUILDERS_MAX);
     r = mounts_map_writable(s->state.worlds, "the worlds", s->files.ids, &worlds, e);
     if (r < 0)
         return r;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
-        return err_errno(e, "make a socket pair for a mason");
+        return err_errno(e, "make a socket pair for a world builder");
     ours = socks[0];
     theirs = socks[1];
     start.fds[0] = theirs;
@@ -124,11 +124,11 @@ int mason_start(struct server *s, int *ret_fd, struct sg_error *e)
     name_programs(s, &start);
     r = child_clone(become, &start, CLONE_PIDFD | SIGCHLD, &pidfd);
     if (r < 0)
-        return err_code(e, r, "start a mason");
-    struct mason *m =
-        NEW(struct mason, .server = s, .pidfd = pidfd, .process = {.fd = -1, .fn = on_ended});
+        return err_code(e, r, "start a world builder");
+    struct builder *m =
+        NEW(struct builder, .server = s, .pidfd = pidfd, .process = {.fd = -1, .fn = on_ended});
     s->files.n++;
-    s->files.masons++;
+    s->files.builders++;
     loop_watch(&s->loop, &m->process, pidfd, EPOLLIN);
     *ret_fd = steal_fd(&ours);
     return 0;

@@ -1,4 +1,4 @@
-#include "warden/layers/depot_file.h"
+#include "warden/layers/scratch_store_file.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -31,7 +31,7 @@ static void forbid_copies(int file)
     ioctl(file, FS_IOC_SETFLAGS, &flags);
 }
 
-static int choose_size(const struct depot_spec *spec, uint64_t *ret, struct sg_error *e)
+static int choose_size(const struct scratch_store_spec *spec, uint64_t *ret, struct sg_error *e)
 {
     struct statfs fs;
     uint64_t most;
@@ -42,11 +42,11 @@ static int choose_size(const struct depot_spec *spec, uint64_t *ret, struct sg_e
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP, "the state directory is in memory");
     most = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize / 2;
     *ret = (spec->bytes < most ? spec->bytes : most) / ROUND * ROUND;
-    if (*ret < DEPOT_LEAST)
+    if (*ret < SCRATCH_STORE_LEAST)
         return err_set(e, SG_ERR_LIMIT, -ENOSPC,
                        "half of what is free in the state directory is %llu MiB, and worlds_disk "
                        "needs %llu: free some, or use another --state",
-                       (unsigned long long)(*ret >> 20), DEPOT_LEAST >> 20);
+                       (unsigned long long)(*ret >> 20), SCRATCH_STORE_LEAST >> 20);
     return 0;
 }
 
@@ -70,11 +70,11 @@ static int wait_for(int *pidfd, struct sg_error *e)
 
 /* The program reads nothing that anybody else wrote, but need not be root either: the file belongs
  * to its user while it works. */
-static int format(const struct depot_spec *spec, int file, struct sg_error *e)
+static int format(const struct scratch_store_spec *spec, int file, struct sg_error *e)
 {
     static const char *const arguments[] = {
         "-q", "-f", "-K", "-n", "4096", "-m", "single", PROGRAM_MORE_PATH, NULL};
-    struct program program = {.name = "depot",
+    struct program program = {.name = "scratch store",
                               .path = MKFS,
                               .arguments = arguments,
                               .uid = spec->maker,
@@ -89,19 +89,19 @@ static int format(const struct depot_spec *spec, int file, struct sg_error *e)
     if (access(MKFS, X_OK) < 0)
         return err_set(e, SG_ERR_UNSUPPORTED, -ENOENT, "there is no " MKFS ": install btrfs-progs");
     if (fchown(file, spec->maker, spec->maker) < 0)
-        return err_errno(e, "give the file of the depot to its maker");
+        return err_errno(e, "give the file of the scratch store to its maker");
     r = program_start(&program, &ends, e);
     if (r < 0)
         return r;
     close(ends.sock);
     r = wait_for(&ends.pidfd, e);
     if (r == 0 && fchown(file, 0, 0) < 0)
-        r = err_errno(e, "take the file of the depot back");
+        r = err_errno(e, "take the file of the scratch store back");
     return r;
 }
 
-int depot_file_make(const struct depot_spec *spec, int *ret_file, uint64_t *ret_bytes,
-                    struct sg_error *e)
+int scratch_store_file_make(const struct scratch_store_spec *spec, int *ret_file,
+                            uint64_t *ret_bytes, struct sg_error *e)
 {
     AUTO(close_p) int file = -1;
     uint64_t bytes = 0;
@@ -124,7 +124,7 @@ int depot_file_make(const struct depot_spec *spec, int *ret_file, uint64_t *ret_
     return 0;
 }
 
-int depot_file_attach(int file, int *ret_device, struct sg_error *e)
+int scratch_store_file_attach(int file, int *ret_device, struct sg_error *e)
 {
     AUTO(close_p) int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
     struct loop_config config = {
@@ -148,7 +148,7 @@ int depot_file_attach(int file, int *ret_device, struct sg_error *e)
             return 0;
         }
         if (errno != EBUSY)
-            return err_errno(e, "make a block device of the depot's file");
+            return err_errno(e, "make a block device of the scratch store's file");
     }
     return err_errno(e, "find a free loop device");
 }

@@ -1,7 +1,7 @@
 /* Two processes. One watches the socket to the front; the other does the work, and is killed with
  * all that it has started when the front hangs up. Neither reads anything that a stranger wrote:
  * structs of a fixed size from puller and image workers are all that reaches them. */
-#include "front/main/mason.h"
+#include "front/main/world_builder.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -19,21 +19,22 @@
 #include "front/main/worker.h"
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
-#include "wire/mason.h"
+#include "wire/world_builder.h"
 
-_Static_assert(MASON_CONFIG_MAX == PULL_CONFIG && MASON_DIGEST == PULL_DIGEST, "what is passed on");
+_Static_assert(BUILDER_CONFIG_MAX == PULL_CONFIG && BUILDER_DIGEST == PULL_DIGEST,
+               "what is passed on");
 
 /* ---- what the front is told ------------------------------------------------------------------ */
 
-static void say(struct mason_told *t)
+static void say(struct builder_told *t)
 {
-    t->magic = MASON_MAGIC;
-    ipc_send(MASON_SOCK, t, sizeof(*t), NULL, 0); /* if the front is gone, so are we soon */
+    t->magic = BUILDER_MAGIC;
+    ipc_send(BUILDER_SOCK, t, sizeof(*t), NULL, 0); /* if the front is gone, so are we soon */
 }
 
 static void say_error(const struct sg_error *e, int code)
 {
-    struct mason_told t = {.what = MASON_FAILED, .code = code};
+    struct builder_told t = {.what = BUILDER_FAILED, .code = code};
 
     snprintf(t.message, sizeof(t.message), "%.*s", (int)sizeof(t.message) - 1, e->message);
     say(&t);
@@ -41,14 +42,14 @@ static void say_error(const struct sg_error *e, int code)
 
 static int on_progress(const struct pulled *p, void *arg UNUSED, struct sg_error *e UNUSED)
 {
-    static const enum mason_what what[] = {[PULLED_PROGRESS] = MASON_FETCHING,
-                                           [PULLED_WAITING] = MASON_WAITING,
-                                           [PULLED_UNPACKING] = MASON_UNPACKING};
-    struct mason_told t = {.what = what[p->what],
-                           .layer = p->layer,
-                           .of = p->of,
-                           .bytes = p->layer_bytes,
-                           .total = p->layer_total};
+    static const enum builder_what what[] = {[PULLED_PROGRESS] = BUILDER_FETCHING,
+                                             [PULLED_WAITING] = BUILDER_WAITING,
+                                             [PULLED_UNPACKING] = BUILDER_UNPACKING};
+    struct builder_told t = {.what = what[p->what],
+                             .layer = p->layer,
+                             .of = p->of,
+                             .bytes = p->layer_bytes,
+                             .total = p->layer_total};
 
     if (p->what == PULLED_WAITING)
         memcpy(t.message, p->message, sizeof(t.message));
@@ -58,7 +59,7 @@ static int on_progress(const struct pulled *p, void *arg UNUSED, struct sg_error
 
 static void say_made(const struct pulled *p, uint64_t bytes)
 {
-    struct mason_told t = {.what = MASON_DONE, .of = p->n, .bytes = bytes};
+    struct builder_told t = {.what = BUILDER_DONE, .of = p->n, .bytes = bytes};
 
     memcpy(t.digest, p->digest, sizeof(t.digest));
     memcpy(t.config, p->config, sizeof(t.config));
@@ -68,13 +69,13 @@ static void say_made(const struct pulled *p, uint64_t bytes)
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-static int work(const struct mason_request *q, int worlds, int ask, struct sg_error *e)
+static int work(const struct builder_request *q, int worlds, int ask, struct sg_error *e)
 {
     AUTO(world_abandon) struct world_making m = WORLD_MAKING_NONE;
     struct pull_order order = {
         .request = ask, .archive = -1, .known = q->known, .tell = on_progress};
     struct pulled *p = xcalloc(1, sizeof(*p));
-    struct mason_told same = {.what = MASON_SAME};
+    struct builder_told same = {.what = BUILDER_SAME};
     struct world_made made;
     int r = world_begin(&m, worlds, q->id, e);
 
@@ -105,7 +106,7 @@ static void drop_rights(void)
         _exit(2);
 }
 
-static _Noreturn void work_and_exit(const struct mason_request *q, int worlds, int ask)
+static _Noreturn void work_and_exit(const struct builder_request *q, int worlds, int ask)
 {
     struct sg_error e = {0};
     int r;
@@ -121,7 +122,8 @@ static _Noreturn void work_and_exit(const struct mason_request *q, int worlds, i
  * up. */
 static void watch(pid_t worker, int pidfd)
 {
-    struct pollfd p[] = {{.fd = pidfd, .events = POLLIN}, {.fd = MASON_SOCK, .events = POLLRDHUP}};
+    struct pollfd p[] = {{.fd = pidfd, .events = POLLIN},
+                         {.fd = BUILDER_SOCK, .events = POLLRDHUP}};
 
     while (poll(p, ARRAY_SIZE(p), -1) < 0 && errno == EINTR)
         ;
@@ -131,20 +133,21 @@ static void watch(pid_t worker, int pidfd)
         ;
 }
 
-static int take_request(struct mason_request *q, int *ret_ask)
+static int take_request(struct builder_request *q, int *ret_ask)
 {
     AUTO(ipc_fds_close) struct ipc_fds fds = {.max = 1};
 
-    if (ipc_take(MASON_SOCK, MASON_MAGIC, q, sizeof(*q), sizeof(*q), &fds) != (ssize_t)sizeof(*q))
+    if (ipc_take(BUILDER_SOCK, BUILDER_MAGIC, q, sizeof(*q), sizeof(*q), &fds) !=
+        (ssize_t)sizeof(*q))
         return -1;
-    q->id[ID_LEN] = q->known[MASON_DIGEST - 1] = '\0';
+    q->id[ID_LEN] = q->known[BUILDER_DIGEST - 1] = '\0';
     *ret_ask = fds.n == 1 ? steal_fd(&fds.at[0]) : -1;
     return q->id[0] == '\0' || (id_valid(q->id) && *ret_ask >= 0) ? 0 : -1;
 }
 
-void mason_main(void)
+void builder_main(void)
 {
-    struct mason_request q;
+    struct builder_request q;
     int ask = -1, pidfd, worlds;
     pid_t worker;
 
@@ -152,11 +155,11 @@ void mason_main(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     signal(SIGPIPE, SIG_IGN);
     umask(077);
-    for (int fd = MASON_SOCK; fd < MASON_FDS; fd++)
+    for (int fd = BUILDER_SOCK; fd < BUILDER_FDS; fd++)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
-    worker_use_program(PULL_PROGRAM, MASON_PULL);
-    worker_use_program(IMAGE_PROGRAM, MASON_IMAGE);
-    worlds = openat(MASON_WORLDS, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    worker_use_program(PULL_PROGRAM, BUILDER_PULL);
+    worker_use_program(IMAGE_PROGRAM, BUILDER_IMAGE);
+    worlds = openat(BUILDER_WORLDS, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (worlds < 0 || take_request(&q, &ask) < 0)
         _exit(2);
     worlds_sweep(worlds);

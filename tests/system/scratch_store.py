@@ -1,4 +1,4 @@
-"""Disks of sandboxes in the depot, on a real server: the steps behind depot.sh."""
+"""Disks of sandboxes in the scratch store, on a real server: the steps behind scratch_store.sh."""
 import glob
 import json
 import os
@@ -114,7 +114,7 @@ def merges(client):
 
 
 def ends(server, client, before):
-    """The places of sandboxes that end are removed, and the depot with the server, however it ends."""
+    """The places of sandboxes that end are removed, and the scratch store with the server, however it ends."""
     fds = f"/proc/{server.process.pid}/fd"
     top = next(p for p in (f"{fds}/{n}" for n in os.listdir(fds)) if os.path.isdir(p) and glob.glob(f"{p}/s[0-9]*/files"))
     there = len(os.listdir(top))
@@ -127,7 +127,7 @@ def ends(server, client, before):
     check("places of sandboxes that end are removed", more > there and until(lambda: len(os.listdir(top)) <= there, 30), os.listdir(top))
     client.create()
     server.kill()
-    check("nothing is left of the depot of a server that was killed", until(lambda: loops() == before, 30), loops())
+    check("nothing is left of the scratch store of a server that was killed", until(lambda: loops() == before, 30), loops())
     server.start()
     says("the next start has an empty one", As(server), As(server).create(), "echo new > ~/f; cat ~/f", "new\n")
     check("the server ends well", server.stop() == 0)
