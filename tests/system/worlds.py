@@ -343,14 +343,14 @@ def ends_while_saved(server, client, folder):
     s = client.create(templateID="brief")
     client.run_as(s, "user", "head -c 150000000 /dev/urandom > ~/large")
     client.api("DELETE", "/templates/brief")
-    there = os.listdir(f"{server.state}/worlds")
+    held = until(lambda: gone in os.listdir(f"{server.state}/worlds"))
     pause = threading.Thread(target=As(server).api, args=("POST", f"/sandboxes/{s['sandboxID']}/pause", {"memory": False}))
     pause.start()
     time.sleep(0.1)
     client.api("DELETE", f"/sandboxes/{s['sandboxID']}")
     pause.join()
     check("a world goes when nothing stands on it, also if a save was interrupted",
-          gone in there and until(lambda: gone not in os.listdir(f"{server.state}/worlds")), there)
+          held and until(lambda: gone not in os.listdir(f"{server.state}/worlds"), 30), os.listdir(f"{server.state}/worlds"))
 
 
 def kept(server, folder, world):
