@@ -150,9 +150,8 @@ TEST(copies)
     expect_steps("FROM a\nCOPY --chown=bob:staff --chmod=755 --link a b /c/\n",
                  "[[\"COPY\",\"\",\"/c/\",\"bob:staff\",\"755\"]," REST);
     expect_steps("FROM a\nCOPY [\"a b\", \"/c\"]\n", "[[\"COPY\",\"\",\"/c\",\"root\",\"\"]," REST);
-    AUTO(free_p)
-    char *steps =
-        steps_of("FROM a\nENV N=x\nCOPY <<EOF /c\nhello $N \\$N\nEOF\nADD one two /d/\n", NULL, 0);
+    free(
+        steps_of("FROM a\nENV N=x\nCOPY <<EOF /c\nhello $N \\$N\nEOF\nADD one two /d/\n", NULL, 0));
     EXPECT(recipe.n_copies == 2 && recipe.copies[1].add && recipe.copies[1].line == 6);
     EXPECT_STR(recipe.copies[0].text, "hello x $N\n");
     EXPECT(json_array_size(recipe.copies[1].sources) == 2);
@@ -166,8 +165,7 @@ TEST(copies)
 
 static void expect_start(const char *text, const char *start)
 {
-    AUTO(free_p) char *steps = steps_of(text, NULL, 0);
-
+    free(steps_of(text, NULL, 0));
     EXPECT_STR(recipe.start ? recipe.start : "", start);
     recipe_done(&recipe);
 }
