@@ -83,6 +83,11 @@ TEST(lines_go_on)
     expect_steps("FROM a\nRUN one && \\\n  # a comment\n\n  two \\  \n  three\n",
                  "[[\"RUN\",\"one &&   two   three\"]," REST);
     expect_wrong("FROM a\nRUN one \\\n two\nFROB x\n", "line 4: unknown instruction 'FROB'");
+    expect_wrong("FROM a\nENV A=\xe9 B=1\n", "line 2: ENV has a word that is not UTF-8");
+    expect_wrong(
+        "FROM ${A:-${A:-${A:-${A:-${A:-${A:-${A:-${A:-${A:-${A:-${A:-${A:-${A:-${A:-${A:-${A:-"
+        "${A:-${A:-x}}}}}}}}}}}}}}}}}}\n",
+        "variables in more than 16 others");
     expect_wrong("# escape=`\nFROM a\n", "line 1: another escape character");
 }
 

@@ -40,6 +40,12 @@ TEST(patterns)
     expect("a/**", "a/b a/b/c", "b");
     expect("[a-c]?", "a1 b2", "d1 a");
     expect("a\\*", "a*", "ab");
+    expect("**/a/**/b/c/**", "x/a/y/b/c/d a/b/b/c/e a/c/b/c/b", "a/b b/c a/b/c a/b/x/c");
+    expect("a/**/**", "a/b", "a b");
+    /* many ways to match, of which none does */
+    expect(
+        "**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/a/b", "a/a/a/a/a/a/a/a/b",
+        "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/c");
 }
 
 TEST(the_last_one_that_matches_decides)

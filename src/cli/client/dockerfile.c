@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define BLANKS " \t\r"
+#define DEPTH_MAX 16u
+#define BLANKS    " \t\r"
 
 int dockerfile_wrong(struct sg_error *e, const struct docker_line *l, const char *fmt, ...)
 {
@@ -277,7 +278,10 @@ int dockerfile_words(const struct docker_line *l, const char *text, json_t **ret
             json_decref(words);
             return dockerfile_wrong(e, l, "%s has a quote that is not closed", l->keyword);
         }
-        json_array_append_new(words, json_stringn(p, len));
+        if (json_array_append_new(words, json_stringn(p, len)) < 0) {
+            json_decref(words);
+            return dockerfile_wrong(e, l, "%s has a word that is not UTF-8", l->keyword);
+        }
         p += len;
     }
     *ret = words;
@@ -308,6 +312,7 @@ struct expansion {
     bool quotes; /* quotes and backslashes are taken away */
     struct strbuf *out;
     struct sg_error *e;
+    unsigned depth; /* of words in words */
 };
 
 static void put_char(const struct expansion *x, char c, char next)
@@ -348,8 +353,13 @@ static int put_modified(const struct expansion *x, const char *name, const char 
 
     if (kind != '-' && kind != '+')
         return dockerfile_wrong(x->e, x->line, "'${%.64s%.64s}' is not supported", name, modifier);
-    if (set == (kind == '+'))
-        return expand(x, modifier + colon + 1);
+    if (x->depth == DEPTH_MAX)
+        return dockerfile_wrong(x->e, x->line, "has variables in more than %u others", DEPTH_MAX);
+    if (set == (kind == '+')) {
+        struct expansion inner = *x;
+        inner.depth++;
+        return expand(&inner, modifier + colon + 1);
+    }
     if (set)
         put_variable(x, name);
     return 0;
@@ -432,11 +442,11 @@ static int expand(const struct expansion *x, const char *p)
 int dockerfile_expand(const struct docker_line *l, const struct docker_vars *v, const char *text,
                       bool for_env, struct strbuf *out, struct sg_error *e)
 {
-    return expand(&(struct expansion){l, v, for_env, true, out, e}, text);
+    return expand(&(struct expansion){l, v, for_env, true, out, e, 0}, text);
 }
 
 int dockerfile_expand_text(const struct docker_line *l, const struct docker_vars *v,
                            const char *text, struct strbuf *out, struct sg_error *e)
 {
-    return expand(&(struct expansion){l, v, false, false, out, e}, text);
+    return expand(&(struct expansion){l, v, false, false, out, e, 0}, text);
 }

@@ -18,22 +18,38 @@ static bool component_matches(const char *pattern, size_t pattern_len, const cha
     return fnmatch(p, n, 0) == 0;
 }
 
+/* The rest behind this component, or NULL at the end. */
+static const char *behind(const char *p, size_t len)
+{
+    return p[len] ? p + len + 1 : NULL;
+}
+
+/* "**" stands for any number of components, also none. If what follows it does not match, it takes
+ * one more; only the last one has to, since those before it could take no less. */
 bool ignore_match(const char *pattern, const char *path)
 {
-    size_t plen = strcspn(pattern, "/"), len = strcspn(path, "/");
+    const char *again = NULL, *from = NULL;
 
-    if (plen == 2 && memcmp(pattern, "**", 2) == 0) { /* any number of components, also none */
-        if (!pattern[2])
-            return true;
-        if (ignore_match(pattern + 3, path))
-            return true;
-        return path[len] && ignore_match(pattern, path + len + 1);
+    while (path) {
+        size_t plen = pattern ? strcspn(pattern, "/") : 0, len = strcspn(path, "/");
+
+        if (pattern && plen == 2 && memcmp(pattern, "**", 2) == 0) {
+            again = behind(pattern, plen);
+            if (!again)
+                return true;
+            pattern = again;
+            from = path;
+        } else if (pattern && component_matches(pattern, plen, path, len)) {
+            pattern = behind(pattern, plen);
+            path = behind(path, len);
+        } else if (again && (from = behind(from, strcspn(from, "/")))) {
+            pattern = again;
+            path = from;
+        } else {
+            return false;
+        }
     }
-    if (!component_matches(pattern, plen, path, len))
-        return false;
-    if (!pattern[plen] || !path[len])
-        return !pattern[plen] && !path[len];
-    return ignore_match(pattern + plen + 1, path + len + 1);
+    return !pattern;
 }
 
 /* The pattern, or what is above the path: "a/b/c", then "a/b", then "a". */

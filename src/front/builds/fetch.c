@@ -125,18 +125,24 @@ static void end_well(struct fetch *x, const char *layer, const char *config)
     json_decref(f.defaults);
 }
 
+static void fail(struct fetch *x, int code, const char *why);
+
 static void end_with_known(struct fetch *x)
 {
     AUTO(free_p) char *config = steal_ptr(&x->known.config);
 
-    store_build_layer_get(x->front->store, x->tenant, x->key, x->known.layer, NULL);
-    end_well(x, x->known.layer, config);
+    if (store_build_layer_get(x->front->store, x->tenant, x->key, x->known.layer, NULL) == 0) {
+        end_well(x, x->known.layer, config);
+        return;
+    }
+    x->known.layer[0] = '\0';
+    fail(x, -ESTALE, "it was removed while its registry was asked: build again");
 }
 
-/* Without an answer of the registry, what was fetched before is better than nothing. */
+/* Without an answer of the registry, or a world builder that would ask it, what was fetched before is better than nothing. */
 static void fail(struct fetch *x, int code, const char *why)
 {
-    bool silent = code == -ENETUNREACH || code == -ETIMEDOUT || code == -EBUSY;
+    bool silent = code == -ENETUNREACH || code == -ETIMEDOUT || code == -EBUSY || code == -EAGAIN;
     time_t t = (time_t)(x->known.fetched_ms / 1000);
     struct sg_error e;
     char when[32];

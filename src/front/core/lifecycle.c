@@ -196,6 +196,13 @@ static void on_installed(void *arg)
         transition_end(t, false, 0, NULL);
 }
 
+/* Sandboxes that wait have the room that one needs which was asked for. */
+static void make_room(const struct sandbox *b, const struct sg_error *e)
+{
+    if (e->kind == SG_ERR_LIMIT)
+        standby_give_way(e->code == -EDQUOT ? b->spec.tenant : NULL);
+}
+
 static void on_created(void *arg, const struct warden_answer *w)
 {
     struct transition *t = arg;
@@ -206,8 +213,8 @@ static void on_created(void *arg, const struct warden_answer *w)
     if (r == 0 && *w->fd < 0)
         r = err_set(&e, SG_ERR_INTERNAL, -EPROTO, "the warden sent no channel");
     if (r < 0) {
-        if (e.kind == SG_ERR_LIMIT && !b->spec.standby)
-            standby_end_all(b->front);
+        if (!b->spec.standby)
+            make_room(b, &e);
         ended(b);
     } else {
         b->link = link_new(b, steal_fd(w->fd));
@@ -325,7 +332,7 @@ static void on_handed_out(void *arg, const struct warden_answer *w)
     struct sandbox_make m = {.snapshot = t->snapshot, .timeout_ms = t->timeout_ms};
     struct sandbox_spec spec;
 
-    if (w->r == 0 && b->state == SANDBOX_RUNNING) {
+    if (w->r == 0 && b->state == SANDBOX_RUNNING && !sandbox_is_breaking(b)) {
         transition_end(t, false, 0, NULL);
         return;
     }
@@ -368,12 +375,15 @@ void sandbox_create(struct front *f, struct sandbox_spec *spec, const char *snap
                     uint64_t timeout_ms, sandbox_done done, void *arg)
 {
     struct sandbox_make m = {.snapshot = snapshot, .timeout_ms = timeout_ms};
-    struct sandbox *b =
-        snapshot && check_room(f, spec->tenant, NULL) == 0 ? standby_take(f, spec, snapshot) : NULL;
+    struct sandbox *b;
 
+    /* Those that wait were made of the files alone. */
+    if (snapshot && sandbox_create_warm(f, spec, snapshot, timeout_ms, done, arg))
+        return;
+    b = snapshot && check_room(f, spec->tenant, NULL) == 0 ? standby_take(f, spec, snapshot) : NULL;
     if (b)
         hand_out(b, spec, snapshot, timeout_ms, done, arg);
-    else if (!snapshot || !sandbox_create_warm(f, spec, snapshot, timeout_ms, done, arg))
+    else
         sandbox_make(f, spec, &m, done, arg);
 }
 
@@ -503,6 +513,7 @@ static void on_resumed(void *arg, const struct warden_answer *w)
         sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox resumed%s",
                         booted ? " from its files" : "");
     }
+    make_room(b, &w->e);
     transition_end(t, true, w->r, &w->e);
 }
 

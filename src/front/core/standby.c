@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "front/core/lifecycle.h"
+#include "front/core/output_filter.h"
 #include "front/core/starting.h"
 #include "lib/base/clock.h"
 #include "lib/log/log.h"
@@ -23,6 +24,7 @@ struct kind {
     struct list link; /* the one used last is first */
     struct sandbox_spec like;
     char snapshot[ID_LEN + 1];
+    enum sanitise_mode filter; /* of requests of the tenant's sandboxes, which their policy has */
     uint64_t used_ns, since_ns, rests_until_ns;
     unsigned used, used_before; /* in this window, and in the last one */
     struct list waiting;        /* the oldest is first */
@@ -36,6 +38,7 @@ struct standby {
     struct sandbox *sandbox;   /* NULL: it is being made */
     struct starting *starting; /* NULL: not begun */
     bool ready;
+    bool stale; /* it is being made, and is to end when it is made */
 };
 
 static struct {
@@ -61,6 +64,7 @@ static bool is_like(const struct kind *k, const struct sandbox_spec *s, const ch
     return strcmp(k->snapshot, snapshot) == 0 && strcmp(l->tenant, s->tenant) == 0 &&
            strcmp(l->template_id, s->template_id) == 0 && l->interpreter == s->interpreter &&
            l->allow_internet == s->allow_internet && l->network_said == s->network_said &&
+           k->filter == output_filter_mode_of(state.front, s->tenant, false) &&
            json_equal(l->defaults, s->defaults) &&
            memcmp(&l->limits, &s->limits, sizeof(l->limits)) == 0;
 }
@@ -104,6 +108,8 @@ static void end_waiting(struct kind *k)
     LIST_EACH(struct standby, w, &k->waiting, link)
         if (w->sandbox)
             end(w);
+        else
+            w->stale = true;
 }
 
 static void drop_unused(void)
@@ -208,7 +214,7 @@ static void on_made(void *arg, struct sandbox *b, int r, const struct sg_error *
     struct starting_plan plan = {
         .limit_ms = READY_MS, .every_ms = TRY_MS, .done = on_ready, .failed = on_failed, .arg = w};
     w->sandbox = sandbox_ref(b);
-    if (clock_ns() - w->kind->used_ns >= WANTED_NS)
+    if (w->stale)
         end(w);
     else
         w->starting = starting_begin(b, &plan);
@@ -257,15 +263,17 @@ static void start(struct front *f)
 
 static struct kind *want(struct front *f, const struct sandbox_spec *spec, const char *snapshot)
 {
-    struct kind *k = LIST_FIND(struct kind, at, &state.kinds, link, is_like(at, spec, snapshot));
+    struct kind *k;
 
     if (!state.front)
         start(f);
+    k = LIST_FIND(struct kind, at, &state.kinds, link, is_like(at, spec, snapshot));
     if (k) {
         list_remove(&k->link);
     } else {
         k = NEW(struct kind, .since_ns = clock_ns());
         copy_like(spec, &k->like);
+        k->filter = output_filter_mode_of(f, spec->tenant, false);
         snprintf(k->snapshot, sizeof(k->snapshot), "%s", snapshot);
     }
     k->used_ns = clock_ns();
@@ -303,8 +311,17 @@ void standby_ended(struct sandbox *b)
             }
 }
 
-void standby_end_all(struct front *f UNUSED)
+void standby_end_all(void)
 {
     LIST_EACH(struct kind, k, &state.kinds, link)
         end_waiting(k);
+}
+
+void standby_give_way(const char *tenant)
+{
+    LIST_EACH(struct kind, k, &state.kinds, link)
+        if (!tenant || strcmp(k->like.tenant, tenant) == 0) {
+            end_waiting(k);
+            k->rests_until_ns = clock_ns() + REST_NS;
+        }
 }

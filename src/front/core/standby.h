@@ -27,5 +27,8 @@ struct sandbox *standby_take(struct front *f, const struct sandbox_spec *spec,
                              const char *snapshot);
 /* One that waits, or was to, has ended. */
 void standby_ended(struct sandbox *b);
-/* Ends all that wait: their room, or other settings, are wanted. */
-void standby_end_all(struct front *f);
+/* Ends all that wait, which have the old settings. */
+void standby_end_all(void);
+/* There was no room for a sandbox that a client asked for: ends those that wait, and makes none for a
+ * minute. Only the tenant's, unless it is NULL. */
+void standby_give_way(const char *tenant);

@@ -12,6 +12,7 @@
 #include "front/e2b/shape.h"
 #include "front/e2b/spec.h"
 #include "front/core/checkpoint.h"
+#include "front/core/lifecycle.h"
 #include "front/core/operation.h"
 
 #define COUNT_MAX  100
@@ -134,6 +135,9 @@ static void make_all(struct fork *f, struct checkpoint *c)
 {
     struct trace_ref before = operation_enter(&f->operation.trace);
 
+    /* Not sandbox_create: nobody asks for this snapshot again, so none need wait for that. */
+    struct sandbox_make files = {.snapshot = f->snapshot, .timeout_ms = f->timeout_ms};
+
     f->pending = f->count + 1;
     for (size_t i = 0; i < f->count; i++) {
         struct fork_ask ask = {.timeout_ms = f->timeout_ms,
@@ -146,7 +150,7 @@ static void make_all(struct fork *f, struct checkpoint *c)
         if (c)
             sandbox_create_from(f->front, &spec, c, &ask, on_forked, &f->results[i]);
         else
-            sandbox_create(f->front, &spec, f->snapshot, f->timeout_ms, on_created, &f->results[i]);
+            sandbox_make(f->front, &spec, &files, on_created, &f->results[i]);
     }
     operation_leave(&before);
     one_done(f);

@@ -126,7 +126,7 @@ static void take_settings(struct front *f, int fd)
         err_set(&e, SG_ERR_INTERNAL, -EIO, "cannot read the warden's settings");
     else if (settings_parse_text(&s, "settings", text, &e) == 0)
         f->settings = s;
-    standby_end_all(f);
+    standby_end_all();
     log_set(&f->settings);
     if (e.kind != SG_ERR_NONE)
         give_up(&e);

@@ -114,7 +114,10 @@ static int add_row(struct store *s, const struct world_options *o, struct store_
         return r;
     snprintf(row->tenant, sizeof(row->tenant), "%s", tenant.id);
     r = store_snapshot_add(s, row, replaced, e);
-    return r == 0 && replaced[0] ? store_world_drop(s, replaced, e) : r;
+    /* What it has replaced is loose already, so the next start of a server removes it, if not this. */
+    if (r == 0 && replaced[0])
+        store_world_drop(s, replaced, NULL);
+    return r;
 }
 
 /* In a child, which becomes the owner of the database. */

@@ -33,8 +33,8 @@ static int judge(const struct image_report *report, bool whole, int status, cons
                        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     if (report->code == 0)
         return 0;
-    return err_set(e, (enum sg_error_kind)report->kind, report->code, "%.*s",
-                   (int)sizeof(report->message), report->message);
+    return err_set(e, (enum sg_error_kind)report->kind, report->code < 0 ? report->code : -EIO,
+                   "%.*s", (int)sizeof(report->message), report->message);
 }
 
 /* args: from the role on. A worker's own line about an error is ours to print. */
@@ -78,6 +78,13 @@ static int make_file(const struct world_making *m, const char *name, struct sg_e
     return fd < 0 ? err_errno(e, "make '%s' of a world", name) : fd;
 }
 
+static uint64_t size_of(const struct world_making *m, const char *name)
+{
+    struct stat st;
+
+    return fstatat(m->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)st.st_size : 0;
+}
+
 static int check_digest(const struct image_report *report, const char *diff_id, struct sg_error *e)
 {
     char text[2 * IMAGE_DIGEST + 1];
@@ -92,12 +99,17 @@ static int check_digest(const struct image_report *report, const char *diff_id, 
                              diff_id);
 }
 
+static int too_large(const struct world_making *m, struct sg_error *e)
+{
+    return err_set(e, SG_ERR_LIMIT, -EFBIG, "its layers have more than %llu bytes, unpacked",
+                   (unsigned long long)m->bytes_max);
+}
+
 /* A layer that is unpacked beside others may have all that is left; the end of each looks again. */
 static int limit_of(const struct world_making *m, char ret[32], struct sg_error *e)
 {
     if (m->bytes_max && m->bytes >= m->bytes_max)
-        return err_set(e, SG_ERR_LIMIT, -EFBIG, "its layers have more than %llu bytes, unpacked",
-                       (unsigned long long)m->bytes_max);
+        return too_large(m, e);
     snprintf(ret, 32, "bytes=%llu", (unsigned long long)(m->bytes_max - m->bytes));
     return 0;
 }
@@ -135,7 +147,8 @@ int world_add_end(struct world_making *m, struct sg_error *e)
 {
     size_t i = m->n++;
     struct image_report report;
-    char name[24], limit[32];
+    uint64_t on_disk;
+    char name[24];
     int r = finish(&m->workers[i], "unpack", &report, e);
 
     if (r == 0)
@@ -143,14 +156,16 @@ int world_add_end(struct world_making *m, struct sg_error *e)
     if (r < 0)
         return r;
     snprintf(name, sizeof(name), "%zu", i);
+    on_disk = size_of(m, name);
     world_share(m->worlds, m->dir, name);
-    m->bytes += report.bytes;
+    m->bytes += report.bytes > on_disk ? report.bytes : on_disk;
     m->blocks[i] = report.blocks;
     m->left_out += report.left_out;
     snprintf(name, sizeof(name), "list-%zu", i);
     if (unlinkat(m->dir, name, 0) < 0)
         return err_errno(e, "remove the list of a layer");
-    return m->n < m->begun ? limit_of(m, limit, e) : 0;
+    /* Layers that were unpacked side by side had the same room each. */
+    return m->bytes_max && m->bytes > m->bytes_max ? too_large(m, e) : 0;
 }
 
 int world_add(struct world_making *m, int layer, const char *diff_id, struct sg_error *e)
@@ -188,13 +203,6 @@ static int write_meta(const struct world_making *m, int meta, struct sg_error *e
     }
     numbers_of(&n, "write", m->blocks, m->n);
     return run(n.args, fds, IMAGE_LIST + m->n, &report, e);
-}
-
-static uint64_t size_of(const struct world_making *m, const char *name)
-{
-    struct stat st;
-
-    return fstatat(m->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)st.st_size : 0;
 }
 
 /* The blobs' blocks are those of the files, whatever the worker that wrote these said. */
@@ -280,9 +288,34 @@ static int check_kernel(struct sg_error *e)
                    u.release);
 }
 
-int world_begin(struct world_making *m, int worlds, const char *id, struct sg_error *e)
+static int make_aside(struct world_making *m, struct sg_error *e)
 {
     char aside[ASIDE_NAME];
+
+    aside_name(m->id, aside);
+    if (mkdirat(m->worlds, aside, 0700) < 0)
+        return err_errno(e, "make a directory for the world");
+    m->dir = openat(m->worlds, aside, OPEN_DIR);
+    if (m->dir < 0 || flock(m->dir, LOCK_EX) < 0)
+        return err_errno(e, "open the directory of the world");
+    return 0;
+}
+
+/* Whoever sweeps may take the directory between its making and its lock for one that was left. */
+static bool was_swept(const struct world_making *m)
+{
+    char aside[ASIDE_NAME];
+    struct stat there, ours;
+
+    aside_name(m->id, aside);
+    return m->dir < 0 ? faccessat(m->worlds, aside, F_OK, AT_SYMLINK_NOFOLLOW) < 0
+                      : fstat(m->dir, &ours) < 0 ||
+                            fstatat(m->worlds, aside, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+                            there.st_ino != ours.st_ino;
+}
+
+int world_begin(struct world_making *m, int worlds, const char *id, struct sg_error *e)
+{
     int r = check_kernel(e);
 
     *m = (struct world_making){.worlds = worlds, .dir = -1};
@@ -293,13 +326,12 @@ int world_begin(struct world_making *m, int worlds, const char *id, struct sg_er
         snprintf(m->id, sizeof(m->id), "%s", id);
     else
         id_random(m->id);
-    aside_name(m->id, aside);
-    if (mkdirat(worlds, aside, 0700) < 0)
-        return err_errno(e, "make a directory for the world");
-    m->dir = openat(worlds, aside, OPEN_DIR);
-    if (m->dir < 0 || flock(m->dir, LOCK_EX) < 0)
-        return err_errno(e, "open the directory of the world");
-    return 0;
+    for (;;) {
+        r = make_aside(m, e);
+        if (!was_swept(m))
+            return r;
+        close_p(&m->dir);
+    }
 }
 
 static void close_all(struct world_making *m)

@@ -368,14 +368,22 @@ static int drop(const struct world *w, struct store *s, int out, struct sg_error
 static struct world *find_which(const struct disk *d, const char *which, struct sg_error *e)
 {
     struct world *found = find(d, which);
+    bool by_id = found;
 
-    for (size_t i = 0; !found && i < d->n; i++) {
+    for (size_t i = 0; !by_id && i < d->n; i++) {
         const char *name = d->v[i].row.name;
         size_t len = strlen(which);
 
-        if (strcmp(name, which) == 0 ||
-            (strncmp(name, which, len) == 0 && strcmp(name + len, ":default") == 0))
-            found = &d->v[i];
+        if (strcmp(name, which) != 0 &&
+            (strncmp(name, which, len) != 0 || strcmp(name + len, ":default") != 0))
+            continue;
+        if (found) {
+            err_invalid(e,
+                        "several worlds are '%.80s': name one by its id, of 'sandglass world ls'",
+                        which);
+            return NULL;
+        }
+        found = &d->v[i];
     }
     if (!found)
         err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no world '%.80s': see 'sandglass world ls'",

@@ -125,6 +125,19 @@ static int open_log(struct store_sync *y, struct sg_error *e)
     return y->log < 0 ? err_errno(e, "open '%s'", path) : 0;
 }
 
+/* What is in the log may not be on disk, though it can be read: whoever wrote it was killed, or could
+ * not sync it, and Linux keeps such pages as if they were written. So it is moved, from memory, before
+ * anybody is answered. Another process that reads may keep that from being done now; then a sync must
+ * do. */
+static int empty_log(struct store_sync *y, struct sg_error *e)
+{
+    int r = sqlite3_wal_checkpoint_v2(y->store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+
+    if (r == SQLITE_BUSY)
+        return fdatasync(y->log) < 0 ? err_errno(e, "sync the database's log") : 0;
+    return r == SQLITE_OK ? 0 : db_error(y->store, "empty its log", e);
+}
+
 int store_sync_start(struct store *s, uv_loop_t *loop, struct commits *c,
                      void (*synced)(void *arg, int r), void *arg, struct sg_error *e)
 {
@@ -134,6 +147,8 @@ int store_sync_start(struct store *s, uv_loop_t *loop, struct commits *c,
 
     if (r == 0)
         r = open_log(y, e);
+    if (r == 0)
+        r = empty_log(y, e);
     if (r < 0) {
         store_sync_free(y);
         return r;

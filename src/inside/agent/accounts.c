@@ -147,8 +147,9 @@ static char *read_file(const char *path)
         if (n <= 0)
             break;
     }
-    while (len == ACCOUNTS_MAX && text[len - 1] != '\n') /* half an entry is none */
-        text[--len] = '\0';
+    if (len == ACCOUNTS_MAX) /* half an entry is none */
+        while (len > 0 && text[len - 1] != '\n')
+            text[--len] = '\0';
     return steal_ptr(&text);
 }
 

@@ -97,7 +97,7 @@ int diff_begin(struct server *s, const struct instance *i, struct snapshot *of,
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP, "this server cannot compare files");
     if (against && !same_world(source, snapshot_world(against)))
         return err_set(e, SG_ERR_INVALID, -EXDEV, "the two stand on different templates");
-    if (s->files.n >= WORKERS_MAX)
+    if (s->files.n - s->files.builders >= WORKERS_MAX)
         return err_set(e, SG_ERR_LIMIT, -EAGAIN, "too many files are worked on: try again");
     r = template_open_made(&base.template, e);
     if (r == 0 && source)

@@ -73,14 +73,19 @@ static void end(struct zygote *z)
     forget(z);
 }
 
+static void rest(struct zygote *z, const struct sg_error *e)
+{
+    z->why = *e;
+    leave_home(z);
+    z->state = UNUSABLE;
+    loop_timer_set(&z->tenant_pool->server->loop, &z->timer, clock_ns() + REST_NS);
+}
+
 static void unusable(struct zygote *z, const struct sg_error *e)
 {
     struct tenant_pool *w = z->tenant_pool;
 
-    z->why = *e;
-    leave_home(z);
-    z->state = UNUSABLE;
-    loop_timer_set(&w->server->loop, &z->timer, clock_ns() + REST_NS);
+    rest(z, e);
     sandboxes_ask_again(w->server, w);
 }
 
@@ -240,10 +245,21 @@ bool zygotes_feed(struct tenant_pool *w, struct snapshot *of, struct instance *i
 
 /* ---- news of the broker ---------------------------------------------------------------------- */
 
+/* The broker has looked into strangers' kernels: it may say anything at any time. */
+static bool is_due(const struct zygote *z, const struct kernel_news *news)
+{
+    if (news->kind == NEWS_LOST)
+        return (z->state == FREEZING || z->state == READY) &&
+               z->frozen_kernels == news->frozen_kernels;
+    return z->state == (news->kind == NEWS_KERNEL ? LOADING : FREEZING);
+}
+
 static int go_on(struct zygote *z, const struct kernel_news *news, struct sg_error *e)
 {
     struct loop *l = &z->tenant_pool->server->loop;
 
+    if (!is_due(z, news))
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the broker answered what was not asked");
     if (news->kind == NEWS_KERNEL) {
         loop_watch(l, &z->word, OPS(z->home)->kernels->loading(z->home), EPOLLIN);
     } else if (news->kind == NEWS_HELD) {
@@ -262,8 +278,7 @@ bool zygotes_told(struct tenant_pool *w, const struct kernel_news *news, int r,
                   const struct sg_error *e)
 {
     struct zygote *z = news->kind == NEWS_LOST
-                           ? LIST_FIND(struct zygote, at, &w->zygotes, link,
-                                       at->frozen_kernels == news->frozen_kernels)
+                           ? LIST_FIND(struct zygote, at, &w->zygotes, link, is_due(at, news))
                            : find_home(w, news->instance);
     int report = news->report, written = news->written;
     struct sg_error own = {0};
@@ -274,6 +289,7 @@ bool zygotes_told(struct tenant_pool *w, const struct kernel_news *news, int r,
     close_p(&written);
     if (news->kind == NEWS_LOST) {
         end(z);
+        sandboxes_ask_again(w->server, w);
         return true;
     }
     if (r == 0) {
@@ -293,8 +309,9 @@ void zygotes_broker_gone(struct tenant_pool *w)
         if (z->state == READY)
             end(z);
         else if (z->state == LOADING || z->state == FREEZING)
-            unusable(z, &e);
+            rest(z, &e);
     }
+    sandboxes_ask_again(w->server, w); /* which may begin others, and end these */
 }
 
 void zygotes_let_go(struct tenant_pool *w)

@@ -162,7 +162,7 @@ static void drop(struct provider *p, uint64_t frozen_kernels)
 
 static struct instance *asked_hold(struct provider *p, uint64_t seq)
 {
-    for (uint32_t n = 0; n < p->n_slots; n++)
+    for (uint32_t n = 0; seq > 0 && n < p->n_slots; n++)
         if (p->slots[n].used_by && p->slots[n].used_by->hold_asked == seq)
             return p->slots[n].used_by;
     return NULL;

@@ -275,7 +275,7 @@ static bool is_pending(const struct instance *i)
 
 static struct instance *asked_by(struct provider *p, uint64_t seq)
 {
-    for (uint32_t n = 0; n < p->n_slots; n++)
+    for (uint32_t n = 0; seq > 0 && n < p->n_slots; n++)
         if (p->slots[n].used_by && p->slots[n].used_by->kernel_asked == seq)
             return p->slots[n].used_by;
     return NULL;
