@@ -26,7 +26,7 @@ const pids = (word) => fs.readdirSync('/proc').filter((n) => /^\d+$/.test(n)).fi
 // A template whose program goes by a name of its own, and says when it began.
 async function marked(name) {
   const word = `mark-${unique()}`
-  return { word, name: await build(`date +%s.%N > /tmp/began; exec -a ${word} sleep 100000`, waitForFile('/tmp/began'), name) }
+  return { word, name: await build(`date +%s.%N > /tmp/began; exec -a ${word} sleep 100000`, `pgrep -f ^${word}`, name) }
 }
 
 const waits = (word, n = 1) => eventually(`${n} of ${word} run`, () => pids(word).length === n, 30)

@@ -2,7 +2,7 @@
 # Help, version, manual pages and completion: all there, and all telling the same.
 . "$(dirname "$0")/lib.sh"
 
-CLIENT_VERBS="ps create exec repl cp logs kill pause resume fork top ctx secret agents events usage mcp"
+CLIENT_VERBS="ps create exec repl cp logs kill pause resume fork top ctx secret agents events usage mcp template diff"
 VERBS="run acp serve drain backup restore key tenant world audit $CLIENT_VERBS doctor version help"
 
 # ---- help ------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ complete_words()
 }
 check "it completes verbs" [ "$(complete_words sandglass '')" = \
     "$(tr ' ' '\n' <<<"--help --version $VERBS" | sort | tr '\n' ' ')" ]
-check "... that begin so" [ "$(complete_words sandglass d)" = "doctor drain " ]
+check "... that begin so" [ "$(complete_words sandglass d)" = "diff doctor drain " ]
 for option in $("$SG" run --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'); do
     check "it completes run $option" [ "$(complete_words sandglass run "$option" | tr ' ' '\n' | grep -cx -- "$option")" = 1 ]
 done

@@ -25,7 +25,7 @@ PATIENCE_S = 20
 
 MAGIC = 0x73676F31
 (CREATE, NOTE, DEADLINE, KILL, PAUSE, RESUME, STATS, SNAPSHOT, POLICY, CHECKPOINT, SAVE, REWIND,
- FORGET, FIGURES, VOLUME_MAKE, VOLUME_REMOVE, VOLUME_OPEN, BUILDER, READINESS, NOW_READY, ALIVE, FAILED) = range(1, 23)
+ FORGET, DIFF, FIGURES, VOLUME_MAKE, VOLUME_REMOVE, VOLUME_OPEN, BUILDER, READINESS, NOW_READY, ALIVE, FAILED) = range(1, 24)
 FILES_ONLY, DURABLE, WITH_KERNEL, NETWORK = 1, 2, 4, 8
 EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_FILES = range(3)
 (REPLY, LISTENER, SETTINGS, GUARD, TLS, SANDBOX, TOLD_CHECKPOINT, READY, ENDED, PAUSED, KERNELS_LOST,
@@ -35,16 +35,16 @@ END_KILLED, END_EXPIRED, END_DIED, END_FAILED = 1, 2, 3, 4
 
 VOLUME = struct.Struct("=21sB256s")
 VOLUMES_MAX = 8
-ORDER = struct.Struct(f"=IIQIIQQQQII21s21s21sxI256sI{VOLUME.size * VOLUMES_MAX}s256s")
+ORDER = struct.Struct(f"=IIQIIQQQQII21s21s21s21sI256sI{VOLUME.size * VOLUMES_MAX}s256s4x")
 ANSWER = struct.Struct("=IIQii256sIIII21s21s21sxQQ9Q5I4x")
 Answer = collections.namedtuple(
     "Answer", "magic tell seq code kind message flags state end paused id tenant layer deadline started "
               "cpu used cache total oom tenant_oom machine_oom pids disk take files network kernels pooled fds")
 PROCESSES = "front guard clerk herald spawner broker holder".split()
 FAULTS = "exited killed stopped silent".split()
-FIGURES_TOLD = struct.Struct(f"=4Qq4I3Q{len(PROCESSES) * len(FAULTS)}Q7QI4x")
+FIGURES_TOLD = struct.Struct(f"=4Qq5I4x3Q{len(PROCESSES) * len(FAULTS)}Q7QI4x")
 Figures = collections.namedtuple(
-    "Figures", "cpu resident descriptors most began pool running paused stored made pooled ended faults "
+    "Figures", "cpu resident descriptors most began pool zygotes running paused stored made pooled ended faults "
                "limit reserved used available pools kernels refused pressure")
 TLS_HERE, METRICS_HERE = 1, 4
 
@@ -135,7 +135,7 @@ class Orders:
     @staticmethod
     def packed(op, *fields, message=b"", volumes=()):
         mounts = b"".join(VOLUME.pack(id_.encode(), readonly, target.encode()) for id_, readonly, target in volumes)
-        return ORDER.pack(MAGIC, op, *(fields or (0,) * 9 + (b"",) * 3), 0, b"", len(volumes), mounts, message)
+        return ORDER.pack(MAGIC, op, *(fields or (0,) * 9 + (b"",) * 3), b"", 0, b"", len(volumes), mounts, message)
 
     def answer(self, seq):
         end = time.monotonic() + PATIENCE_S
@@ -200,7 +200,7 @@ class Orders:
         try:
             told = FIGURES_TOLD.unpack(os.pread(fd, FIGURES_TOLD.size + 1, 0))
             names = [(p, f) for p in PROCESSES for f in FAULTS]
-            return Figures(*told[:12], dict(zip(names, told[12:])), *told[-8:])
+            return Figures(*told[:13], dict(zip(names, told[13:])), *told[-8:])
         finally:
             os.close(fd)
 

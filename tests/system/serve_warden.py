@@ -84,13 +84,13 @@ def figures():
         first, _ = o.create()
         o.create(memory=333 << 20)
         wait_for(lambda: o.figures().pool > 0, "a pool")
-        assert o.figures()[6:12] == (2, 0, 0, 2, 0, 0), o.figures()
+        assert o.figures()[7:13] == (2, 0, 0, 2, 0, 0), o.figures()
         last = o.answer(o.ask_create(new_id()))
         assert last.pooled == 1 and o.figures().pooled == 1, (last, o.figures())
         o.order(PAUSE, first)
-        assert o.figures()[6:9] == (2, 1, 0), o.figures()
+        assert o.figures()[7:10] == (2, 1, 0), o.figures()
         o.order(KILL, first)
-        assert o.figures()[6:12] == (2, 0, 0, 3, 1, 1), o.figures()
+        assert o.figures()[7:13] == (2, 0, 0, 3, 1, 1), o.figures()
 
 
 @case("volumes: made, mounted, in use, removed")

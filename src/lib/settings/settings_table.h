@@ -80,12 +80,12 @@ SETTING(COUNT, tenant_builds, LIVE, 1, 100, "NUMBER", "4",
 SETTING(COUNT, tenant_build_layers, LIVE, 0, 100000, "NUMBER", "200",
         "results of build steps that are kept for a tenant's next builds")
 SETTING(SIZE, tenant_build_size, LIVE, MIB, 1024 * TIB, "SIZE", "100G",
-        "what templates, images and results of steps of a tenant may take on disk")
+        "disk of a tenant's templates, images and results of steps")
 SETTING(TIME, build_timeout, LIVE, 1000, DAY_MS, "TIME", "1h", "longest build of a template")
 SETTING(SIZE, build_upload_max, LIVE, MIB, TIB, "SIZE", "1G",
         "files of one COPY of a build, packed")
 SETTING(TEXT, build_registries, LIVE, 0, 1024, "LIST", "*",
-        "registries that builds may fetch images from; *: any on the internet")
+        "registries of builds' images; *: any on the internet")
 SETTING(SIZE, build_image_max, LIVE, MIB, TIB, "SIZE", "16G",
         "layers of one image that a build fetches, unpacked")
 SETTING(COUNT, tenant_volumes, LIVE, 0, 1000000, "NUMBER", "100", "volumes that a tenant may have")
