@@ -6,7 +6,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from host import check, finish  # noqa: E402
 from server import Site, answered  # noqa: E402
 
-NAMES = ("../x", "..", "/", "a" * 4096, "nobody-here", "0", "1000", "65535", "user\n", "User",
+NAMES = ("../x", "..", "/", "a" * 4096, "nobody-here", "4294967296", "-1", "0x0", "user\n", "User",
          "root ", "root\t", "-u", "user;id", "root:x", "agent", "%72oot", "ro\u043et")
 
 
@@ -30,6 +30,8 @@ def permissions(sandbox):
     wrong += answered("remove root's file",
                       sandbox.rpc("filesystem.Filesystem/Remove", {"path": "/etc/passwd"}), 403)
     wrong += answered("root reads it", sandbox.get("/root/private", "root"), 200)
+    for number in ("1000", "65534", "65535", "65536", "4294967295"):  # ids are names too, from 65535 on nobody's
+        wrong += answered(f"{number} reads root's file", sandbox.get("/root/private", number), 403)
     sandbox.put("mine", b"x")
     sandbox.put("/tmp/roots", b"x", "root")
     if sandbox.says("stat -c %U mine /tmp/roots") != "user\nroot\n":
