@@ -479,3 +479,15 @@ static inline const char *shell_says(struct agent_host *h, const char *user, con
     call_done(&c);
     return text;
 }
+
+/* No process of that name is left. One that was killed may still be dying. */
+static inline bool host_runs_none(struct agent_host *h, const char *name)
+{
+    char script[160];
+
+    snprintf(script, sizeof(script),
+             "for i in {1..1000}; do pgrep %s >/dev/null || break; sleep 0.01; done; "
+             "pgrep -c %s || true",
+             name, name);
+    return strcmp(shell_says(h, "user", script), "0\n") == 0;
+}

