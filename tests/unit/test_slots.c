@@ -13,8 +13,8 @@
 
 TAP_MAIN
 
-#define SERVER "sunittest"
-#define TENANT "0tenant"
+#define SERVER     "sunittest"
+#define TENANT     "0tenant"
 #define FAR_BEHIND 8000
 
 /* The path of a group in the hierarchy of processes, whichever version that is. */
