@@ -8,11 +8,6 @@ const char *__asan_default_options(void)
     return "quarantine_size_mb=1";
 }
 
-static uint64_t now_ms(void)
-{
-    return clock_ns() / 1000000;
-}
-
 TEST(output_and_exit_status)
 {
     struct agent_host h;
