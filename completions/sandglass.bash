@@ -427,8 +427,8 @@ _sandglass_secret()
 _sandglass_template()
 {
     if ((COMP_CWORD == 2)); then
-        _sandglass_words "build ls rm tag logs" "$1"
-    elif [[ ${COMP_WORDS[2]} == build ]]; then
+        _sandglass_words "build import ls rm tag logs" "$1"
+    elif [[ " build import " == *" ${COMP_WORDS[2]} "* ]]; then
         _sandglass_files "$1"
     elif [[ -n ${E2B_API_KEY-} && " rm tag logs " == *" ${COMP_WORDS[2]} "* ]]; then
         _sandglass_words "$("${COMP_WORDS[0]}" template ls -q 2>/dev/null)" "$1"

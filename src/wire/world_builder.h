@@ -4,11 +4,10 @@
  * The front may start no process, so the warden starts one for each ORDER_WORLD_BUILDER, and gives the front
  * a socket to it. The warden reads nothing that either of them says. A world builder is `sandglass-front
  * --world-builder`: root of a user namespace that is nobody's on the host. It sees STATE/worlds, mapped for
- * that namespace, and starts puller and image workers (front/main/world_import.h), which are nobody
- * there too.
+ * that namespace, and starts puller and image workers (front/main/world_import.h), nobody there too.
  *
  *   front                                 world builder
- *     request, memfd ------------------->    what the puller is asked (pull/request.h)
+ *     request, memfd, [archive] -------->    what the puller is asked (pull/request.h); an image that was uploaded
  *         <---------------------- BUILDER_FETCHING, BUILDER_WAITING, BUILDER_UNPACKING ...
  *         <---------------------- BUILDER_DONE, BUILDER_SAME or BUILDER_FAILED, and it ends
  *
@@ -27,6 +26,7 @@
 #define BUILDER_PULL   5 /* programs that it can execute */
 #define BUILDER_IMAGE  6
 #define BUILDER_FDS    7
+#define BUILDER_FILES  2 /* come with a request, at most */
 
 #define BUILDER_DIGEST     72 /* "sha256:" and 64 digits, and a zero byte */
 #define BUILDER_CONFIG_MAX (32u * 1024)

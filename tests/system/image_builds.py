@@ -9,6 +9,7 @@ import sys
 import tarfile
 import threading
 import time
+import urllib.request
 
 import world_root
 from pull import Real, free_port
@@ -268,6 +269,48 @@ def parent_of(pid, ancestor):
     return False
 
 
+def imports(server, client, archive, stranger):
+    """Images that come over HTTP, as `docker save IMAGE | sandglass template import NAME -` sends them."""
+    url = f"http://127.0.0.1:{server.port}"
+    env = {"PATH": os.environ["PATH"], "E2B_API_KEY": client.server.key, "E2B_API_URL": url, "E2B_SANDBOX_URL": url}
+
+    def run(*arguments, stdin=subprocess.DEVNULL):
+        return sandglass(server, "template", "import", *arguments, env=env, stdin=stdin)
+
+    with subprocess.Popen(["cat", archive], stdout=subprocess.PIPE) as pipe:
+        ran = run("boxed", "-", "--tag", "v1", stdin=pipe.stdout)
+    check("an archive of docker save becomes a template", ran.returncode == 0 and ran.stdout == "boxed:v1\n", f"{ran.stdout}{ran.stderr}")
+    says("with variables, directory and files of the image", client, client.create(templateID="boxed:v1"),
+         "added; echo $COLOUR; pwd", "added\ngreen\n/srv\n")
+    check("and is told how far it is", "transfer the image" in ran.stderr and "unpacking layer 2 of 2" in ran.stderr, ran.stderr)
+    ran = run("again", archive, "--start", "sleep 1000", "--ready", "true")
+    check("the same archive is not unpacked twice", ran.returncode == 0 and ran.stdout == "again\n" and "unpacking" not in ran.stderr,
+          f"{ran.stdout}{ran.stderr}")
+    sandbox = client.create(templateID="again")
+    says("a start command is the template's", client, sandbox, "pgrep -x sleep >/dev/null && echo runs", "runs\n")
+    for what, words, file in (("what is no archive", "tar", "/etc/passwd"), ("an empty file", "", "/dev/null"),
+                              ("a directory", "is a directory", "/etc"), ("a file that is not there", "cannot read", "/nowhere")):
+        ran = run("bad", file)
+        check(f"{what} is refused in one line", ran.returncode == 1 and words in ran.stderr and
+              ran.stderr.splitlines()[-1].startswith("sandglass: "), ran.stderr)
+    with subprocess.Popen(["head", "-c", "100000", archive], stdout=subprocess.PIPE) as pipe:
+        ran = run("cut", stdin=pipe.stdout)
+    check("an archive that is cut is refused, with the reason", ran.returncode == 1 and "cannot be used" in ran.stderr, ran.stderr)
+    for name in ("boxed", "again"):
+        client.api("DELETE", f"/templates/{name}")
+    client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
+    digest = "upload:" + "0" * 64
+    refused("an archive that nobody has uploaded", client, digest, "upload it again")
+    made = stranger.api("POST", "/v3/templates", {"name": "theirs"})[1]
+    told = stranger.api("GET", f"/templates/{made['templateID']}/files/{'0' * 64}")[1]
+    check("an upload is asked for by its tenant", told["present"] is False and told["url"], told)
+    with open(archive, "rb") as file:
+        request = urllib.request.Request(told["url"], file.read(), method="PUT")
+    urllib.request.urlopen(request, timeout=60).close()
+    refused("and is found by nobody else", client, digest, "upload it again")
+    nothing_left("nothing is left of images that were uploaded", server)
+
+
 def cancels(server, client, web):
     image = f"localhost:{web.port}/hang:latest"
     ids = begin(client, "hangs", image)
@@ -370,6 +413,7 @@ def main():
         private(server, client, closed, stranger)
         shares(server, client, registry, folder, stranger)
         manages(server, client, registry, folder)
+        imports(server, client, archive, stranger)
         no_room(program, folder, registry)
         policies(server, client, inside)
         lies(server, client, web)

@@ -219,7 +219,7 @@ void build_view_entry(struct build_view *v, const char *step, const char *messag
     v->cached |= cached && part > 0;
     if (out)
         add_output(v, out);
-    else if (part == v->recipe->n_vertices && strcmp(step, "finalize") == 0)
+    else if (strcmp(step, "finalize") == 0 || (strcmp(step, "base") == 0 && !after(text, "FROM ")))
         add_output(v, text);
 }
 

@@ -191,11 +191,12 @@ static int logs_fn(struct client *c, void *options, struct sg_error *e)
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-enum action { BUILD, LS, RM, TAG, LOGS };
+enum action { BUILD, IMPORT, LS, RM, TAG, LOGS };
 #define OF(action) (1u << (action))
 
 static const struct client_action actions[] = {
     [BUILD] = {"build", "DIR", 1, 1, template_build, NULL},
+    [IMPORT] = {"import", "NAME [FILE]", 1, 2, template_import, NULL},
     [LS] = {"ls", "no arguments", 0, 0, ls_fn, NULL},
     [RM] = {"rm", "NAME[:TAG]...", 1, CLIENT_ARGS_MAX, rm_fn, NULL},
     [TAG] = {"tag", "NAME[:TAG] NEWTAG...", 2, TEMPLATE_LIST_MAX + 1, tag_fn, NULL},
@@ -249,36 +250,39 @@ static int set_memory(void *to, const struct cli_option *o UNUSED, const char *v
 static const struct cli_option options[] = {
     {"name", 0, "NAME", "build: name of the template (default: the directory's)",
      CLI_FILLED(template_options, name, "the name of the template"), .actions = OF(BUILD)},
-    {"tag", 't', "TAG", "build: tag of this build (repeatable; default: default)", .apply = add_tag,
-     .actions = OF(BUILD)},
+    {"tag", 't', "TAG", "build, import: tag of this build (repeatable; default: default)",
+     .apply = add_tag, .actions = OF(BUILD) | OF(IMPORT)},
     {"file", 'f', "FILE", "build: read the steps from FILE (default: DIR/Dockerfile)",
      CLI_FILLED(template_options, file, "the name of the file"), .actions = OF(BUILD)},
     {"build-arg", 0, "NAME[=VALUE]",
      "build: value of an ARG, or copy it from the environment (repeatable)", .apply = add_build_arg,
      .actions = OF(BUILD)},
-    {"start", 0, "COMMAND", "build: what runs in each sandbox (default: ENTRYPOINT and CMD)",
-     CLI_TEXT(template_options, start), .actions = OF(BUILD)},
-    {"ready", 0, "COMMAND", "build: what must exit with 0 before a sandbox is handed out",
-     CLI_FILLED(template_options, ready, "the command"), .actions = OF(BUILD)},
+    {"start", 0, "COMMAND",
+     "build, import: what runs in each sandbox (default for build: ENTRYPOINT and CMD)",
+     CLI_TEXT(template_options, start), .actions = OF(BUILD) | OF(IMPORT)},
+    {"ready", 0, "COMMAND", "build, import: what must exit with 0 before a sandbox is handed out",
+     CLI_FILLED(template_options, ready, "the command"), .actions = OF(BUILD) | OF(IMPORT)},
     {"no-cache", 0, NULL, "build: build every step anew", CLI_FLAG(template_options, no_cache),
      .actions = OF(BUILD)},
-    {"cpus", 0, "N", "build: processors of its sandboxes",
-     CLI_COUNT(template_options, cpus, 1, 1024), .actions = OF(BUILD)},
-    {"memory", 'm', "SIZE", "build: memory of its sandboxes: 512M, 2G",
-     CLI_AT(set_memory, template_options, memory), .actions = OF(BUILD)},
-    {"quiet", 'q', NULL, "build: no progress; ls: names only; rm: print nothing",
-     CLI_FLAG(client_actions, quiet), .actions = OF(BUILD) | OF(LS) | OF(RM)},
+    {"cpus", 0, "N", "build, import: processors of its sandboxes",
+     CLI_COUNT(template_options, cpus, 1, 1024), .actions = OF(BUILD) | OF(IMPORT)},
+    {"memory", 'm', "SIZE", "build, import: memory of its sandboxes: 512M, 2G",
+     CLI_AT(set_memory, template_options, memory), .actions = OF(BUILD) | OF(IMPORT)},
+    {"quiet", 'q', NULL, "build, import: no progress; ls: names only; rm: print nothing",
+     CLI_FLAG(client_actions, quiet), .actions = OF(BUILD) | OF(IMPORT) | OF(LS) | OF(RM)},
     {"json", 0, NULL, "print the server's answer", CLI_FLAG(client_actions, json)},
     CLIENT_OPTIONS,
 };
 
 const struct client_verb template_verb = {
     .name = "template",
-    .usage = "build [OPTION]... DIR\nls [OPTION]...\nrm [OPTION]... NAME[:TAG]...\n"
+    .usage = "build [OPTION]... DIR\nimport [OPTION]... NAME [FILE]\nls [OPTION]...\nrm "
+             "[OPTION]... NAME[:TAG]...\n"
              "tag [OPTION]... NAME[:TAG] NEWTAG...\nlogs [OPTION]... NAME [BUILD]",
     .about =
-        "Builds templates from Dockerfiles, and lists, tags and removes them. A template is what "
-        "new\nsandboxes start with: 'sandglass create NAME'.",
+        "Builds templates from Dockerfiles, makes them of images that 'docker save' wrote, lists, "
+        "tags\nand removes them. A template is what new sandboxes start with: 'sandglass create "
+        "NAME'.",
     .syntax = &(const struct cli_syntax){options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX},
     .options_size = sizeof(struct template_options),
     .fn = client_actions_fn,

@@ -1,4 +1,4 @@
-/* sandglass template: templates of a server, built from Dockerfiles. */
+/* sandglass template: templates of a server, built from Dockerfiles or made of images. */
 #pragma once
 
 #include "cli/client/client.h"
@@ -16,8 +16,9 @@ struct template_options {
     bool no_cache;
 };
 
-/* The action `build`. */
+/* The actions `build` and `import`. */
 int template_build(struct client *c, void *options, struct sg_error *e);
+int template_import(struct client *c, void *options, struct sg_error *e);
 /* The name of a template that a directory is built as: its own, in the letters that a name may have. "":
  * none is left. */
 void template_name_of(const char *dir, char *ret, size_t cap);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "front/builds/steps.h"
+#include "front/builds/upload.h"
 #include "front/core/lifecycle.h"
 #include "front/core/warden.h"
 #include "front/store/worlds.h"
@@ -33,6 +34,7 @@ struct fetch {
     char key[STORE_KEY_HEX + 1];
     struct store_image known; /* .layer "": none */
     int ask;                  /* a memfd: what the puller is asked; -1: it was sent */
+    int archive;              /* that was uploaded; -1: the image is a registry's, or it was sent */
     int sock;                 /* to the world builder; -1: there is none yet */
     uv_poll_t *watch;
     uint32_t shown_layer, shown_what;
@@ -64,6 +66,7 @@ static void fetch_free(struct fetch *x)
     watch_drop(&x->watch);
     close_p(&x->sock);
     close_p(&x->ask);
+    close_p(&x->archive);
     free(x->known.config);
     free(x);
 }
@@ -294,8 +297,10 @@ static void on_builder(void *arg, const struct warden_answer *a)
     fd_set_nonblock(x->sock, true);
     memcpy(q.id, x->id, sizeof(q.id));
     memcpy(q.known, x->known.digest, sizeof(q.known));
-    r = ipc_send(x->sock, &q, sizeof(q), &x->ask, 1);
+    const int fds[] = {x->ask, x->archive};
+    r = ipc_send(x->sock, &q, sizeof(q), fds, x->archive < 0 ? 1 : 2);
     close_p(&x->ask);
+    close_p(&x->archive);
     x->watch = watch_new(x->front->loop, x->sock, x);
     watch_for(x->watch, UV_READABLE, on_readable);
     if (r < 0)
@@ -330,14 +335,16 @@ static void add_registries(const char *setting, json_t *request)
 static int write_ask(struct fetch *x, const json_t *credentials, struct sg_error *e)
 {
     const struct settings *s = &x->front->settings;
-    json_t *ask =
-        json_pack("{s:s, s:b, s:{s:I, s:I, s:I}}", "image", x->image, "sync", 0, "limits",
-                  "seconds", (json_int_t)(s->build_timeout_ms / 1000), "totalBytes",
-                  (json_int_t)s->build_image_max, "layerBytes", (json_int_t)s->build_image_max);
+    json_t *ask = json_pack(
+        "{s:s, s:b, s:{s:I, s:I, s:I}}", "from", x->archive < 0 ? "registry" : "archive", "sync", 0,
+        "limits", "seconds", (json_int_t)(s->build_timeout_ms / 1000), "totalBytes",
+        (json_int_t)s->build_image_max, "layerBytes", (json_int_t)s->build_image_max);
     AUTO(close_p) int fd = memfd_create("image", MFD_CLOEXEC);
     char *text;
     int r;
 
+    if (x->archive < 0)
+        json_object_set_new(ask, "image", json_string(x->image));
     if (credentials)
         json_object_set_new(ask, "credentials", json_deep_copy(credentials));
     if (x->known.digest[0])
@@ -384,26 +391,57 @@ static void add_user(struct fetch *x, struct fetch_user *u)
     list_append(&x->users, &u->link);
 }
 
+bool fetch_is_upload(const char *image)
+{
+    size_t len = strlen(FETCH_UPLOAD);
+
+    return strncmp(image, FETCH_UPLOAD, len) == 0 && upload_hash_valid(image + len);
+}
+
+/* An archive is named by what it is, so that the same one is unpacked once. */
+static int find_upload(struct front *f, const char *tenant, const char *image, int *ret_fd,
+                       char ret_name[IMAGE_MAX + 1], struct sg_error *e)
+{
+    struct store_upload up;
+    int r = store_upload_get(f->store, tenant, image + strlen(FETCH_UPLOAD), &up, NULL);
+    int fd = r < 0 ? r : upload_open(f->store, &up);
+
+    if (fd < 0)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
+                       "the image '%.80s' is not there, or no more: upload it again", image);
+    snprintf(ret_name, IMAGE_MAX + 1, FETCH_UPLOAD "%s", up.digest);
+    *ret_fd = fd;
+    return 0;
+}
+
 void fetch_join(struct front *f, const char *tenant, const char *image, const json_t *credentials,
                 struct fetch_user *u)
 {
-    char key[STORE_KEY_HEX + 1];
+    char key[STORE_KEY_HEX + 1], name[IMAGE_MAX + 1];
+    AUTO(close_p) int archive = -1;
+    struct sg_error e;
     struct fetch *x;
 
-    step_image_key(image, credentials, key);
+    snprintf(name, sizeof(name), "%s", image);
+    if (fetch_is_upload(image) && find_upload(f, tenant, image, &archive, name, &e) < 0) {
+        u->done(u->arg, -ENOENT, NULL, &e);
+        return;
+    }
+    step_image_key(name, credentials, key);
     x = find(tenant, key);
     if (x) {
         build_log_line(u->log, BUILD_INFO, "[base] waiting for a build that fetches it already");
         add_user(x, u);
         return;
     }
-    x = NEW(struct fetch, .front = f, .ask = -1, .sock = -1);
+    x = NEW(struct fetch, .front = f, .ask = -1, .archive = steal_fd(&archive), .sock = -1);
     snprintf(x->tenant, sizeof(x->tenant), "%s", tenant);
-    snprintf(x->image, sizeof(x->image), "%s", image);
+    memcpy(x->image, name, sizeof(x->image));
     memcpy(x->key, key, sizeof(x->key));
     list_append(&running, &x->link);
     add_user(x, u);
-    if (store_image_get(f->store, tenant, key, &x->known, NULL) == 0 && strchr(image, '@'))
+    bool known = store_image_get(f->store, tenant, key, &x->known, NULL) == 0;
+    if (known && (x->archive >= 0 || strchr(image, '@')))
         end_with_known(x);
     else
         start(x, credentials);

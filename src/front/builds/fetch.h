@@ -4,6 +4,8 @@
  *   known by its tag --> asked for ---- same, or no answer -------------> there
  *   not known ---------> asked for --> fetched --> unpacked --> stored -> there
  *
+ * An image may also be an archive that the tenant has uploaded, as an archive of a COPY step: "upload:HASH".
+ *
  * What was fetched is found again by the image's name and the credentials that came with it, and by
  * its tenant alone. Builds of a tenant that want the same image at the same time wait for one
  * fetch; it ends when the last of them leaves. */
@@ -31,6 +33,9 @@ struct fetch_user {
     void *arg;
 };
 
+#define FETCH_UPLOAD "upload:"
+/* Whether the name is one of an archive that was uploaded (front/builds/upload.h). */
+bool fetch_is_upload(const char *image);
 /* credentials: as pull/request.h has them, or NULL. */
 void fetch_join(struct front *f, const char *tenant, const char *image, const json_t *credentials,
                 struct fetch_user *u);

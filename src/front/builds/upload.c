@@ -180,8 +180,7 @@ static void too_long(struct upload *u)
 {
     char text[128];
 
-    snprintf(text, sizeof(text),
-             "the files of one COPY have more than %llu MiB when packed (build_upload_max)",
+    snprintf(text, sizeof(text), "the archive has more than %llu MiB (build_upload_max)",
              (unsigned long long)(u->front->settings.build_upload_max >> 20));
     u->answered = true;
     reply_error(u->req, 413, "%s", text);

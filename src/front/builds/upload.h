@@ -1,4 +1,4 @@
-/* Archives of files that clients upload for the COPY steps of builds.
+/* Archives that clients upload for builds: the files of COPY steps, and images.
  *
  * A client asks where to upload, and gets an address that carries the right for itself: the PUT
  * that follows brings no key.

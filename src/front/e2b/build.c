@@ -7,6 +7,7 @@
 #include <openssl/rand.h>
 
 #include "front/builds/build.h"
+#include "front/builds/fetch.h"
 #include "front/builds/steps.h"
 #include "front/builds/upload.h"
 #include "front/e2b/shape.h"
@@ -268,7 +269,8 @@ static void read_image(struct e2b_req *q, const char *image, struct build_plan *
     if (!fields_ok(&q->in))
         return;
     snprintf(p->from, sizeof(p->from), "template %.180s", name);
-    if ((!p->credentials || is_known_image(image)) && find_base(q, name, p, &e) == 0)
+    if (!fetch_is_upload(image) && (!p->credentials || is_known_image(image)) &&
+        find_base(q, name, p, &e) == 0)
         return;
     snprintf(p->from, sizeof(p->from), "%.190s", image);
     memcpy(p->base, TEMPLATE_BASE, sizeof(TEMPLATE_BASE));

@@ -69,11 +69,12 @@ static void say_made(const struct pulled *p, uint64_t bytes)
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-static int work(const struct builder_request *q, int worlds, int ask, struct sg_error *e)
+static int work(const struct builder_request *q, int worlds, const int fds[BUILDER_FILES],
+                struct sg_error *e)
 {
     AUTO(world_abandon) struct world_making m = WORLD_MAKING_NONE;
     struct pull_order order = {
-        .request = ask, .archive = -1, .known = q->known, .tell = on_progress};
+        .request = fds[0], .archive = fds[1], .known = q->known, .tell = on_progress};
     struct pulled *p = xcalloc(1, sizeof(*p));
     struct builder_told same = {.what = BUILDER_SAME};
     struct world_made made;
@@ -106,13 +107,14 @@ static void drop_rights(void)
         _exit(2);
 }
 
-static _Noreturn void work_and_exit(const struct builder_request *q, int worlds, int ask)
+static _Noreturn void work_and_exit(const struct builder_request *q, int worlds,
+                                    const int fds[BUILDER_FILES])
 {
     struct sg_error e = {0};
     int r;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    r = work(q, worlds, ask, &e);
+    r = work(q, worlds, fds, &e);
     if (r < 0)
         say_error(&e, r);
     _exit(r < 0);
@@ -133,22 +135,23 @@ static void watch(pid_t worker, int pidfd)
         ;
 }
 
-static int take_request(struct builder_request *q, int *ret_ask)
+static int take_request(struct builder_request *q, int ret_fds[BUILDER_FILES])
 {
-    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = 1};
+    AUTO(ipc_fds_close) struct ipc_fds fds = {.max = BUILDER_FILES};
 
     if (ipc_take(BUILDER_SOCK, BUILDER_MAGIC, q, sizeof(*q), sizeof(*q), &fds) !=
         (ssize_t)sizeof(*q))
         return -1;
     q->id[ID_LEN] = q->known[BUILDER_DIGEST - 1] = '\0';
-    *ret_ask = fds.n == 1 ? steal_fd(&fds.at[0]) : -1;
-    return q->id[0] == '\0' || (id_valid(q->id) && *ret_ask >= 0) ? 0 : -1;
+    for (size_t i = 0; i < BUILDER_FILES; i++)
+        ret_fds[i] = i < fds.n ? steal_fd(&fds.at[i]) : -1;
+    return q->id[0] == '\0' || (id_valid(q->id) && ret_fds[0] >= 0) ? 0 : -1;
 }
 
 void builder_main(void)
 {
     struct builder_request q;
-    int ask = -1, pidfd, worlds;
+    int fds[BUILDER_FILES], pidfd, worlds;
     pid_t worker;
 
     drop_rights();
@@ -160,14 +163,14 @@ void builder_main(void)
     worker_use_program(PULL_PROGRAM, BUILDER_PULL);
     worker_use_program(IMAGE_PROGRAM, BUILDER_IMAGE);
     worlds = openat(BUILDER_WORLDS, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (worlds < 0 || take_request(&q, &ask) < 0)
+    if (worlds < 0 || take_request(&q, fds) < 0)
         _exit(2);
     worlds_sweep(worlds);
     if (q.id[0] == '\0')
         _exit(0);
     worker = fork();
     if (worker == 0)
-        work_and_exit(&q, worlds, ask);
+        work_and_exit(&q, worlds, fds);
     pidfd = worker < 0 ? -1 : (int)syscall(SYS_pidfd_open, worker, 0);
     if (pidfd < 0)
         _exit(2);
