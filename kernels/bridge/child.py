@@ -8,12 +8,16 @@ import os
 import select
 import signal
 import sys
+import time
 
 from .loop import CannotRun
 
 # Python ignores or handles these; programs must not.
 RESET = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
 FALLBACK_PATH = "/usr/local/bin:/usr/bin:/bin"
+SETTLE_SECONDS = 1
+LOOK_SECONDS = 0.0005
+SIGINT_BIT = 1 << signal.SIGINT - 1
 
 
 def find_program(*names):
@@ -40,6 +44,7 @@ class Child:
         except OSError as e:
             raise CannotRun(f"{argv[0]} cannot be started: {e.strerror}") from e
         self.pidfd = os.pidfd_open(self.pid)
+        self._deaf = set()  # threads that always block SIGINT
         self._poll = select.poll()
         self._poll.register(self.pidfd, select.POLLIN)
         self._poll.register(bridge.interrupts.fd, select.POLLIN)
@@ -66,6 +71,32 @@ class Child:
         except ProcessLookupError:
             pass
 
+    def settle(self, seconds=SETTLE_SECONDS):
+        """Waits until all interrupts that were sent have arrived: one that is late would end the next cell.
+
+        Mostly the main thread gets a signal, before it goes on. But while it starts a program it blocks
+        signals. Then another thread gets the signal, of a numeric library say, and may have to wait for
+        its turn. While a handler runs, its thread blocks the signal."""
+        deadline = time.monotonic() + seconds
+        while True:
+            pending, blocking = self._look()
+            if not pending and blocking <= self._deaf:
+                return
+            if time.monotonic() > deadline:
+                self._deaf |= blocking  # a handler takes microseconds: these block it for other reasons
+                return
+            time.sleep(LOOK_SECONDS)
+
+    def _look(self):
+        """Whether an interrupt is pending, and the threads that block it."""
+        pending, blocking = False, set()
+        for thread in list_threads(self.pid):
+            masks = read_masks(f"/proc/{self.pid}/task/{thread}/status")
+            pending |= any(masks.get(name, 0) & SIGINT_BIT for name in ("SigPnd", "ShdPnd"))
+            if masks.get("SigBlk", 0) & SIGINT_BIT:
+                blocking.add(thread)
+        return pending, blocking
+
     def kill(self):
         signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
@@ -74,6 +105,25 @@ class Child:
         _, status = os.waitpid(self.pid, 0)
         os.close(self.pidfd)
         return os.waitstatus_to_exitcode(status)
+
+
+def list_threads(pid):
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except FileNotFoundError:
+        return []
+
+
+def read_masks(path):
+    """The signal masks of a thread; none, if it has ended."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            fields = dict(line.rstrip().split(":\t", 1) for line in file if ":\t" in line)
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
+    if fields.get("State", "Z").startswith("Z"):
+        return {}
+    return {name: int(fields[name], 16) for name in ("SigPnd", "ShdPnd", "SigBlk")}
 
 
 def describe_end(status):

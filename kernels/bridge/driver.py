@@ -77,6 +77,8 @@ class Interpreter:
         self.is_over = False
         while not self.is_over:
             self.step()
+        if self.child and self.bridge.interrupts.count:
+            self.child.settle()
 
     def interrupt(self):
         self.child.interrupt()
