@@ -118,7 +118,7 @@ def read_masks(path):
     """The signal masks of a thread; none, if it has ended."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            fields = dict(line.rstrip().split(":\t", 1) for line in file if ":\t" in line)
+            fields = {name: value for name, _, value in (line.partition(":\t") for line in file)}
     except (FileNotFoundError, ProcessLookupError):
         return {}
     if fields.get("State", "Z").startswith("Z"):
