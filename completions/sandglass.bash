@@ -522,7 +522,7 @@ _sandglass_client()
     create) options+=" --timeout --env -e --env-file --metadata -m --name --auto-pause --json" ;;
     exec) options+=" --interactive -i --tty -t --user -u --cwd -w --env -e --timeout --detach -d" ;;
     repl) options+=" --language -l --context -c --timeout --env -e --keep --no-checkpoints --json --no-color" ;;
-    cp) options+=" --user -u --quiet -q" ;;
+    cp) options+=" --user -u --recursive -r --quiet -q" ;;
     logs) options+=" --server --follow -f --lines -n --level --since --layer --request --sandbox --json --state" ;;
     kill) options+=" --all --yes -y --quiet -q" ;;
     pause) options+=" --quiet -q" ;;

@@ -4,13 +4,16 @@
  *
  * Paths are absolute, or relative to the user's home; they are resolved inside the sandbox with the
  * permissions of `user`, which is "user", "root", or a name or an id of the sandbox's own
- * /etc/passwd. The agent refuses any other with EUSERS. docs/internals/channel.md has the errors. */
+ * /etc/passwd. The agent refuses any other with EUSERS. In requests about files, USER_AS_ROOT before the
+ * name asks for root's rights, and what is made belongs to the user. docs/internals/channel.md has the
+ * errors. */
 #pragma once
 
 #include <stdint.h>
 
 #define OPS_PATH_MAX 4096
 #define OPS_NAME_MAX 32
+#define USER_AS_ROOT "+"
 #define OPS_TAG_MAX  256
 #define OPS_NOTE_MAX (1024u * 1024)
 #define OPS_ARG_MAX  (128u * 1024)      /* one argument or variable: Linux has the same limit */
@@ -51,8 +54,10 @@ enum chan_op {
      * is less. Regular files only. -ESTALE: the file became shorter meanwhile. */
     OP_FILE_READ,
     /* request: user str, path str, mode u32 (e.g. 0644; one that exists keeps its own), flags u32
-     *          (FILE_PARENTS), metadata. DATA..., EOF. END result: one entry.
-     * The file appears whole or not at all: written beside its place and renamed there. */
+     *          (FILE_PARENTS, FILE_IN_PLACE), metadata. DATA..., EOF. END result: one entry.
+     * The file appears whole or not at all: written beside its place and renamed there. With
+     * FILE_IN_PLACE the file itself is emptied, given to the user, and written: inode, hard links and
+     * watches stay, and of a file that was there a write that fails leaves a part. */
     OP_FILE_WRITE,
     /* request: user str, path str, depth u32 (1 = direct children). EVENT_ENTRY per entry, in
      * lexical order, a directory before what is in it. */
@@ -156,6 +161,7 @@ enum chan_op {
 #define FILE_RECURSIVE 1u
 #define FILE_PARENTS   2u
 #define FILE_ENTRIES   4u /* changes carry the entry */
+#define FILE_IN_PLACE  8u
 
 #define UNPACK_OWN_MODE 0xffffffffu
 
@@ -195,6 +201,7 @@ enum chan_control {
     CONTROL_RESIZE,     /* u32 rows, u32 cols */
     CONTROL_DISCARD,    /* u32 channel: from now on read this output and drop it inside */
     CONTROL_CONTINUE,   /* more bytes of the OPEN request: see OPS_OPEN_MAX */
+    CONTROL_CATCH_UP,   /* to a watch: EVENT_CAUGHT_UP comes after all changes until now */
     CONTROL_MAX_
 };
 
@@ -205,6 +212,7 @@ enum chan_event {
     EVENT_WATCHING, /* empty */
     EVENT_CHANGE,   /* u32 enum watch_change, path str relative to the watched directory, then
                      * with FILE_ENTRIES: u32 0, or 1 and the entry */
+    EVENT_CAUGHT_UP, /* empty */
     EVENT_EXECUTING, /* u32 number of the cell, from 1; str: "", or why the state that the kernel
                       * had before is gone */
     EVENT_CONTEXT,   /* one context: see above */

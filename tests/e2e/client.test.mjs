@@ -226,7 +226,7 @@ test('cp: whole directories, both ways', async () => {
   fs.mkdirSync(`${dir}/a/b`, { recursive: true })
   fs.writeFileSync(`${dir}/top`, 'top')
   fs.writeFileSync(`${dir}/a/b/deep ü`, 'deep')
-  await works(['cp', dir, `${sandbox.sandboxId}:/home/user/tree`])
+  await works(['cp', '-r', dir, `${sandbox.sandboxId}:/home/user/tree`])
   assert.equal(await sandbox.files.read('/home/user/tree/a/b/deep ü'), 'deep')
   const back = scratch('back')
   await works(['cp', `${sandbox.sandboxId}:/home/user/tree`, back])

@@ -198,14 +198,42 @@ test('user: whose file it becomes, and what may be touched', async () => {
   await sandbox.files.write(`${dir}/roots`, 'x', { user: 'root' })
   const owner = async (path) => (await sandbox.files.getInfo(path)).owner
   assert.deepEqual([await owner(`${dir}/mine`), await owner(`${dir}/roots`)], ['user', 'root'])
-  await assert.rejects(sandbox.files.write('/etc/not-mine', 'x'), Error)
-  assert.equal(await sandbox.files.exists('/etc/not-mine'), false)
-  await sandbox.files.write('/root/secret', 'x', { user: 'root' })
-  await assert.rejects(sandbox.files.read('/root/secret'), Error)
-  await assert.rejects(sandbox.files.remove('/etc/passwd'), Error)
   await rejects(sandbox.files.read(`${dir}/mine`, { user: 'nobody-here' }), AuthenticationError)
   await rejects(sandbox.files.write(`${dir}/mine`, 'y', { user: 'nobody-here' }), AuthenticationError)
   await rejects(sandbox.files.list(dir, { user: 'nobody-here' }), AuthenticationError)
+})
+
+test('files are worked on with the rights of root, and belong to the user then', async () => {
+  const sandbox = await common()
+  const dir = await folder(sandbox)
+  const look = (format, ...paths) => sh(sandbox, `sudo stat -c '${format}' ${paths.join(' ')}`)
+  await sandbox.files.write('/workspace/app/main.py', 'print(1)')
+  assert.equal(await look('%U %G %a', '/workspace', '/workspace/app', '/workspace/app/main.py'), 'user user 755\nuser user 755\nuser user 644')
+  assert.equal(await sandbox.files.makeDir('/data/x'), true)
+  assert.equal(await look('%U', '/data', '/data/x'), 'user\nuser')
+  await sandbox.files.write('/root/secret', 'x', { user: 'root' })
+  assert.equal(await look('%U', '/root/secret'), 'root')
+  assert.equal(await sandbox.files.read('/root/secret'), 'x')
+  assert.ok((await sandbox.files.list('/root')).some((e) => e.name === 'secret'))
+  const handle = await sandbox.files.watchDir('/root', () => {})
+  await handle.stop()
+  await sandbox.files.rename('/root/secret', `${dir}/secret`)
+  assert.equal(await look('%U', `${dir}/secret`), 'root')
+  await sandbox.files.write(`${dir}/secret`, 'mine')
+  assert.equal(await look('%U', `${dir}/secret`), 'user')
+  for (const path of ['/workspace', '/data']) await sandbox.files.remove(path)
+  assert.equal(await sandbox.files.exists('/workspace/app'), false)
+  // and no further than that
+  await assert.rejects(sandbox.files.read('/proc/1/environ'), Error)
+  await assert.rejects(sandbox.files.write('/proc/sys/kernel/hostname', 'x'), Error)
+})
+
+test('a file that is written stays the same file', async () => {
+  const sandbox = await common()
+  const dir = await folder(sandbox)
+  await sh(sandbox, `cd ${dir} && echo a longer text > f && chmod 751 f && ln f hard && ln -s f soft`)
+  await sandbox.files.write(`${dir}/soft`, 'new')
+  assert.equal(await sh(sandbox, `cd ${dir} && cat hard && stat -c ' %a %h' f && readlink soft`), 'new 751 2\nf')
 })
 
 test('getInfo: everything about a file and a directory', async () => {

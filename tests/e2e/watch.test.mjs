@@ -40,6 +40,7 @@ test('what is written through the API is an event under its own name only', asyn
   await sandbox.files.write(`${dir}/new.txt`, 'one')
   await w.gets('create', 'new.txt')
   await w.gets('write', 'new.txt')
+  assert.deepEqual([...new Set(w.events.map((e) => e.type))], ['create', 'chmod', 'write'])
   w.events.length = 0
   await sandbox.files.write(`${dir}/new.txt`, 'two')
   await w.gets('write', 'new.txt')

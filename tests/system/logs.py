@@ -132,6 +132,10 @@ def answers(server, sandbox):
         fine = fine and (status is None or found[0]["status"] == status)
         check(f"its line is found: {what}", fine, (got, id_, body[:300], found))
         seen.append(id_)
+    none = subprocess.run([server.program, "logs", "--server", "--state", server.state, "--request", "nosuch"],
+                          text=True, capture_output=True, check=False, timeout=30)
+    check("a request without lines is told of", none.returncode == 0 and not none.stdout
+          and "no lines of request 'nosuch'" in none.stderr, none)
     check("each has an id of its own", len(set(seen)) == len(seen), seen)
     found = lines(server, "--layer", "client", "--level", "info")
     check("a line about a request tells what was asked, by whom, and how long it took",

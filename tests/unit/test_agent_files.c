@@ -353,6 +353,69 @@ TEST(move)
     host_stop(&h);
 }
 
+TEST(for_a_user_with_the_rights_of_root)
+{
+    struct agent_host h;
+    char text[64];
+
+    host_start(&h);
+    shell_says(&h, "root",
+               "mkdir -m 700 /root/closed; echo secret > /root/closed/f; chmod 600 /root/closed/f; "
+               "echo roots > /home/user/roots; mkdir /tmp/roots; chmod 755 /tmp/roots");
+    EXPECT(get(&h, "user", "/root/closed/f", text, sizeof(text)) == EACCES);
+    EXPECT(get(&h, "+user", "/root/closed/f", text, sizeof(text)) == 0);
+    EXPECT_STR(text, "secret\n");
+    EXPECT(simple(&h, OP_FILE_LIST, "ssu", "+user", "/root/closed", 1, 0) == 0);
+    EXPECT(put(&h, "user", "/tmp/roots/a/b", 0644, FILE_PARENTS, "x") == EACCES);
+    EXPECT(put(&h, "+user", "/tmp/roots/a/b", 0644, FILE_PARENTS | FILE_IN_PLACE, "x") == 0);
+    EXPECT(make_dir(&h, "+user", "/tmp/roots/d", 0) == 0);
+    EXPECT(put(&h, "+user", "roots", 0644, FILE_IN_PLACE, "now mine") == 0);
+    EXPECT_STR(shell_says(&h, "root",
+                          "cd /tmp/roots; stat -c '%u %a %n' . a a/b d /home/user/roots; "
+                          "cat /home/user/roots"),
+               "0 755 .\n1000 755 a\n1000 644 a/b\n1000 750 d\n1000 644 /home/user/roots\n"
+               "now mine");
+    EXPECT(rename_to(&h, "+user", "/tmp/roots/d", "/root/closed/d") == 0); /* by mv */
+    EXPECT(discard(&h, "+user", "/root/closed", FILE_RECURSIVE) == 0);
+    EXPECT_STR(shell_says(&h, "root", "ls /root /tmp/roots"), "/root:\n\n/tmp/roots:\na\n");
+    /* no way to the agent, and none to be more than a user */
+    EXPECT(get(&h, "+user", "/proc/1/environ", text, sizeof(text)) == EACCES);
+    EXPECT(get(&h, "+nobody-here", "f", text, sizeof(text)) == EUSERS);
+    EXPECT(get(&h, "++user", "f", text, sizeof(text)) == EUSERS);
+    EXPECT(simple(&h, OP_USER, "ss", "+user", "", 0, 0) == EINVAL);
+    host_stop(&h);
+}
+
+TEST(written_in_place)
+{
+    struct agent_host h;
+
+    host_start(&h);
+    shell_says(&h, "user",
+               "echo old and longer > f; chmod 751 f; ln f hard; ln -s f soft; mkfifo fifo");
+    EXPECT(put(&h, "user", "soft", 0644, FILE_IN_PLACE, "new") == 0);
+    EXPECT_STR(shell_says(&h, "user", "cat hard; stat -c ' %a %h' f; readlink soft"),
+               "new 751 2\nf\n");
+    EXPECT(put(&h, "user", "f", 0644, 0, "other") == 0);
+    EXPECT_STR(shell_says(&h, "user", "cat hard; stat -c ' %h' f"), "new 1\n");
+    EXPECT(put(&h, "user", "fifo", 0644, FILE_IN_PLACE, "x") == EINVAL);
+    EXPECT(put(&h, "user", "/tmp", 0644, FILE_IN_PLACE, "x") == EISDIR);
+    EXPECT(put(&h, "user", "/etc/passwd", 0644, FILE_IN_PLACE, "x") == EACCES);
+    EXPECT_STR(shell_says(&h, "user", "ls -A"), "f\nfifo\nhard\nsoft\n");
+
+    /* given up: a new file goes, one that was there stays, with what was written */
+    struct call c;
+    for (unsigned i = 0; i < 2; i++) {
+        call_open(&h, &c, OP_FILE_WRITE, "ssuuu", "user", i ? "f" : "new", 0644, FILE_IN_PLACE, 0u);
+        chan_send(h.chan, c.stream, 0, "part", 4);
+        chan_cancel(h.chan, c.stream);
+        EXPECT(host_wait(&h, &c.ended, AGENT_WAIT_MS));
+        call_done(&c);
+    }
+    EXPECT_STR(shell_says(&h, "user", "ls -A; cat f"), "f\nfifo\nhard\nsoft\npart");
+    host_stop(&h);
+}
+
 TEST(requests_that_make_no_sense)
 {
     struct agent_host h;

@@ -21,7 +21,7 @@ struct cp_options {
     const char *args[2];
     size_t n_args;
     const char *user;
-    bool quiet;
+    bool quiet, recursive;
 };
 
 static int positional(void *self, const char *arg, struct sg_error *e)
@@ -54,8 +54,10 @@ static int check(void *self, char **rest UNUSED, struct sg_error *e)
 }
 
 static const struct cli_option options[] = {
-    {"user", 'u', "NAME", "user that reads or writes in the sandbox",
+    {"user", 'u', "NAME", "user whose files they are in the sandbox",
      CLI_AT(client_user, cp_options, user)},
+    {"recursive", 'r', NULL, "directories too, which they always are",
+     CLI_FLAG(cp_options, recursive)},
     {"quiet", 'q', NULL, "no progress and no notes", CLI_FLAG(cp_options, quiet)},
     CLIENT_OPTIONS,
 };

@@ -18,6 +18,7 @@ struct view {
     /* The last lines so far, printed at the end; NULL: each line is printed as it comes. */
     char **ring;
     size_t first, n;
+    bool any; /* line was of interest so far */
 };
 
 static bool wanted(const struct server_log_query *q, const json_t *line)
@@ -54,6 +55,7 @@ static void on_line(void *arg, const char *line, size_t len)
 
     if (!json_is_object(parsed) || !wanted(v->query, parsed))
         return;
+    v->any = true;
     if (v->query->json)
         strbuf_add(&out, line, len);
     else
@@ -123,5 +125,7 @@ int server_log_show(const struct server_log_query *q, struct sg_error *e)
         v.ring = xcalloc(q->lines, sizeof(*v.ring));
     r = show(&t, &v, e);
     print_kept(&v);
+    if (r == 0 && !v.any && q->request)
+        ui_note("the log has no lines of request '%.64s', or has them no more", q->request);
     return r;
 }

@@ -36,6 +36,10 @@ void envd_files_post(struct sandbox *b, struct http_req *req);
  * "~" is taken away. */
 int envd_path(const char *user, const char *given, char ret[OPS_PATH_MAX], struct sg_error *e);
 
+/* Puts the user of a request about files, which are worked on as E2B does it: with root's rights, and
+ * what is made or written belongs to the user. */
+void envd_put_user(struct strbuf *request, const char *user);
+
 /* Message of the 401 that a missing or wrong access token gets. */
 #define ENVD_UNAUTHORIZED                                                            \
     "unauthorized access, please provide a valid access token or method signing if " \

@@ -166,7 +166,7 @@ static void begin(struct download *d)
     if (range->kind == RANGE_FROM && range->last != UINT64_MAX)
         len = range->last - range->first + 1;
 
-    wire_put_str(&request, d->target.user);
+    envd_put_user(&request, d->target.user);
     wire_put_str(&request, d->path);
     wire_put_u64(&request, first);
     wire_put_u64(&request, len);

@@ -4,6 +4,7 @@
 
 #include "lib/channel/wire.h"
 #include "front/envd/entry.h"
+#include "front/envd/envd.h"
 
 #define FILE_MODE 0644
 #define HELD_MAX  (64u * 1024 * 1024) /* never reached: one piece of a body is far less */
@@ -117,10 +118,10 @@ static void begin(struct sink *s, const char *path)
     }
     s->paths[s->n_paths++] = xstrdup(path);
 
-    wire_put_str(&request, s->target->user);
+    envd_put_user(&request, s->target->user);
     wire_put_str(&request, path);
     wire_put_u32(&request, FILE_MODE);
-    wire_put_u32(&request, FILE_PARENTS);
+    wire_put_u32(&request, FILE_PARENTS | FILE_IN_PLACE);
     strbuf_add(&request, s->metadata->buf, s->metadata->len);
     s->call = (struct call){.owner = s, .on_credit = on_credit, .on_end = on_end};
     if (call_begin(&s->call, s->sandbox, OP_FILE_WRITE, &request, &e) < 0)

@@ -110,6 +110,14 @@ int envd_path(const char *user, const char *given, char ret[OPS_PATH_MAX], struc
     return 0;
 }
 
+void envd_put_user(struct strbuf *request, const char *user)
+{
+    char text[sizeof(USER_AS_ROOT) + OPS_NAME_MAX];
+
+    snprintf(text, sizeof(text), USER_AS_ROOT "%s", user);
+    wire_put_str(request, text);
+}
+
 bool service_path(struct rpc_call *c, const char *user, const char *given, char ret[OPS_PATH_MAX])
 {
     struct sg_error e = {0};
@@ -226,7 +234,7 @@ bool task_target(struct task *t, const char *given, struct strbuf *request)
     if (!service_user(t->rpc, t->user) || !service_path(t->rpc, t->user, given, path))
         return false;
     t->path = xstrdup(path);
-    wire_put_str(request, t->user);
+    envd_put_user(request, t->user);
     wire_put_str(request, path);
     return true;
 }

@@ -2,6 +2,8 @@
  * request. Changes wait in memory, with one limit for all watches of a sandbox together. A watch
  * that would exceed the limit is over, and says so when the client asks.
  *
+ * Whoever asks is told of all changes until then: the agent says when it has caught up with them.
+ *
  * A pause ends the agent's side of a watch. The next GetWatcherEvents sets it up again; changes in
  * between are not known. */
 #include <stdio.h>
@@ -24,11 +26,12 @@ struct watcher {
     uint32_t flags;
     struct strbuf request;
     json_t *events;
-    size_t cost;     /* sum of the costs of its events */
-    bool asleep;     /* a pause of the sandbox ended its call to the agent */
-    bool lost;       /* changes were lost */
-    int status;      /* errno of a watch that ended by itself */
-    struct task *by; /* the CreateWatcher that still waits for its answer, or NULL */
+    size_t cost;       /* sum of the costs of its events */
+    bool asleep;       /* a pause of the sandbox ended its call to the agent */
+    bool lost;         /* changes were lost */
+    int status;        /* errno of a watch that ended by itself */
+    struct task *by;   /* the CreateWatcher that still waits for its answer, or NULL */
+    struct task *asks; /* the GetWatcherEvents that waits until the agent has caught up, or NULL */
 };
 
 struct watchers {
@@ -37,8 +40,27 @@ struct watchers {
     size_t n, cost;
 };
 
+static struct task *take_asking(struct watcher *w)
+{
+    struct task *t = w->asks;
+
+    w->asks = NULL;
+    if (t)
+        t->release = NULL;
+    return t;
+}
+
+static void not_found(struct rpc_call *c, const char *id)
+{
+    rpc_fail(c, RPC_NOT_FOUND, "watcher with id %.64s not found", id);
+}
+
 static void watcher_free(struct watcher *w)
 {
+    struct task *asking = take_asking(w);
+
+    if (asking)
+        not_found(asking->rpc, w->id);
     list_remove(&w->link);
     w->all->n--;
     w->all->cost -= w->cost;
@@ -71,6 +93,37 @@ static void forget_events(struct watcher *w)
     json_array_clear(w->events);
 }
 
+/* ---- events for the client ------------------------------------------------------------------- */
+
+/* Answers a GetWatcherEvents, which ends it. */
+static void tell_events(struct watcher *w, struct rpc_call *c)
+{
+    struct strbuf out;
+    struct rpc_list list;
+    size_t i;
+    json_t *event;
+
+    if (w->lost || w->status) {
+        rpc_fail(c, RPC_INTERNAL, "%s",
+                 w->lost ? WATCH_LOST : "watcher error: the directory cannot be watched any more");
+        return;
+    }
+    strbuf_init(&out, RPC_REPLY_MAX);
+    rpc_list_begin(&list, &watcher_events, c->codec, &out);
+    json_array_foreach(w->events, i, event) rpc_list_add(&list, event);
+    rpc_list_end(&list);
+    forget_events(w);
+    rpc_reply_encoded(c, &out);
+}
+
+static void answer_asking(struct watcher *w)
+{
+    struct task *t = take_asking(w);
+
+    if (t)
+        tell_events(w, t->rpc);
+}
+
 /* ---- events of the agent --------------------------------------------------------------------- */
 
 static void take_change(struct watcher *w, const void *p, size_t len)
@@ -89,6 +142,7 @@ static void take_change(struct watcher *w, const void *p, size_t len)
     w->lost = true;
     forget_events(w);
     call_cancel(&w->call);
+    answer_asking(w);
 }
 
 /* Answers the CreateWatcher that waits for this watch to be set up. */
@@ -117,6 +171,8 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
         creation_over(w, 0, NULL);
     else if (what == EVENT_CHANGE)
         take_change(w, p, len);
+    else if (what == EVENT_CAUGHT_UP)
+        answer_asking(w);
 }
 
 static void on_end(struct call *call, int status, const char *message, const void *result UNUSED,
@@ -132,6 +188,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
         w->asleep = true;
     else
         w->status = status ? status : EPROTO;
+    answer_asking(w);
 }
 
 static int watcher_begin(struct watcher *w, struct sg_error *e)
@@ -197,18 +254,24 @@ static struct watcher *find(struct rpc_call *c, json_t *message)
         LIST_FIND(struct watcher, w, &all->list, link, !w->by && strcmp(w->id, id) == 0);
 
     if (!found)
-        rpc_fail(c, RPC_NOT_FOUND, "watcher with id %.64s not found", id);
+        not_found(c, id);
     return found;
+}
+
+/* The client went away before the agent had caught up. */
+static void asker_gone(struct task *t)
+{
+    struct watchers *all = sandbox_of(t->rpc)->watchers;
+
+    LIST_EACH(struct watcher, w, &all->list, link)
+        if (w->asks == t)
+            w->asks = NULL;
 }
 
 void watcher_get_events(struct rpc_call *c, json_t *message)
 {
     struct watcher *w = find(c, message);
     struct sg_error e = {0};
-    struct strbuf out;
-    struct rpc_list list;
-    size_t i;
-    json_t *event;
 
     if (!w)
         return;
@@ -216,19 +279,13 @@ void watcher_get_events(struct rpc_call *c, json_t *message)
     if (w->asleep && watcher_begin(w, &e) < 0) {
         w->asleep = true;
         rpc_fail(c, RPC_UNAVAILABLE, "%s", e.message);
-        return;
+    } else if (w->asks || w->lost || w->status) {
+        tell_events(w, c);
+    } else {
+        w->asks = task_new(c, sizeof(*w->asks));
+        w->asks->release = asker_gone;
+        call_control(&w->call, CONTROL_CATCH_UP, NULL, 0);
     }
-    if (w->lost || w->status) {
-        rpc_fail(c, RPC_INTERNAL, "%s",
-                 w->lost ? WATCH_LOST : "watcher error: the directory cannot be watched any more");
-        return;
-    }
-    strbuf_init(&out, RPC_REPLY_MAX);
-    rpc_list_begin(&list, &watcher_events, c->codec, &out);
-    json_array_foreach(w->events, i, event) rpc_list_add(&list, event);
-    rpc_list_end(&list);
-    forget_events(w);
-    rpc_reply_encoded(c, &out);
 }
 
 void watcher_remove(struct rpc_call *c, json_t *message)

@@ -17,6 +17,7 @@ struct agent_user {
     char name[OPS_NAME_MAX + 1];
     uint32_t uid, gid;
     char home[AGENT_USER_PATH_MAX], shell[AGENT_USER_PATH_MAX];
+    bool as_root; /* works on files with root's rights; what it makes is its own all the same */
 };
 
 /* Knows "user" and "root". NULL if there is no such user. */

@@ -140,7 +140,7 @@ static void start_mv(struct mover *m)
     static const char *const env[] = {"PATH=" LAUNCH_PATH, "LC_ALL=C", NULL};
     const char *const argv[] = {"mv", "-fT", "--", m->from_path, m->to_path, NULL};
     AUTO(close_p) int cwd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct launch l = {.as = m->op.as,
+    struct launch l = {.as = m->op.as->as_root ? agent_user_find("root") : m->op.as,
                        .program = argv[0],
                        .argv = argv,
                        .envp = env,

@@ -67,9 +67,12 @@ static int begin(const struct request *q, mode_t mode, uint32_t flags, const str
 
     if (r < 0)
         return r;
-    r = staged_open(ret, q->path, mode, (flags & FILE_PARENTS) != 0);
+    r = flags & FILE_IN_PLACE
+            ? staged_open_in_place(ret, q->path, mode, (flags & FILE_PARENTS) != 0, q->as)
+            : staged_open(ret, q->path, mode, (flags & FILE_PARENTS) != 0);
     if (r < 0)
         return r;
+    meta_clear(ret->fd);
     r = meta_set(ret->fd, meta);
     if (r < 0)
         staged_abort(ret);

@@ -131,6 +131,17 @@ static void walk_end(struct meta_walk *w)
     free(w->names);
 }
 
+void meta_clear(int fd)
+{
+    struct meta_walk w;
+
+    walk_begin(&w, fd);
+    for (; w.at < w.len; w.at += strlen(w.names + w.at) + 1)
+        if (strncmp(w.names + w.at, FILE_XATTR_PREFIX, PREFIX_LEN) == 0)
+            removexattr(w.path.text, w.names + w.at);
+    walk_end(&w);
+}
+
 void meta_put(struct strbuf *out, int fd)
 {
     AUTO(strbuf_done)

@@ -21,6 +21,8 @@ int meta_read(struct wire_reader *r, struct meta *ret, struct sg_error *e);
 /* Sets the metadata of a file that has none yet. 0, -EOPNOTSUPP if the file system cannot keep it,
  * or another -errno. */
 int meta_set(int fd, const struct meta *m);
+/* Removes all metadata. */
+void meta_clear(int fd);
 /* Appends the metadata of an open file, O_PATH included, in wire form. */
 void meta_put(struct strbuf *out, int fd);
 /* Copies the metadata from one file to another. Returns as meta_set does. */

@@ -68,7 +68,7 @@ static bool is_covered(const struct agent_user *as, const char *path)
 
 int root_written(const struct agent_user *as, const char *path, struct sg_error *e)
 {
-    if (as->uid != 0 || root_usr != ROOT_USR_COVERED)
+    if ((as->uid != 0 && !as->as_root) || root_usr != ROOT_USR_COVERED)
         return 0;
     return strcmp(path, "/") == 0 || is_covered(as, path) ? root_uncover(e) : 0;
 }

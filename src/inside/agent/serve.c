@@ -2,6 +2,7 @@
 #include "inside/agent/serve.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "inside/agent/accounts.h"
@@ -89,13 +90,15 @@ bool op_may_send(const struct op *op)
     return chan_credit(op->stream) > 0;
 }
 
-static int request_user(struct request *q)
+static int request_user(struct request *q, bool is_file)
 {
-    const char *name = wire_get_str(q->r, OPS_NAME_MAX);
+    const char *name = wire_get_str(q->r, strlen(USER_AS_ROOT) + OPS_NAME_MAX);
+    bool as_root = !q->r->bad && strncmp(name, USER_AS_ROOT, strlen(USER_AS_ROOT)) == 0;
 
-    if (q->r->bad)
+    if (q->r->bad || (as_root && !is_file))
         return err_set(q->e, SG_ERR_INVALID, -EINVAL, "the request has no valid user name");
-    int r = agent_account_user(name, &q->user, q->e);
+    int r = agent_account_user(as_root ? name + strlen(USER_AS_ROOT) : name, &q->user, q->e);
+    q->user.as_root = as_root;
     q->as = r < 0 ? NULL : &q->user;
     return r;
 }
@@ -124,24 +127,24 @@ int request_done(struct request *q)
 
 static const struct handler {
     int (*fn)(struct request *q);
-    bool target; /* the request begins with a user and a path */
-    bool writes; /* it changes files below that path */
+    enum { NO_TARGET, TARGET, FILE_TARGET } target; /* the request begins with a user and a path */
+    bool writes;                                    /* it changes files below that path */
 } handlers[OP_MAX_] = {
-    [OP_PROCESS_START] = {.fn = process_start, .target = true},
+    [OP_PROCESS_START] = {.fn = process_start, .target = TARGET},
     [OP_PROCESS_LIST] = {.fn = process_list},
     [OP_PROCESS_SIGNAL] = {.fn = process_signal},
     [OP_PROCESS_ATTACH] = {.fn = process_attach},
     [OP_PROCESS_INPUT] = {.fn = process_input},
     [OP_PROCESS_RESIZE] = {.fn = process_resize},
-    [OP_FILE_READ] = {.fn = file_read_start, .target = true},
-    [OP_FILE_WRITE] = {.fn = file_write_start, .target = true, .writes = true},
-    [OP_FILE_UNPACK] = {.fn = file_unpack_start, .target = true, .writes = true},
-    [OP_FILE_LIST] = {.fn = file_list_start, .target = true},
-    [OP_FILE_STAT] = {.fn = file_stat, .target = true},
-    [OP_FILE_MOVE] = {.fn = file_move_start, .target = true, .writes = true},
-    [OP_FILE_REMOVE] = {.fn = file_remove_start, .target = true, .writes = true},
-    [OP_FILE_MKDIR] = {.fn = file_mkdir, .target = true, .writes = true},
-    [OP_FILE_WATCH] = {.fn = file_watch_start, .target = true},
+    [OP_FILE_READ] = {.fn = file_read_start, .target = FILE_TARGET},
+    [OP_FILE_WRITE] = {.fn = file_write_start, .target = FILE_TARGET, .writes = true},
+    [OP_FILE_UNPACK] = {.fn = file_unpack_start, .target = TARGET, .writes = true},
+    [OP_FILE_LIST] = {.fn = file_list_start, .target = FILE_TARGET},
+    [OP_FILE_STAT] = {.fn = file_stat, .target = FILE_TARGET},
+    [OP_FILE_MOVE] = {.fn = file_move_start, .target = FILE_TARGET, .writes = true},
+    [OP_FILE_REMOVE] = {.fn = file_remove_start, .target = FILE_TARGET, .writes = true},
+    [OP_FILE_MKDIR] = {.fn = file_mkdir, .target = FILE_TARGET, .writes = true},
+    [OP_FILE_WATCH] = {.fn = file_watch_start, .target = FILE_TARGET},
     [OP_NET_CONNECT] = {.fn = net_connect_start},
     [OP_KERNEL_EXECUTE] = {.fn = kernel_execute},
     [OP_KERNEL_CREATE] = {.fn = kernel_create},
@@ -152,7 +155,7 @@ static const struct handler {
     [OP_KERNEL_WARM] = {.fn = kernel_warm},
     [OP_KERNEL_HOLD] = {.fn = kernel_hold},
     [OP_KERNEL_ADOPT] = {.fn = kernel_adopt},
-    [OP_USER] = {.fn = user_place, .target = true},
+    [OP_USER] = {.fn = user_place, .target = TARGET},
     [OP_DISK] = {.fn = disk_answer},
     [OP_PING] = {.fn = request_done},
 };
@@ -166,7 +169,7 @@ static int handle(struct request *q, uint8_t op)
     if (!h || !h->fn)
         return err_set(q->e, SG_ERR_UNSUPPORTED, -ENOSYS, "the agent knows no operation %d", op);
     if (h->target)
-        r = request_user(q);
+        r = request_user(q, h->target == FILE_TARGET);
     if (r == 0 && h->target)
         r = request_path(q->r, q->as, q->path, q->e);
     if (r == 0 && h->writes)

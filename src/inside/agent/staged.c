@@ -17,7 +17,7 @@ int staged_open(struct staged *s, const char *path, mode_t mode, bool make_paren
     char random[ID_LEN + 1];
     struct stat old;
 
-    s->dirfd = s->fd = -1;
+    *s = (struct staged){.dirfd = -1, .fd = -1};
     int r = path_open_target(path, make_parents, &s->dirfd, s->name, &old);
     if (r < 0)
         return r;
@@ -34,6 +34,39 @@ int staged_open(struct staged *s, const char *path, mode_t mode, bool make_paren
     }
     /* without set-id bits, which would hand out the rights of the new owner */
     if (r == 0 && replaces && fchmod(s->fd, old.st_mode & 0777) < 0)
+        r = -errno;
+    if (r < 0)
+        staged_abort(s);
+    return r;
+}
+
+/* The kind is known before the file is opened, because that can have effects; and looked at again,
+ * because another file can have come there. */
+static int open_itself(struct staged *s, const struct stat *old, mode_t mode)
+{
+    struct stat st;
+
+    s->made = old->st_nlink == 0;
+    s->fd = path_open(s->dirfd, s->name, O_WRONLY | O_NOFOLLOW | (s->made ? O_CREAT | O_EXCL : 0),
+                      s->made ? mode & 0777 : 0);
+    if (s->fd < 0)
+        return s->fd;
+    if (fstat(s->fd, &st) < 0)
+        return -errno;
+    return S_ISREG(st.st_mode) ? 0 : -EINVAL;
+}
+
+int staged_open_in_place(struct staged *s, const char *path, mode_t mode, bool make_parents,
+                         const struct agent_user *as)
+{
+    struct stat old;
+
+    *s = (struct staged){.dirfd = -1, .fd = -1, .in_place = true};
+    int r = path_open_target(path, make_parents, &s->dirfd, s->name, &old);
+    if (r == 0)
+        r = open_itself(s, &old, mode);
+    if (r == 0 &&
+        ((old.st_size > 0 && ftruncate(s->fd, 0) < 0) || fchown(s->fd, as->uid, as->gid) < 0))
         r = -errno;
     if (r < 0)
         staged_abort(s);
@@ -59,18 +92,32 @@ static void announce(int fd)
 
 int staged_commit(struct staged *s, int *ret_fd)
 {
-    if (renameat(s->dirfd, s->temp, s->dirfd, s->name) < 0)
-        return -errno;
-    announce(s->fd);
+    if (!s->in_place) {
+        if (renameat(s->dirfd, s->temp, s->dirfd, s->name) < 0)
+            return -errno;
+        announce(s->fd);
+    }
     *ret_fd = steal_fd(&s->fd);
     forget(s);
     return 0;
 }
 
+/* Whether the name still leads to the file that was made under it. */
+static bool is_ours(const struct staged *s)
+{
+    struct stat ours, there;
+
+    return fstat(s->fd, &ours) == 0 &&
+           fstatat(s->dirfd, s->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
 void staged_abort(struct staged *s)
 {
-    if (s->fd >= 0)
+    if (s->fd >= 0 && !s->in_place)
         unlinkat(s->dirfd, s->temp, 0);
+    else if (s->fd >= 0 && s->made && is_ours(s))
+        unlinkat(s->dirfd, s->name, 0);
     forget(s);
 }
 

@@ -5,8 +5,8 @@
 #include "inside/agent/agent.h"
 
 static const struct agent_user users[] = {
-    {"user", 1000, 1000, "/home/user", "/bin/bash"},
-    {"root", 0, 0, "/root", "/bin/bash"},
+    {"user", 1000, 1000, "/home/user", "/bin/bash", false},
+    {"root", 0, 0, "/root", "/bin/bash", false},
 };
 
 const struct agent_user *agent_user_find(const char *name)

@@ -15,6 +15,7 @@
 
 #define WATCHES_MAX    4096
 #define ENTRIES_A_TURN 256
+#define READS_A_TURN   64
 #define TODO_MAX       (1u * 1024 * 1024)
 #define EVENTS \
     (IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF)
@@ -31,6 +32,7 @@ struct watcher {
     int fd;
     bool recursive, entries, paused;
     bool ready;       /* EVENT_WATCHING was sent */
+    bool asked;       /* EVENT_CAUGHT_UP is to be sent */
     uint32_t replace; /* cookie of a staged file that is being renamed over an existing file */
     struct watched *watched;
     size_t n, cap, n_old;
@@ -193,6 +195,15 @@ static void watch_failed(struct watcher *w, int r)
     op_fail(&w->op, &e);
 }
 
+/* All changes until the question have been told, also those in directories that are new. */
+static void answer_if_caught_up(struct watcher *w)
+{
+    if (!w->asked || !w->ready || w->walking || w->todo.len > 0)
+        return;
+    w->asked = false;
+    chan_event(w->op.agent->chan, w->op.stream, EVENT_CAUGHT_UP, NULL, 0);
+}
+
 /* If there is no room for more watches, later changes are missed: says so, and goes on with the
  * rest. */
 static void watch_turn(struct op *op)
@@ -221,6 +232,7 @@ static void watch_turn(struct op *op)
     }
     if ((w->walking || w->todo.len > 0) && op_may_send(op))
         op_again(op);
+    answer_if_caught_up(w);
 }
 
 static uint32_t change_of(uint32_t mask)
@@ -315,22 +327,15 @@ static void take_event(struct watcher *w, const struct inotify_event *ev, struct
     follow_dirs(w, ev->mask, path);
 }
 
-static void on_inotify(struct loop_source *src, uint32_t events UNUSED)
+/* 1: there were some, 0: none are left. */
+static int take_some(struct watcher *w)
 {
-    struct watcher *w = CONTAINER_OF(src, struct watcher, src);
+    AUTO(confine_fs_leave) int entered = confine_fs_begin(w->op.as);
     _Alignas(struct inotify_event) char buf[4096];
     struct last_change last = {0};
 
-    if (!op_may_send(&w->op)) {
-        loop_unwatch(&w->op.agent->loop, src);
-        w->paused = true;
-        return;
-    }
-    AUTO(confine_fs_leave) int entered = confine_fs_begin(w->op.as);
-    if (entered < 0) {
-        watch_failed(w, entered);
-        return;
-    }
+    if (entered < 0)
+        return entered;
     ssize_t n = read(w->fd, buf, sizeof(buf));
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *ev = (const void *)(buf + at);
@@ -338,6 +343,40 @@ static void on_inotify(struct loop_source *src, uint32_t events UNUSED)
         take_event(w, ev, &last);
         at += (ssize_t)(sizeof(*ev) + ev->len);
     }
+    return n > 0;
+}
+
+static void on_inotify(struct loop_source *src, uint32_t events UNUSED)
+{
+    struct watcher *w = CONTAINER_OF(src, struct watcher, src);
+    int r;
+
+    if (!op_may_send(&w->op)) {
+        loop_unwatch(&w->op.agent->loop, src);
+        w->paused = true;
+        return;
+    }
+    r = take_some(w);
+    if (r < 0)
+        watch_failed(w, r);
+}
+
+/* Programs can change files as fast as changes are read, so not all of the queue is waited for. */
+static void watch_control(struct op *op, uint8_t what, struct wire_reader *r UNUSED)
+{
+    struct watcher *w = CONTAINER_OF(op, struct watcher, op);
+    int some = 1;
+
+    if (what != CONTROL_CATCH_UP)
+        return;
+    for (unsigned i = 0; i < READS_A_TURN && some > 0 && w->ready && op_may_send(op); i++)
+        some = take_some(w);
+    if (some < 0) {
+        watch_failed(w, some);
+        return;
+    }
+    w->asked = true;
+    answer_if_caught_up(w);
 }
 
 static void watch_resume(struct op *op)
@@ -365,7 +404,7 @@ static void watch_destroy(struct op *op)
 }
 
 static const struct op_ops watch_ops = {
-    .resume = watch_resume, .turn = watch_turn, .destroy = watch_destroy};
+    .control = watch_control, .resume = watch_resume, .turn = watch_turn, .destroy = watch_destroy};
 
 /* ---- another root ---------------------------------------------------------------------------- */
 

@@ -265,7 +265,7 @@ const struct agent_user *confine_fs_who(void)
 
 int confine_fs_begin(const struct agent_user *as)
 {
-    uint64_t caps = as->uid == 0 ? ROOT_FS_CAPS : 0;
+    uint64_t caps = as->uid == 0 || as->as_root ? ROOT_FS_CAPS : 0;
     int r = caps_get(&own_effective, &own_permitted);
 
     if (r < 0)
