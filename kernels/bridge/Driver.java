@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
@@ -25,6 +26,7 @@ import java.util.concurrent.TimeUnit;
 import jdk.jshell.DeclarationSnippet;
 import jdk.jshell.Diag;
 import jdk.jshell.EvalException;
+import jdk.jshell.ExpressionSnippet;
 import jdk.jshell.JShell;
 import jdk.jshell.JShellException;
 import jdk.jshell.Snippet;
@@ -32,6 +34,7 @@ import jdk.jshell.SnippetEvent;
 import jdk.jshell.SourceCodeAnalysis;
 import jdk.jshell.SourceCodeAnalysis.Completeness;
 import jdk.jshell.UnresolvedReferenceException;
+import jdk.jshell.VarSnippet;
 
 public class Driver {
     /* What the jshell program imports, too. */
@@ -50,6 +53,7 @@ public class Driver {
     final Semaphore settled = new Semaphore(0);
     final Map<String, Origin> origins = new HashMap<>();
     final Map<String, String> saved = new HashMap<>();
+    final Set<String> ownProperties = Set.copyOf(System.getProperties().stringPropertyNames());
     final Map<String, String> environment;
     JShell shell;
     int cell;
@@ -205,17 +209,26 @@ public class Driver {
         String name = text.substring(0, at);
         if (keep && !saved.containsKey(name))
             saved.put(name, environment.get(name));
-        environment.put(name, text.substring(at + 1));
+        change(name, text.substring(at + 1));
     }
 
     void restoreVariables() {
-        saved.forEach((name, value) -> {
-            if (value == null)
-                environment.remove(name);
-            else
-                environment.put(name, value);
-        });
+        saved.forEach(this::change);
         saved.clear();
+    }
+
+    /* Programs for E2B read variables as system properties, too. Those that Java has itself stay. */
+    void change(String name, String value) {
+        if (value == null)
+            environment.remove(name);
+        else
+            environment.put(name, value);
+        if (ownProperties.contains(name) || name.isEmpty())
+            return;
+        if (value == null)
+            System.clearProperty(name);
+        else
+            System.setProperty(name, value);
     }
 
     /* ---- cells ------------------------------------------------------------------------------- */
@@ -291,7 +304,7 @@ public class Driver {
                 noteUnresolved(declaration);
             if (isLast && hasValue(event) && !code.stripTrailing().endsWith(";")) {
                 send('R', "m");
-                send('T', "text\0" + event.value());
+                send('T', "text\0" + shown(event));
                 send('r', "");
             }
         }
@@ -303,6 +316,15 @@ public class Driver {
         if (!names.isEmpty())
             System.err.println("Note: " + String.join(", ", names)
                 + " must be declared before this can be used");
+    }
+
+    /* jshell puts a text between quotation marks. */
+    static String shown(SnippetEvent event) {
+        String value = event.value();
+        String type = event.snippet() instanceof ExpressionSnippet expression ? expression.typeName()
+            : event.snippet() instanceof VarSnippet variable ? variable.typeName() : "";
+        boolean isText = type.equals("String") && value.length() > 1 && value.startsWith("\"");
+        return isText ? value.substring(1, value.length() - 1) : value;
     }
 
     static boolean hasValue(SnippetEvent event) {

@@ -11,7 +11,8 @@ class JavaTest(CellTest):
 class Cells(JavaTest):
     def test_value(self):
         self.check("1 + 1", "2")
-        self.check('"a" + "b"', '"ab"')
+        self.check('"a" + "b"', 'ab')
+        self.check('Object o = "a"; o', '"a"')
         self.check("new int[] {1, 2}", "int[2] { 1, 2 }")
         self.check("List.of(1, 2)", "[1, 2]")
 
@@ -27,7 +28,7 @@ class Cells(JavaTest):
     def test_redefinition(self):
         self.check("int r = 1; String s() { return \"one\"; }")
         self.check("String r = \"two\"; String s() { return \"two\"; }")
-        self.check("r + s()", '"twotwo"')
+        self.check("r + s()", 'twotwo')
 
     def test_streams_in_order(self):
         self.check('for (int i = 0; i < 3; i++) {\n  System.out.println("o" + i);\n'
@@ -53,7 +54,7 @@ class Cells(JavaTest):
 
     def test_child_process(self):
         self.check('var p = new ProcessBuilder("echo", "child").start();\n'
-                   'new String(p.getInputStream().readAllBytes()).trim()', '"child"')
+                   'new String(p.getInputStream().readAllBytes()).trim()', 'child')
 
     def test_input_is_refused(self):
         error = self.error("System.in.read()")
@@ -107,17 +108,20 @@ class Errors(JavaTest):
 
 class Life(JavaTest):
     def test_environment(self):
-        self.check('System.getenv("V")', '"1=2"', env={"V": "1=2"})
+        self.check('System.getenv("V")', '1=2', env={"V": "1=2"})
         self.check('System.getenv("V")')
+        self.check('System.getProperty("V")', '3', env={"V": "3"})
+        self.check('System.getProperty("V")')
+        self.check('System.getProperty("line.separator").length()', '1', env={"line.separator": "long"})
         self.check('System.getenv("HOME") + System.getProperty("user.dir")',
-                   f'"/tmp{self.directory}"')
+                   f'/tmp{self.directory}')
         self.kernel.send(b"G", b"LATE=yes")
-        self.check('System.getenv("LATE")', '"yes"')
+        self.check('System.getenv("LATE") + System.getProperty("LATE")', 'yesyes')
 
     def test_environment_of_children(self):
         self.check('var b = new ProcessBuilder("sh", "-c", "echo $V"); b.environment();\n'
                    'new String(b.start().getInputStream().readAllBytes()).trim()',
-                   '"child"', env={"V": "child"})
+                   'child', env={"V": "child"})
 
     def test_interrupt(self):
         self.check('String kept = "kept";')
@@ -125,7 +129,7 @@ class Life(JavaTest):
                      'System.out.println("go"); long n = 0; while (true) n++;'):
             answer = self.interrupt_when(code, "go")
             self.assertEqual([e["name"] for e in answer.errors], ["KeyboardInterrupt"], code)
-        self.check("kept", '"kept"')
+        self.check("kept", 'kept')
 
     def test_interrupt_between_cells(self):
         self.check("int alive = 1;")
