@@ -120,15 +120,20 @@ static const char *trace_text(const struct request_log *a, char *buf, size_t cap
     return buf;
 }
 
+/* A route that is not there, and a full disk of the client's own sandbox, are nothing that the operator
+ * could mend. */
+static enum fault fault_of_status(int status)
+{
+    return status >= 500 && status != 501 && status != 507 ? FAULT_INFRASTRUCTURE : FAULT_CLIENT;
+}
+
 /* Logs a request that failed. A client that left before it had an answer is logged only at level
  * debug. */
 static void tell(const struct http_req *req, const struct request_log *a)
 {
     char trace[2 * sizeof(a->trace.trace) + 1];
     int status = req->fault > req->status ? req->fault : req->status;
-    enum fault fault = a && a->fault != FAULT_MAX_ ? a->fault
-                       : status >= 500             ? FAULT_INFRASTRUCTURE
-                                                   : FAULT_CLIENT;
+    enum fault fault = a && a->fault != FAULT_MAX_ ? a->fault : fault_of_status(status);
     enum settings_level level = status == 0                                      ? LEVEL_DEBUG
                                 : status >= 500 && fault == FAULT_INFRASTRUCTURE ? LEVEL_ERROR
                                                                                  : LEVEL_INFO;
