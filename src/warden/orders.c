@@ -9,7 +9,6 @@
 #include "wire/text_fd.h"
 #include "lib/log/log.h"
 #include "wire/process_figures.h"
-#include "warden/host/limits.h"
 #include "warden/descriptors.h"
 #include "warden/processes/guard_process.h"
 #include "warden/processes/world_builder.h"
@@ -26,20 +25,6 @@
 #include "warden/processes/workers.h"
 
 /* ---- checking the fields of orders ----------------------------------------------------------- */
-
-/* Replaces limits that are 0 by their defaults, and checks the bounds of the others. */
-static int complete_limits(const struct server *s, struct sg_limits *l, struct sg_error *e)
-{
-    if (l->memory_bytes == 0)
-        l->memory_bytes = s->settings.sandbox_memory;
-    if (l->disk_bytes == 0)
-        l->disk_bytes = s->settings.sandbox_disk;
-    if (l->cpus_milli == 0)
-        l->cpus_milli = s->settings.sandbox_cpus_milli;
-    if (l->pids == 0)
-        l->pids = s->settings.sandbox_pids;
-    return limits_complete(l, l, e);
-}
 
 static int check_memfd(int fd, size_t max, const char *what, struct sg_error *e)
 {
@@ -127,7 +112,7 @@ static int order_create(struct server *s, const struct ticket *t, struct order *
     if (r == 0 && !id_valid(o->tenant))
         r = err_set(e, SG_ERR_INVALID, -EINVAL, "a tenant's name is 20 letters and digits");
     if (r == 0)
-        r = complete_limits(s, &o->limits, e);
+        r = tenant_pools_complete_limits(s, &o->limits, e);
     if (r == 0)
         r = check_source(s, o, &checkpoint, &snapshot, e);
     if (r == 0 && sandbox_find(s, o->id))
