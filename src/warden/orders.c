@@ -177,6 +177,8 @@ static int order_sandbox(struct server *s, const struct ticket *t, struct order 
 
     if (!g)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no sandbox '%s'", o->id);
+    if (sandbox_is_ending(g) && o->op != ORDER_KILL && o->op != ORDER_STATS)
+        return err_set(e, SG_ERR_GONE, -ENOENT, "the sandbox is ending");
     if (o->op == ORDER_NOTE)
         r = check_note(fds[0], e);
     if (o->op == ORDER_SNAPSHOT && !id_valid(o->snapshot))
@@ -240,7 +242,7 @@ static int order_diff(struct server *s, const struct ticket *t, const struct ord
 
     if (r < 0)
         return err_set(e, SG_ERR_INVALID, r, "the order came without a list");
-    if (o->id[0] ? !g : !o->snapshot[0])
+    if (o->id[0] ? !g || sandbox_is_ending(g) : !o->snapshot[0])
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no sandbox '%s'", o->id);
     r = g ? 0 : check_snapshot(s, o->snapshot, &of, e);
     if (r == 0)
