@@ -40,8 +40,12 @@ struct transition {
     bool memory; /* with memory: kernels come along, or are kept */
     struct operation operation;
     uint64_t ordered_ns, answered_ns; /* ORDER_CREATE: sent, and answered */
-    char snapshot[ID_LEN + 1];        /* of one that waited; else "" */
-    bool starts;                      /* ORDER_CREATE: the template's start command is to run */
+    char snapshot[ID_LEN + 1];        /* CREATE: or "" */
+    uint32_t flags;                   /* CREATE */
+    bool starts;                      /* CREATE: the template's start command is to run */
+    bool again;                       /* it was refused for want of room once */
+    unsigned pending;                 /* handing out: orders that are not answered */
+    int failed;                       /* and the code of one that was refused */
 };
 
 static struct transition *transition_new(struct sandbox *b, sandbox_done done, void *arg)
@@ -196,12 +200,18 @@ static void on_installed(void *arg)
         transition_end(t, false, 0, NULL);
 }
 
-/* Sandboxes that wait have the room that one needs which was asked for. */
-static void make_room(const struct sandbox *b, const struct sg_error *e)
+/* Sandboxes that wait have the room that one needs which was asked for. True: they go, and then it is
+ * ordered once more. */
+static bool make_room(struct transition *t, const struct sg_error *e, void (*order)(void *t))
 {
-    if (e->kind == SG_ERR_LIMIT)
-        standby_give_way(e->code == -EDQUOT ? b->spec.tenant : NULL);
+    const char *tenant = e->code == -EDQUOT ? t->sandbox->spec.tenant : NULL;
+    bool first = !t->again && !(t->flags & ORDER_LAST);
+
+    t->again = true;
+    return e->kind == SG_ERR_LIMIT && standby_give_way(tenant, first ? order : NULL, t);
 }
+
+static void create_again(void *arg);
 
 static void on_created(void *arg, const struct warden_answer *w)
 {
@@ -212,9 +222,9 @@ static void on_created(void *arg, const struct warden_answer *w)
 
     if (r == 0 && *w->fd < 0)
         r = err_set(&e, SG_ERR_INTERNAL, -EPROTO, "the warden sent no channel");
+    if (r < 0 && !b->spec.standby && make_room(t, &e, create_again))
+        return;
     if (r < 0) {
-        if (!b->spec.standby)
-            make_room(b, &e);
         ended(b);
     } else {
         b->link = link_new(b, steal_fd(w->fd));
@@ -232,6 +242,54 @@ static void on_created(void *arg, const struct warden_answer *w)
         transition_end(t, false, r, &e);
     else
         egress_install(b, on_installed, t);
+}
+
+/* What comes with the order: the note, and the policy if there is one. */
+static int describe(struct front *f, const char *id, const struct sandbox_spec *spec, bool closed,
+                    int ret[2], struct sg_error *e)
+{
+    int document = -1, note = -1, r = closed ? 0 : egress_document(f, id, spec, &document, e);
+
+    if (r == 0)
+        r = note = sandbox_spec_save(spec, e);
+    if (r < 0) {
+        close_p(&document);
+        return r;
+    }
+    ret[0] = note;
+    ret[1] = document;
+    return 0;
+}
+
+static void order_create(struct transition *t, const int fds[2])
+{
+    const struct sandbox *b = t->sandbox;
+    struct order o = sandbox_order(b, ORDER_CREATE);
+
+    o.flags = t->flags | (b->spec.interpreter && !t->memory ? ORDER_KERNEL : 0) |
+              (fds[1] >= 0 ? ORDER_NETWORK : 0);
+    o.deadline_ns = b->deadline_ns;
+    volumes_fill_order(b->spec.volumes, &o);
+    memcpy(o.snapshot, t->snapshot, sizeof(o.snapshot));
+    t->ordered_ns = clock_ns();
+    warden_order_two(b->front, &o, fds[0], fds[1], on_created, t);
+}
+
+static void create_again(void *arg)
+{
+    struct transition *t = arg;
+    struct sandbox *b = t->sandbox;
+    struct sg_error e = {0};
+    int fds[2];
+    int r = b->state == SANDBOX_STARTING ? describe(b->front, b->id, &b->spec, b->closed, fds, &e)
+                                         : gone_error(&e);
+
+    if (r == 0) {
+        order_create(t, fds);
+        return;
+    }
+    ended(b);
+    transition_end(t, false, r, &e);
 }
 
 /* Whether one more sandbox of the tenant may run. */
@@ -258,7 +316,7 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
     struct sg_error e = {0};
     struct operation operation = {.began_ns = 0};
     char id[ID_LEN + 1];
-    int note = -1, document = -1, r = spec->standby ? 0 : check_room(f, spec->tenant, &e);
+    int fds[2], r = spec->standby ? 0 : check_room(f, spec->tenant, &e);
     bool with_state = (m->flags & ORDER_STATE) != 0;
 
     if (r == 0 && spec->auto_pause)
@@ -276,12 +334,9 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
     id_random(id);
     if (r == 0)
         r = egress_prepare(f, spec, &e);
-    if (r == 0 && !m->closed)
-        r = egress_document(f, id, spec, &document, &e);
     if (r == 0)
-        r = note = sandbox_spec_save(spec, &e);
+        r = describe(f, id, spec, m->closed, fds, &e);
     if (r < 0) {
-        close_p(&document);
         operation_context(&operation, spec->tenant, NULL, NULL,
                           spec->context[0] ? spec->context : NULL);
         operation_end(&operation, f, NULL, r, &e, NULL);
@@ -297,18 +352,13 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
     b->seen_ns = clock_ns();
     sandbox_set_deadline(b, b->seen_ns + m->timeout_ms * NS_PER_MS);
     sandboxes_add(b);
-    struct order o = sandbox_order(b, ORDER_CREATE);
-    o.flags = m->flags | (b->spec.interpreter && !with_state ? ORDER_KERNEL : 0) |
-              (document >= 0 ? ORDER_NETWORK : 0);
-    o.deadline_ns = b->deadline_ns;
-    volumes_fill_order(b->spec.volumes, &o);
-    snprintf(o.snapshot, sizeof(o.snapshot), "%s", m->snapshot ? m->snapshot : "");
     struct transition *t = transition_new(b, done, arg);
     t->memory = with_state;
+    t->flags = m->flags;
+    snprintf(t->snapshot, sizeof(t->snapshot), "%s", m->snapshot ? m->snapshot : "");
     t->starts = !m->came_from && !b->spec.standby && starting_needed(b->spec.defaults);
     t->operation = operation;
-    t->ordered_ns = clock_ns();
-    warden_order_two(f, &o, note, document, on_created, t);
+    order_create(t, fds);
     sandbox_unref(b);
 }
 
@@ -324,7 +374,8 @@ static void share_spec(const struct sandbox_spec *from, struct sandbox_spec *ret
         json_incref(all[i]);
 }
 
-/* If it has ended meanwhile, another is made. */
+/* If it has ended meanwhile, or the warden does not have its note, another is made: the next front
+ * would end it, as one that waits. */
 static void on_handed_out(void *arg, const struct warden_answer *w)
 {
     struct transition *t = arg;
@@ -332,58 +383,81 @@ static void on_handed_out(void *arg, const struct warden_answer *w)
     struct sandbox_make m = {.snapshot = t->snapshot, .timeout_ms = t->timeout_ms};
     struct sandbox_spec spec;
 
-    if (w->r == 0 && b->state == SANDBOX_RUNNING && !sandbox_is_breaking(b)) {
+    t->failed = w->r < 0 ? w->r : t->failed;
+    if (--t->pending > 0)
+        return;
+    if (t->failed == 0 && b->state == SANDBOX_RUNNING && !sandbox_is_breaking(b)) {
+        usage_made(b);
         transition_end(t, false, 0, NULL);
         return;
     }
     share_spec(&b->spec, &spec);
     operation_drop(&t->operation);
+    b->spec.standby = true; /* nobody has it */
+    sandbox_kill(b, NULL, NULL);
     sandbox_make(b->front, &spec, &m, t->done, t->arg);
     free(t);
     sandbox_unref(b);
 }
 
-/* Gives the sandbox to the client, with the client's spec. */
-static void hand_out(struct sandbox *b, struct sandbox_spec *spec, const char *snapshot,
-                     uint64_t timeout_ms, sandbox_done done, void *arg)
+/* Gives the sandbox to the client, with the client's spec, which the note says. */
+static void hand_out(struct sandbox *b, struct sandbox_spec *spec, int note, const char *snapshot,
+                     sandbox_done done, void *arg)
 {
     struct transition *t = transition_new(b, done, arg);
 
     sandbox_spec_done(&b->spec);
     b->spec = *spec;
     sandbox_spec_init(spec);
-    b->spec.timeout_ms = t->timeout_ms = timeout_ms;
-    b->spec.created_ms = b->spec.started_ms = clock_wall_ms();
+    t->timeout_ms = b->spec.timeout_ms;
     b->seen_ns = clock_ns();
     snprintf(t->snapshot, sizeof(t->snapshot), "%s", snapshot);
     operation_begin(&t->operation, OPERATION_CREATE);
     t->operation.label = "pool";
     operation_sandbox(&t->operation, b);
     b->last_trace = t->operation.trace;
-    sandbox_set_deadline(b, b->seen_ns + timeout_ms * NS_PER_MS);
-    usage_made(b);
+    sandbox_set_deadline(b, b->seen_ns + t->timeout_ms * NS_PER_MS);
     sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox created from template %s",
                     b->spec.template_id);
-    sandbox_note_changed(b);
-    struct order o = sandbox_order(b, ORDER_DEADLINE);
+    t->pending = 2;
+    struct order named = sandbox_order(b, ORDER_NOTE), o = sandbox_order(b, ORDER_DEADLINE);
     o.deadline_ns = b->deadline_ns;
+    warden_order(b->front, &named, note, on_handed_out, t);
     warden_order(b->front, &o, -1, on_handed_out, t);
     sandbox_unref(b);
+}
+
+/* Hands out one that waits, unless none does. Its note is written first: one that is too large is
+ * refused as for any other sandbox. */
+static bool create_waiting(struct front *f, struct sandbox_spec *spec, const struct sandbox_make *m,
+                           sandbox_done done, void *arg)
+{
+    struct sandbox *b = NULL;
+    int note;
+
+    if (!m->snapshot || !starting_needed(spec->defaults) || check_room(f, spec->tenant, NULL) < 0)
+        return false;
+    spec->timeout_ms = m->timeout_ms;
+    spec->created_ms = spec->started_ms = clock_wall_ms();
+    note = sandbox_spec_save(spec, NULL);
+    if (note >= 0)
+        b = standby_take(f, spec, m->snapshot);
+    if (b)
+        hand_out(b, spec, note, m->snapshot, done, arg);
+    else
+        close_p(&note);
+    return b;
 }
 
 void sandbox_create(struct front *f, struct sandbox_spec *spec, const char *snapshot,
                     uint64_t timeout_ms, sandbox_done done, void *arg)
 {
     struct sandbox_make m = {.snapshot = snapshot, .timeout_ms = timeout_ms};
-    struct sandbox *b;
 
     /* Those that wait were made of the files alone. */
     if (snapshot && sandbox_create_warm(f, spec, snapshot, timeout_ms, done, arg))
         return;
-    b = snapshot && check_room(f, spec->tenant, NULL) == 0 ? standby_take(f, spec, snapshot) : NULL;
-    if (b)
-        hand_out(b, spec, snapshot, timeout_ms, done, arg);
-    else
+    if (!create_waiting(f, spec, &m, done, arg))
         sandbox_make(f, spec, &m, done, arg);
 }
 
@@ -491,6 +565,8 @@ void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void 
     warden_order(b->front, &o, -1, on_paused, t);
 }
 
+static void order_resume(void *arg);
+
 static void on_resumed(void *arg, const struct warden_answer *w)
 {
     struct transition *t = arg;
@@ -513,8 +589,18 @@ static void on_resumed(void *arg, const struct warden_answer *w)
         sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox resumed%s",
                         booted ? " from its files" : "");
     }
-    make_room(b, &w->e);
-    transition_end(t, true, w->r, &w->e);
+    if (w->r == 0 || !make_room(t, &w->e, order_resume))
+        transition_end(t, true, w->r, &w->e);
+}
+
+static void order_resume(void *arg)
+{
+    struct transition *t = arg;
+    struct order o = sandbox_order(t->sandbox, ORDER_RESUME);
+
+    o.flags = t->memory ? 0 : ORDER_FILES_ONLY;
+    o.deadline_ns = t->deadline_ns;
+    warden_order(t->sandbox->front, &o, -1, on_resumed, t);
 }
 
 static void resume_again(void *arg, struct sandbox *b, int r UNUSED,
@@ -558,10 +644,7 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
     t->operation.label = b->stored ? "stored" : "paused";
     operation_sandbox(&t->operation, b);
     t->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
-    struct order o = sandbox_order(b, ORDER_RESUME);
-    o.flags = use_memory ? 0 : ORDER_FILES_ONLY;
-    o.deadline_ns = t->deadline_ns;
-    warden_order(b->front, &o, -1, on_resumed, t);
+    order_resume(t);
 }
 
 static void wake_again(void *arg, struct sandbox *b, int r, const struct sg_error *e UNUSED)
