@@ -2,6 +2,7 @@
  * uploads, other tenants. */
 #include "tap.h"
 
+#include "front/builds/steps.h"
 #include "front/builds/upload.h"
 #include "front/core/request_log.h"
 
@@ -268,6 +269,41 @@ TEST(layers_go_while_a_build_runs)
     server.front.settings.tenant_build_layers = 0;
     forget("long");
     server.front.settings.tenant_build_layers = 200;
+    clean_up();
+}
+
+/* An image that was fetched before may leave the cache while its registry is asked. */
+TEST(a_known_image_stays_while_a_build_asks_for_it)
+{
+    char config[] = "{}", key[STORE_KEY_HEX + 1];
+    struct store_image known = {.layer = "layer000000000000009",
+                                .name = "localhost:1/mine:1",
+                                .digest = "sha256:0",
+                                .config = config};
+    struct store *s = server.front.store;
+    struct ids i = create("{\"name\":\"known\"}");
+    struct sg_error e;
+
+    step_image_key(known.name, NULL, key);
+    EXPECT(store_image_add(s, server.acme_tenant.id, key, &known, 5, &e) == 0);
+    server.silent = true;
+    call_acme("POST", "{\"fromImage\":\"localhost:1/mine:1\"}", "/v2/templates/%s/builds/%s",
+              i.template, i.build);
+    for (int n = 0; n < 1000 && !last_order(ORDER_WORLD_BUILDER); n++)
+        status_of(&i, "");
+    EXPECT(last_order(ORDER_WORLD_BUILDER) != NULL);
+    server.front.settings.tenant_build_layers = 0;
+    builds_sweep(&server.front, server.acme_tenant.id);
+    server.front.settings.tenant_build_layers = 200;
+    server.silent = false;
+    server.fail[ORDER_WORLD_BUILDER] = -EAGAIN;
+    warden_answer(last_order(ORDER_WORLD_BUILDER));
+    server.fail[ORDER_WORLD_BUILDER] = 0;
+    for (int n = 0; n < 1000 && strcmp(field_of(status_of(&i, "")->json, "status"), "ready"); n++)
+        ;
+    EXPECT_STR(field_of(status_of(&i, "")->json, "status"), "ready");
+    EXPECT(!last_order(ORDER_FORGET));
+    forget("known");
     clean_up();
 }
 

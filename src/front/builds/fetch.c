@@ -130,11 +130,15 @@ static void end_well(struct fetch *x, const char *layer, const char *config)
 
 static void fail(struct fetch *x, int code, const char *why);
 
+/* The cache may have dropped it meanwhile, as one that was not used for long. Its files are there then
+ * (fetches_need). */
 static void end_with_known(struct fetch *x)
 {
     AUTO(free_p) char *config = steal_ptr(&x->known.config);
+    struct store *s = x->front->store;
 
-    if (store_build_layer_get(x->front->store, x->tenant, x->key, x->known.layer, NULL) == 0) {
+    if (store_build_layer_get(s, x->tenant, x->key, x->known.layer, NULL) == 0 ||
+        store_build_layer_bytes(s, x->known.layer) > 0) {
         end_well(x, x->known.layer, config);
         return;
     }
@@ -459,6 +463,12 @@ void fetch_leave(struct fetch_user *u)
     x->over = true;
     if (x->sock >= 0)
         shutdown(x->sock, SHUT_WR); /* the world builder removes what it has begun, and ends */
+}
+
+bool fetches_need(const char *layer)
+{
+    return LIST_FIND(const struct fetch, x, &running, link,
+                     !x->over && strcmp(x->known.layer, layer) == 0);
 }
 
 static void on_tidy(void *arg UNUSED, const struct warden_answer *a)
