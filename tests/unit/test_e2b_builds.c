@@ -138,7 +138,7 @@ TEST(what_cannot_be_a_base)
 {
     struct ids i = create("{\"name\":\"image\"}");
 
-    server.fail[ORDER_WORLD_BUILDER] = -EAGAIN;
+    server.fail[ORDER_WORLD_BUILDER] = -EOPNOTSUPP;
     EXPECT_STR(build(&i, "{\"fromImage\":\"debian:12\",\"steps\":[]}"), "error");
     json_t *reason = json_object_get(status_of(&i, "")->json, "reason");
     EXPECT_STR(field_of(reason, "step"), "base");
@@ -304,6 +304,38 @@ TEST(a_known_image_stays_while_a_build_asks_for_it)
     EXPECT_STR(field_of(status_of(&i, "")->json, "status"), "ready");
     EXPECT(!last_order(ORDER_FORGET));
     forget("known");
+    clean_up();
+}
+
+/* Others have all world builders: builds wait. */
+TEST(builds_wait_for_a_world_builder)
+{
+    const char *body = "{\"fromImage\":\"localhost:1/none:1\"}";
+    struct ids left = create("{\"name\":\"left\"}"), stays = create("{\"name\":\"stays\"}");
+    size_t asked = 0;
+
+    server.n_orders = 0;
+    server.fail[ORDER_WORLD_BUILDER] = -EAGAIN;
+    call_acme("POST", body, "/v2/templates/%s/builds/%s", left.template, left.build);
+    call_acme("POST", body, "/v2/templates/%s/builds/%s", stays.template, stays.build);
+    for (int n = 0; n < 10000 && !last_order(ORDER_WORLD_BUILDER); n++)
+        server_turn(-1);
+    server_turn(-1);
+    EXPECT_STR(field_of(status_of(&stays, "")->json, "status"), "building");
+    EXPECT(strstr(status_of(&left, "?logsOffset=0")->text, "waiting until fewer images"));
+    forget("left");
+    for (int n = 0; n < 10000 && asked < 2; n++) {
+        server_turn(-1);
+        asked = 0;
+        for (size_t i = 0; i < server.n_orders; i++)
+            asked += server.orders[i].op == ORDER_WORLD_BUILDER;
+    }
+    EXPECT(asked == 2);
+    EXPECT_STR(field_of(status_of(&stays, "")->json, "status"), "building");
+    forget("stays"); /* the last one: nobody waits for the image any more */
+    server.fail[ORDER_WORLD_BUILDER] = 0;
+    for (int n = 0; n < 20; n++)
+        server_turn(-1);
     clean_up();
 }
 
