@@ -134,6 +134,31 @@ TEST(built_without_a_sandbox)
     forget("envs");
 }
 
+/* No request waits for the end of a build, so its status does. */
+TEST(the_end_of_a_build_is_told_when_it_is_on_disk)
+{
+    struct commits *c = &server.front.commits;
+    struct ids i = create("{\"name\":\"told\"}");
+    int fd = client_connect();
+    char target[256], byte;
+
+    EXPECT_STR(build(&i, "{}"), "ready");
+    http_server_commits(server.front.http, c);
+    c->made = c->kept + 1;
+    snprintf(target, sizeof(target), "/templates/%s/builds/%s/status", i.template, i.build);
+    client_send(fd, server.acme, "GET", target, NULL);
+    /* It came later, and is not about that. */
+    EXPECT(call_acme("GET", NULL, "/templates")->status == 200);
+    for (int n = 0; n < 20; n++)
+        server_turn(-1);
+    EXPECT(recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN);
+    c->kept = c->made;
+    http_server_kept(server.front.http);
+    EXPECT_STR(field_of(client_receive(fd)->json, "status"), "ready");
+    forget("told");
+    clean_up();
+}
+
 TEST(what_cannot_be_a_base)
 {
     struct ids i = create("{\"name\":\"image\"}");
