@@ -9,7 +9,6 @@
 #include "wire/text_fd.h"
 #include "lib/log/log.h"
 #include "wire/process_figures.h"
-#include "warden/host/limits.h"
 #include "warden/descriptors.h"
 #include "warden/processes/guard_process.h"
 #include "warden/processes/world_builder.h"
@@ -26,20 +25,6 @@
 #include "warden/processes/workers.h"
 
 /* ---- checking the fields of orders ----------------------------------------------------------- */
-
-/* Replaces limits that are 0 by their defaults, and checks the bounds of the others. */
-static int complete_limits(const struct server *s, struct sg_limits *l, struct sg_error *e)
-{
-    if (l->memory_bytes == 0)
-        l->memory_bytes = s->settings.sandbox_memory;
-    if (l->disk_bytes == 0)
-        l->disk_bytes = s->settings.sandbox_disk;
-    if (l->cpus_milli == 0)
-        l->cpus_milli = s->settings.sandbox_cpus_milli;
-    if (l->pids == 0)
-        l->pids = s->settings.sandbox_pids;
-    return limits_complete(l, l, e);
-}
 
 static int check_memfd(int fd, size_t max, const char *what, struct sg_error *e)
 {
@@ -127,7 +112,7 @@ static int order_create(struct server *s, const struct ticket *t, struct order *
     if (r == 0 && !id_valid(o->tenant))
         r = err_set(e, SG_ERR_INVALID, -EINVAL, "a tenant's name is 20 letters and digits");
     if (r == 0)
-        r = complete_limits(s, &o->limits, e);
+        r = tenant_pools_complete_limits(s, &o->limits, e);
     if (r == 0)
         r = check_source(s, o, &checkpoint, &snapshot, e);
     if (r == 0 && sandbox_find(s, o->id))
@@ -192,6 +177,8 @@ static int order_sandbox(struct server *s, const struct ticket *t, struct order 
 
     if (!g)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no sandbox '%s'", o->id);
+    if (sandbox_is_ending(g) && o->op != ORDER_KILL && o->op != ORDER_STATS)
+        return err_set(e, SG_ERR_GONE, -ENOENT, "the sandbox is ending");
     if (o->op == ORDER_NOTE)
         r = check_note(fds[0], e);
     if (o->op == ORDER_SNAPSHOT && !id_valid(o->snapshot))
@@ -255,7 +242,7 @@ static int order_diff(struct server *s, const struct ticket *t, const struct ord
 
     if (r < 0)
         return err_set(e, SG_ERR_INVALID, r, "the order came without a list");
-    if (o->id[0] ? !g : !o->snapshot[0])
+    if (o->id[0] ? !g || sandbox_is_ending(g) : !o->snapshot[0])
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no sandbox '%s'", o->id);
     r = g ? 0 : check_snapshot(s, o->snapshot, &of, e);
     if (r == 0)

@@ -233,18 +233,34 @@ def lies(server, client, web):
     nothing_left("and nothing is left of that", server)
 
 
-def bombs(client, registry, folder):
-    with open(f"{folder}/zeros", "wb") as file:
-        file.truncate(100 << 20)
-    with tarfile.open(f"{folder}/zeros.tar", "w") as tar:
-        tar.add(f"{folder}/zeros", "zeros")
-    push(save(folder, "bomb", [f"{folder}/zeros.tar"]), registry, "bomb:1")
+def zeros(folder, name, size):
+    with open(f"{folder}/{name}", "wb") as file:
+        file.truncate(size)
+    with tarfile.open(f"{folder}/{name}.tar", "w") as tar:
+        tar.add(f"{folder}/{name}", name)
+    return f"{folder}/{name}.tar"
+
+
+def bombs(program, registry, folder):
+    """Images that are small, and too large when they are unpacked."""
+    server = Server(program, f"{folder}/bombs", "--build-registries", f"http://{registry.host}", "--build-image-max", "100M")
+    server.start()
+    client = As(server)
+    push(save(folder, "bomb", [zeros(folder, "all", 101 << 20)]), registry, "bomb:1")
     refused("an image that unpacks to more than build_image_max", client, f"{registry.host}/bomb:1", "more than")
+    halves = [zeros(folder, "one", 60 << 20), zeros(folder, "two", 60 << 20)]
+    push(save(folder, "halves", halves), registry, "halves:1")
+    refused("one of which no layer does, but two together", client, f"{registry.host}/halves:1", "more than")
+    nothing_left("and nothing is left of them", server)
+    push(save(folder, "half", halves[:1]), registry, "half:1")
+    told = build(client, "half", f"{registry.host}/half:1")
+    check("and one of them alone is an image", told["status"] == "ready", told)
     push(save(folder, "foreign", [layer_of(f"{folder}/f.tar", {"f": b"f"})], machine=OTHER), registry, "foreign:1")
     refused("an image for other machines", client, f"{registry.host}/foreign:1", MACHINE)
-    up = layer_of(f"{folder}/up.tar", {"../up": b"up"})
+    up = layer_of(f"{folder}/leads.tar", {"../up": b"up"})
     push(save(folder, "up", [up]), registry, "up:1")
     refused("an image with a name that leads up", client, f"{registry.host}/up:1", "..")
+    server.stop()
 
 
 def processes(server, name):
@@ -415,6 +431,7 @@ def main():
         manages(server, client, registry, folder)
         imports(server, client, archive, stranger)
         no_room(program, folder, registry)
+        bombs(program, registry, folder)
         policies(server, client, inside)
         lies(server, client, web)
         cancels(server, client, web)

@@ -82,9 +82,9 @@ static void warden_answer(const struct order *o)
 
     a.code = server.fail[o->op];
     if (a.code < 0) {
-        a.error_kind = a.code == -EAGAIN       ? SG_ERR_LIMIT
-                       : a.code == -EOPNOTSUPP ? SG_ERR_UNSUPPORTED
-                                               : SG_ERR_INTERNAL;
+        a.error_kind = a.code == -EAGAIN || a.code == -EDQUOT ? SG_ERR_LIMIT
+                       : a.code == -EOPNOTSUPP                ? SG_ERR_UNSUPPORTED
+                                                              : SG_ERR_INTERNAL;
         snprintf(a.message, sizeof(a.message), "the test said so");
     } else if (o->op == ORDER_CREATE || (o->op == ORDER_RESUME && (o->flags & ORDER_FILES_ONLY))) {
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)

@@ -1,5 +1,5 @@
 /* Agents for the sandboxes of e2b_server.h that hold their cells, take kernels over, and run cells
- * that say what their code is. Everything else they answer with success. */
+ * that say what their code is. Programs that they start do not end. Everything else they answer with success. */
 #pragma once
 
 #include "lib/channel/chan.h"
@@ -58,6 +58,8 @@ static inline void fork_on_open(struct chan *c, struct chan_stream *s, uint8_t o
         fork_hold(c, s);
     } else if (op == OP_KERNEL_EXECUTE) {
         strbuf_reset(&a->code);
+    } else if (op == OP_PROCESS_START) {
+        chan_event(c, s, EVENT_STARTED, "\1\0\0\0\0\0\0\0", 8); /* and it does not end */
     } else {
         fork_agents.adopts += op == OP_KERNEL_ADOPT;
         if (op != OP_KERNEL_ADOPT || !fork_agents.slow)

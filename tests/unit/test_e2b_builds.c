@@ -2,6 +2,7 @@
  * uploads, other tenants. */
 #include "tap.h"
 
+#include "front/builds/steps.h"
 #include "front/builds/upload.h"
 #include "front/core/request_log.h"
 
@@ -133,11 +134,36 @@ TEST(built_without_a_sandbox)
     forget("envs");
 }
 
+/* No request waits for the end of a build, so its status does. */
+TEST(the_end_of_a_build_is_told_when_it_is_on_disk)
+{
+    struct commits *c = &server.front.commits;
+    struct ids i = create("{\"name\":\"told\"}");
+    int fd = client_connect();
+    char target[256], byte;
+
+    EXPECT_STR(build(&i, "{}"), "ready");
+    http_server_commits(server.front.http, c);
+    c->made = c->kept + 1;
+    snprintf(target, sizeof(target), "/templates/%s/builds/%s/status", i.template, i.build);
+    client_send(fd, server.acme, "GET", target, NULL);
+    /* It came later, and is not about that. */
+    EXPECT(call_acme("GET", NULL, "/templates")->status == 200);
+    for (int n = 0; n < 20; n++)
+        server_turn(-1);
+    EXPECT(recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN);
+    c->kept = c->made;
+    http_server_kept(server.front.http);
+    EXPECT_STR(field_of(client_receive(fd)->json, "status"), "ready");
+    forget("told");
+    clean_up();
+}
+
 TEST(what_cannot_be_a_base)
 {
     struct ids i = create("{\"name\":\"image\"}");
 
-    server.fail[ORDER_WORLD_BUILDER] = -EAGAIN;
+    server.fail[ORDER_WORLD_BUILDER] = -EOPNOTSUPP;
     EXPECT_STR(build(&i, "{\"fromImage\":\"debian:12\",\"steps\":[]}"), "error");
     json_t *reason = json_object_get(status_of(&i, "")->json, "reason");
     EXPECT_STR(field_of(reason, "step"), "base");
@@ -268,6 +294,73 @@ TEST(layers_go_while_a_build_runs)
     server.front.settings.tenant_build_layers = 0;
     forget("long");
     server.front.settings.tenant_build_layers = 200;
+    clean_up();
+}
+
+/* An image that was fetched before may leave the cache while its registry is asked. */
+TEST(a_known_image_stays_while_a_build_asks_for_it)
+{
+    char config[] = "{}", key[STORE_KEY_HEX + 1];
+    struct store_image known = {.layer = "layer000000000000009",
+                                .name = "localhost:1/mine:1",
+                                .digest = "sha256:0",
+                                .config = config};
+    struct store *s = server.front.store;
+    struct ids i = create("{\"name\":\"known\"}");
+    struct sg_error e;
+
+    step_image_key(known.name, NULL, key);
+    EXPECT(store_image_add(s, server.acme_tenant.id, key, &known, 5, &e) == 0);
+    server.silent = true;
+    call_acme("POST", "{\"fromImage\":\"localhost:1/mine:1\"}", "/v2/templates/%s/builds/%s",
+              i.template, i.build);
+    for (int n = 0; n < 1000 && !last_order(ORDER_WORLD_BUILDER); n++)
+        status_of(&i, "");
+    EXPECT(last_order(ORDER_WORLD_BUILDER) != NULL);
+    server.front.settings.tenant_build_layers = 0;
+    builds_sweep(&server.front, server.acme_tenant.id);
+    server.front.settings.tenant_build_layers = 200;
+    server.silent = false;
+    server.fail[ORDER_WORLD_BUILDER] = -EAGAIN;
+    warden_answer(last_order(ORDER_WORLD_BUILDER));
+    server.fail[ORDER_WORLD_BUILDER] = 0;
+    for (int n = 0; n < 1000 && strcmp(field_of(status_of(&i, "")->json, "status"), "ready"); n++)
+        ;
+    EXPECT_STR(field_of(status_of(&i, "")->json, "status"), "ready");
+    EXPECT(!last_order(ORDER_FORGET));
+    forget("known");
+    clean_up();
+}
+
+/* Others have all world builders: builds wait. */
+TEST(builds_wait_for_a_world_builder)
+{
+    const char *body = "{\"fromImage\":\"localhost:1/none:1\"}";
+    struct ids left = create("{\"name\":\"left\"}"), stays = create("{\"name\":\"stays\"}");
+    size_t asked = 0;
+
+    server.n_orders = 0;
+    server.fail[ORDER_WORLD_BUILDER] = -EAGAIN;
+    call_acme("POST", body, "/v2/templates/%s/builds/%s", left.template, left.build);
+    call_acme("POST", body, "/v2/templates/%s/builds/%s", stays.template, stays.build);
+    for (int n = 0; n < 10000 && !last_order(ORDER_WORLD_BUILDER); n++)
+        server_turn(-1);
+    server_turn(-1);
+    EXPECT_STR(field_of(status_of(&stays, "")->json, "status"), "building");
+    EXPECT(strstr(status_of(&left, "?logsOffset=0")->text, "waiting until fewer images"));
+    forget("left");
+    for (int n = 0; n < 10000 && asked < 2; n++) {
+        server_turn(-1);
+        asked = 0;
+        for (size_t i = 0; i < server.n_orders; i++)
+            asked += server.orders[i].op == ORDER_WORLD_BUILDER;
+    }
+    EXPECT(asked == 2);
+    EXPECT_STR(field_of(status_of(&stays, "")->json, "status"), "building");
+    forget("stays"); /* the last one: nobody waits for the image any more */
+    server.fail[ORDER_WORLD_BUILDER] = 0;
+    for (int n = 0; n < 20; n++)
+        server_turn(-1);
     clean_up();
 }
 

@@ -27,7 +27,7 @@ static const char *const expected[PHASE_MAX_] = {
     [PAUSED]     = "=SRSS" "==" "......" "..R." "...." "===.=.=" ".." "E",
     [STORED]     = "==OOS" "==" "......" "...." "...." "......." ".." "x",
     [BOOTING]    = "=====" "==" "R.=RDT" "...." "...." "......=" ".." "=",
-    [ENDING]     = "=====" "==" "......" "...." ".x.." "......=" ".." "=",
+    [ENDING]     = "....." ".." "......" "...." ".x.." "......=" ".." "=",
 };
 /* clang-format on */
 
@@ -473,6 +473,32 @@ TEST(a_sandbox_that_nobody_knows_ends_with_the_front)
     rig_run(&r);
     EXPECT(!get(&r) && r.n_ended == 0);
     rig_close(&r);
+}
+
+/* Its end may take a while, or wait for a job. */
+TEST(a_sandbox_that_is_ending_takes_no_orders)
+{
+    static const enum phase phases[] = {MAKING, STOWING, BOOTING, ENDING};
+    static const uint32_t refused[] = {ORDER_DEADLINE, ORDER_NOTE,       ORDER_PAUSE,
+                                       ORDER_RESUME,   ORDER_SNAPSHOT,   ORDER_POLICY,
+                                       ORDER_REWIND,   ORDER_CHECKPOINT, ORDER_DIFF};
+
+    for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
+        struct rig r;
+
+        rig_open(&r, 0);
+        bring(&r, phases[i], false);
+        order(&r, ORDER_KILL, 0);
+        EXPECT(get(&r)->phase == phases[i]);
+        for (size_t n = 0; n < ARRAY_SIZE(refused); n++) {
+            order(&r, refused[n], 0);
+            EXPECT(r.answers[r.seq] == 1 && r.last.code == -ENOENT);
+        }
+        order(&r, ORDER_STATS, 0);
+        EXPECT(r.answers[r.seq] == 1 && r.last.code == 0);
+        go_on();
+        rig_close(&r);
+    }
 }
 
 TEST(a_sandbox_that_has_ended_is_the_reason_why_its_job_failed)

@@ -331,6 +331,36 @@ TEST(images)
     store_close(s);
 }
 
+/* A build may end while `sandglass world` removes what it stood on: the template has its files, or the
+ * build has failed. */
+TEST(images_that_go_while_a_build_ends)
+{
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    char config[] = "{}";
+    struct store_image made = {
+        .layer = "layer000000000000001", .name = "debian:12", .digest = "", .config = config};
+    struct store_template t;
+    struct store_build build;
+    struct sg_error e = {0};
+
+    EXPECT(store_template_ensure(s, a.id, "mine", 1, &t, &e) == 0);
+    EXPECT(store_image_add(s, a.id, "k1", &made, 7, &e) == 0);
+    add_build(s, t.id, "b1");
+    EXPECT(store_world_drop(s, made.layer, &e) == 0);
+    EXPECT(end_build(s, t.id, "b1", made.layer, BUILD_READY) == -ESTALE);
+    EXPECT(end_build(s, t.id, "b1", "", BUILD_ERROR) == 0);
+    EXPECT_STR(tagged(s, t.id, "default"), "(none)");
+    EXPECT(store_image_add(s, a.id, "k1", &made, 7, &e) == 0);
+    add_build(s, t.id, "b2");
+    EXPECT(end_build(s, t.id, "b2", made.layer, BUILD_READY) == 0);
+    EXPECT(store_world_drop(s, made.layer, &e) == -EBUSY);
+    EXPECT(store_build_by_tag(s, t.id, "default", &build, &e) == 0);
+    EXPECT_STR(build.layer, made.layer);
+    EXPECT(store_build_layer_bytes(s, made.layer) == 7);
+    store_close(s);
+}
+
 TEST(logs)
 {
     AUTO(strbuf_done) struct strbuf text = strbuf_upto(4096);

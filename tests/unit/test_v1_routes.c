@@ -859,7 +859,39 @@ TEST(differences)
     a = call_acme("GET", NULL, "/v1/diff?of=%s", id);
     EXPECT(a->status == 200 && json_is_false(part(a->json, "complete")));
     EXPECT_STR(field_of(a->json, "nextCursor"), "(null)");
-    EXPECT(ask(server.beta, "GET", "/v1/diff?of=aaaaaaaaaaaaaaaaaaaa", NULL)->status == 404);
+    a = ask(server.beta, "GET", "/v1/diff?of=aaaaaaaaaaaaaaaaaaaa", NULL);
+    EXPECT(a->status == 404);
+    EXPECT_STR(message_of(a), "There is no sandbox, snapshot or template \"aaaaaaaaaaaaaaaaaaaa\"");
+    a = call_acme("GET", NULL, "/v1/diff?of=%s&against=gone", id);
+    EXPECT(a->status == 404);
+    EXPECT_STR(message_of(a), "There is no snapshot or template \"gone\"");
+    clean_up();
+}
+
+/* Files workers are for all tenants. */
+TEST(a_tenant_has_a_few_differences_looked_for_at_a_time)
+{
+    char id[ID_LEN + 1], target[64];
+    int fds[4];
+    size_t n = server.n_orders;
+
+    make_sandbox("{\"templateID\":\"base\"}", id);
+    snprintf(target, sizeof(target), "/v1/diff?of=%s", id);
+    server.silent = true;
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        client_send(fds[i] = client_connect(), server.acme, "GET", target, NULL);
+    while (server.n_orders < n + 1 + ARRAY_SIZE(fds))
+        server_turn(-1);
+    struct answer *a = call_acme("GET", NULL, "/v1/diff?of=%s", id);
+    EXPECT(a->status == 429 && strstr(message_of(a), "4 comparisons"));
+    server.silent = false;
+    LIST(".l");
+    for (size_t i = n; i < server.n_orders; i++)
+        if (server.orders[i].op == ORDER_DIFF)
+            warden_answer(&server.orders[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        EXPECT(client_receive(fds[i])->status >= 200);
+    EXPECT(call_acme("GET", NULL, "/v1/diff?of=%s", id)->status == 200);
     clean_up();
 }
 

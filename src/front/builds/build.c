@@ -764,11 +764,13 @@ static void forget_layer(const char *id, void *arg)
     sandbox_forget_snapshot(arg, id);
 }
 
-/* Whether a build under way starts from the layer, or ends with it. */
+/* Whether a build under way starts from the layer, or ends with it, or may. */
 static bool is_needed(const char *id, void *arg)
 {
     const struct front *f = arg;
 
+    if (fetches_need(id))
+        return true;
     LIST_EACH(struct build, b, &f->builds->all, link) {
         if (strcmp(b->layer, id) == 0 || strcmp(b->plan.layer, id) == 0)
             return true;

@@ -8,13 +8,13 @@
 
 #include "front/builds/steps.h"
 #include "front/builds/upload.h"
+#include "front/core/defaults.h"
 #include "front/core/lifecycle.h"
 #include "front/core/warden.h"
 #include "front/store/worlds.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
-#include "lib/json/values.h"
 #include "lib/uv/handle.h"
 #include "wire/world_builder.h"
 
@@ -22,6 +22,7 @@
 #define SHOW_NS    2000000000ull /* between two lines about one layer */
 #define IMAGE_MAX  1024
 #define LOOK_MS    2000
+#define AGAIN_NS   1000000000ull
 #define ANY        "*"
 #define SEPARATORS ", "
 
@@ -37,6 +38,7 @@ struct fetch {
     int archive;              /* that was uploaded; -1: the image is a registry's, or it was sent */
     int sock;                 /* to the world builder; -1: there is none yet */
     uv_poll_t *watch;
+    uv_timer_t *again; /* it waits to ask for a world builder again; NULL: it does not */
     uint32_t shown_layer, shown_what;
     uint64_t shown_ns;
     bool over; /* nobody waits: its world builder is ending */
@@ -64,6 +66,7 @@ static void fetch_free(struct fetch *x)
 {
     list_remove(&x->link);
     watch_drop(&x->watch);
+    alarm_drop(&x->again);
     close_p(&x->sock);
     close_p(&x->ask);
     close_p(&x->archive);
@@ -88,40 +91,9 @@ static void end(struct fetch *x, int r, const struct fetched *f, const struct sg
     fetch_free(x);
 }
 
-/* ---- what an image says about itself --------------------------------------------------------- */
-
-/* "NAME=VALUE" */
-static void add_variable(json_t *envs, const json_t *word)
-{
-    const char *text = json_string_value(word), *equals = text ? strchr(text, '=') : NULL;
-
-    if (equals && equals > text)
-        json_object_setn_new(envs, text, (size_t)(equals - text), json_string(equals + 1));
-}
-
-/* Whether a sandbox has another user of the image is not known yet, so that one is left out. */
-static json_t *defaults_of(const char *config)
-{
-    json_t *c = config ? json_loads(config, 0, NULL) : NULL, *envs = json_object(), *word;
-    const char *user = jr_text(c, "User"), *dir = jr_text(c, "WorkingDir");
-    size_t i;
-
-    json_array_foreach(json_object_get(c, "Env"), i, word)
-    {
-        add_variable(envs, word);
-    }
-    json_t *d = json_pack("{s:o}", "envs", envs);
-    if (strcmp(user, "root") == 0 || strcmp(user, "user") == 0)
-        json_object_set_new(d, "user", json_string(user));
-    if (dir[0] == '/' && dir[1] && strlen(dir) < OPS_PATH_MAX)
-        json_object_set_new(d, "workdir", json_string(dir));
-    json_decref(c);
-    return d;
-}
-
 static void end_well(struct fetch *x, const char *layer, const char *config)
 {
-    struct fetched f = {.defaults = defaults_of(config)};
+    struct fetched f = {.defaults = defaults_of_image(config)};
 
     memcpy(f.layer, layer, sizeof(f.layer));
     end(x, 0, &f, NULL);
@@ -130,11 +102,15 @@ static void end_well(struct fetch *x, const char *layer, const char *config)
 
 static void fail(struct fetch *x, int code, const char *why);
 
+/* The cache may have dropped it meanwhile, as one that was not used for long. Its files are there then
+ * (fetches_need). */
 static void end_with_known(struct fetch *x)
 {
     AUTO(free_p) char *config = steal_ptr(&x->known.config);
+    struct store *s = x->front->store;
 
-    if (store_build_layer_get(x->front->store, x->tenant, x->key, x->known.layer, NULL) == 0) {
+    if (store_build_layer_get(s, x->tenant, x->key, x->known.layer, NULL) == 0 ||
+        store_build_layer_bytes(s, x->known.layer) > 0) {
         end_well(x, x->known.layer, config);
         return;
     }
@@ -276,6 +252,26 @@ static uint64_t bytes_max(const struct front *f)
     return image < all ? image : all;
 }
 
+static void ask_for_builder(struct fetch *x);
+
+static void on_again(uv_timer_t *t)
+{
+    struct fetch *x = t->data;
+
+    alarm_drop(&x->again);
+    ask_for_builder(x);
+}
+
+/* Others have all world builders. What was fetched before would do. */
+static void wait_for_builder(struct fetch *x)
+{
+    if (x->shown_ns == 0)
+        log_all(x, BUILD_INFO, "waiting until fewer images are fetched");
+    x->shown_ns = clock_ns();
+    x->again = alarm_new(x->front->loop, x);
+    alarm_set(x->again, AGAIN_NS, on_again);
+}
+
 static void on_builder(void *arg, const struct warden_answer *a)
 {
     struct fetch *x = arg;
@@ -285,6 +281,10 @@ static void on_builder(void *arg, const struct warden_answer *a)
 
     if (r == 0 && *a->fd < 0)
         r = err_set(&e, SG_ERR_INTERNAL, -EPROTO, "no process for it came");
+    if (r == -EAGAIN && !x->over && !x->known.layer[0]) {
+        wait_for_builder(x);
+        return;
+    }
     if (r < 0 || x->over) { /* nobody has made anything */
         store_snapshot_gone(x->front->store, x->id);
         if (x->over)
@@ -305,6 +305,13 @@ static void on_builder(void *arg, const struct warden_answer *a)
     watch_for(x->watch, UV_READABLE, on_readable);
     if (r < 0)
         shutdown(x->sock, SHUT_WR);
+}
+
+static void ask_for_builder(struct fetch *x)
+{
+    struct order o = {.op = ORDER_WORLD_BUILDER};
+
+    warden_order(x->front, &o, -1, on_builder, x);
 }
 
 /* The registries of the setting: "*" is any on the internet; one with a scheme may be inside. */
@@ -365,7 +372,6 @@ static int write_ask(struct fetch *x, const json_t *credentials, struct sg_error
 
 static void start(struct fetch *x, const json_t *credentials)
 {
-    struct order o = {.op = ORDER_WORLD_BUILDER};
     struct sg_error e = {0};
     int r = write_ask(x, credentials, &e);
 
@@ -376,7 +382,7 @@ static void start(struct fetch *x, const json_t *credentials)
         fail(x, r, e.message);
         return;
     }
-    warden_order(x->front, &o, -1, on_builder, x);
+    ask_for_builder(x);
 }
 
 static struct fetch *find(const char *tenant, const char *key)
@@ -457,8 +463,18 @@ void fetch_leave(struct fetch_user *u)
     if (!list_empty(&x->users))
         return;
     x->over = true;
-    if (x->sock >= 0)
+    if (x->sock >= 0) {
         shutdown(x->sock, SHUT_WR); /* the world builder removes what it has begun, and ends */
+    } else if (x->again) {
+        store_snapshot_gone(x->front->store, x->id);
+        fetch_free(x);
+    }
+}
+
+bool fetches_need(const char *layer)
+{
+    return LIST_FIND(const struct fetch, x, &running, link,
+                     !x->over && strcmp(x->known.layer, layer) == 0);
 }
 
 static void on_tidy(void *arg UNUSED, const struct warden_answer *a)

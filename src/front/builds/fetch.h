@@ -41,6 +41,8 @@ void fetch_join(struct front *f, const char *tenant, const char *image, const js
                 struct fetch_user *u);
 /* done is not called any more. */
 void fetch_leave(struct fetch_user *u);
+/* Whether somebody may get this layer, which was fetched before. */
+bool fetches_need(const char *layer);
 /* Once, at the start: removes what was left of fetches when a server was killed, and from then on what
  * `sandglass world rm` has dropped. */
 void fetches_tidy(struct front *f);

@@ -21,3 +21,5 @@ json_t *defaults_envs(const json_t *defaults);        /* borrowed; NULL: none */
 bool user_name_valid(const char *name);
 /* Reads what was stored. NULL: nothing, or nothing that can be read. */
 json_t *defaults_load(const char *text);
+/* What an image's config (JSON) says of them. NULL: it has none. */
+json_t *defaults_of_image(const char *config);

@@ -7,22 +7,19 @@
 #include "lib/base/clock.h"
 #include "front/core/call.h"
 #include "front/core/checkpoint.h"
-#include "front/core/operation.h"
-#include "front/core/egress.h"
+#include "front/core/transition.h"
 #include "front/core/identity.h"
 #include "front/core/living.h"
 #include "front/core/standby.h"
-#include "front/core/starting.h"
 #include "front/core/warm.h"
 #include "front/core/ended_logs.h"
-#include "front/core/volumes.h"
 #include "front/core/warden.h"
 #include "lib/log/log.h"
 #include "front/store/store.h"
 
-#define NS_PER_MS      1000000ull
-#define START_LIMIT_MS 60000 /* for a template's ready command, when a sandbox is made */
-#define START_EVERY_MS 100
+#define NS_PER_MS 1000000ull
+
+/* ---- what transitions share ------------------------------------------------------------------ */
 
 /* Somebody who waits for a transition to be over, to begin the next one or to use the sandbox. */
 struct settle {
@@ -31,20 +28,7 @@ struct settle {
     void *arg;
 };
 
-/* One transition under way, and who asked for it. */
-struct transition {
-    struct sandbox *sandbox;
-    sandbox_done done;
-    void *arg;
-    uint64_t deadline_ns, timeout_ms;
-    bool memory; /* with memory: kernels come along, or are kept */
-    struct operation operation;
-    uint64_t ordered_ns, answered_ns; /* ORDER_CREATE: sent, and answered */
-    char snapshot[ID_LEN + 1];        /* of one that waited; else "" */
-    bool starts;                      /* ORDER_CREATE: the template's start command is to run */
-};
-
-static struct transition *transition_new(struct sandbox *b, sandbox_done done, void *arg)
+struct transition *transition_new(struct sandbox *b, sandbox_done done, void *arg)
 {
     return NEW(struct transition, .sandbox = sandbox_ref(b), .done = done, .arg = arg);
 }
@@ -67,7 +51,7 @@ void sandbox_when_settled(struct sandbox *b, sandbox_done again, void *arg)
     list_append(&b->waiting, &s->link);
 }
 
-static void transition_end(struct transition *t, bool was_busy, int r, const struct sg_error *e)
+void transition_end(struct transition *t, bool was_busy, int r, const struct sg_error *e)
 {
     struct sandbox *b = t->sandbox;
 
@@ -92,14 +76,12 @@ struct order sandbox_order(const struct sandbox *b, enum order_op op)
     return o;
 }
 
-static int gone_error(struct sg_error *e)
+int transition_gone(struct sg_error *e)
 {
     return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended");
 }
 
-/* ---- create ---------------------------------------------------------------------------------- */
-
-static void ended(struct sandbox *b)
+void sandbox_now_ended(struct sandbox *b)
 {
     if (b->state == SANDBOX_ENDED)
         return;
@@ -119,7 +101,7 @@ static void ended(struct sandbox *b)
 }
 
 /* Sends the first requests to a new agent, in one write. */
-static void greet(struct sandbox *b)
+void sandbox_greet(struct sandbox *b)
 {
     sandbox_cork(b);
     identity_write(b);
@@ -128,114 +110,19 @@ static void greet(struct sandbox *b)
     sandbox_uncork(b);
 }
 
-/* Adds the warden's steps to the span. They ran one after the other, within the time that the order
- * took. */
-static void tell_steps(struct transition *t, const struct order_steps *s)
+/* Sandboxes that wait have the room that one needs which was asked for. True: they go, and then it is
+ * ordered once more. */
+bool transition_make_room(struct transition *t, const struct sg_error *e, void (*order)(void *t))
 {
-    struct span *span = t->operation.span;
-    const struct {
-        enum span_name name;
-        uint32_t usec;
-    } steps[] = {{SPAN_STEP_TAKE, s->take},
-                 {SPAN_STEP_FILES, s->files},
-                 {SPAN_STEP_NETWORK, s->network},
-                 {SPAN_STEP_KERNELS, s->kernels}};
-    uint64_t at = t->ordered_ns;
+    const char *tenant = e->code == -EDQUOT ? t->sandbox->spec.tenant : NULL;
+    bool first = !t->again && !(t->flags & ORDER_LAST);
 
-    t->answered_ns = clock_ns();
-    if (s->pooled && strcmp(t->operation.label, "template") == 0)
-        t->operation.label = "pool";
-    if (!span)
-        return;
-    span_step(span, SPAN_STEP_POLICY, t->operation.began_ns, t->ordered_ns);
-    span_step(span, SPAN_STEP_ORDER, t->ordered_ns, t->answered_ns);
-    for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-        uint64_t end = at + steps[i].usec * 1000ull;
-
-        if (steps[i].usec == 0 || end > t->answered_ns)
-            continue;
-        span_step(span, steps[i].name, at, end);
-        at = end;
-    }
-    span_flag(span, KEY_POOLED, s->pooled != 0);
-}
-
-/* The template's start command runs, and is ready. A sandbox where it does not become ready is of
- * no use. */
-static void on_started(void *arg, int r, const struct sg_error *e)
-{
-    struct transition *t = arg;
-    struct sg_error failed = {0};
-
-    if (r < 0 && t->sandbox->state != SANDBOX_ENDED) {
-        failed = *e;
-        err_wrap(&failed, r, "the sandbox was ended");
-        sandbox_kill(t->sandbox, NULL, NULL);
-    }
-    transition_end(t, false, r, failed.kind ? &failed : e);
-}
-
-static void start_template(struct transition *t)
-{
-    struct starting_plan plan = {
-        .limit_ms = START_LIMIT_MS, .every_ms = START_EVERY_MS, .done = on_started, .arg = t};
-
-    starting_begin(t->sandbox, &plan);
-}
-
-/* The certificate is installed. The sandbox may have ended meanwhile: whoever uses it will find
- * out. */
-static void on_installed(void *arg)
-{
-    struct transition *t = arg;
-
-    span_step(t->operation.span, SPAN_STEP_READY, t->answered_ns, clock_ns());
-    if (t->starts && t->sandbox->state == SANDBOX_RUNNING)
-        start_template(t);
-    else
-        transition_end(t, false, 0, NULL);
-}
-
-/* Sandboxes that wait have the room that one needs which was asked for. */
-static void make_room(const struct sandbox *b, const struct sg_error *e)
-{
-    if (e->kind == SG_ERR_LIMIT)
-        standby_give_way(e->code == -EDQUOT ? b->spec.tenant : NULL);
-}
-
-static void on_created(void *arg, const struct warden_answer *w)
-{
-    struct transition *t = arg;
-    struct sandbox *b = t->sandbox;
-    struct sg_error e = w->e;
-    int r = w->r;
-
-    if (r == 0 && *w->fd < 0)
-        r = err_set(&e, SG_ERR_INTERNAL, -EPROTO, "the warden sent no channel");
-    if (r < 0) {
-        if (!b->spec.standby)
-            make_room(b, &e);
-        ended(b);
-    } else {
-        b->link = link_new(b, steal_fd(w->fd));
-        b->state = SANDBOX_RUNNING;
-        b->has_copies = (w->a->flags & TELL_KERNELS) != 0;
-        tell_steps(t, &w->a->steps);
-        if (!b->spec.standby)
-            usage_made(b);
-        if (!t->memory) /* otherwise checkpoint_use.c has more urgent requests */
-            greet(b);
-        sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox created from template %s",
-                        b->spec.template_id);
-    }
-    if (r < 0)
-        transition_end(t, false, r, &e);
-    else
-        egress_install(b, on_installed, t);
+    t->again = true;
+    return e->kind == SG_ERR_LIMIT && standby_give_way(tenant, first ? order : NULL, t);
 }
 
 /* Whether one more sandbox of the tenant may run. */
-static int check_room(struct front *f, const char *tenant, struct sg_error *e)
+int sandbox_check_room(struct front *f, const char *tenant, struct sg_error *e)
 {
     uint32_t limit = f->settings.tenant_sandboxes;
     struct store_tenant t;
@@ -250,141 +137,6 @@ static int check_room(struct front *f, const char *tenant, struct sg_error *e)
                        "%u; kill or pause one first",
                        limit);
     return 0;
-}
-
-void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandbox_make *m,
-                  sandbox_done done, void *arg)
-{
-    struct sg_error e = {0};
-    struct operation operation = {.began_ns = 0};
-    char id[ID_LEN + 1];
-    int note = -1, document = -1, r = spec->standby ? 0 : check_room(f, spec->tenant, &e);
-    bool with_state = (m->flags & ORDER_STATE) != 0;
-
-    if (r == 0 && spec->auto_pause)
-        r = sandboxes_check_paused(f, spec->tenant, 1, &e);
-    if (!spec->standby)
-        operation_begin(&operation, OPERATION_CREATE);
-    operation.label = with_state ? "checkpoint" : m->snapshot ? "snapshot" : "template";
-
-    spec->timeout_ms = m->timeout_ms;
-    snprintf(spec->checkpoint, sizeof(spec->checkpoint), "%s", m->came_from ? m->came_from : "");
-    spec->checkpoint_serial = m->came_from ? checkpoints_serial(f) : 0;
-    spec->unfinished = with_state;
-    spec->goes_back[0] = '\0';
-    spec->created_ms = spec->started_ms = clock_wall_ms();
-    id_random(id);
-    if (r == 0)
-        r = egress_prepare(f, spec, &e);
-    if (r == 0 && !m->closed)
-        r = egress_document(f, id, spec, &document, &e);
-    if (r == 0)
-        r = note = sandbox_spec_save(spec, &e);
-    if (r < 0) {
-        close_p(&document);
-        operation_context(&operation, spec->tenant, NULL, NULL,
-                          spec->context[0] ? spec->context : NULL);
-        operation_end(&operation, f, NULL, r, &e, NULL);
-        sandbox_spec_done(spec);
-        done(arg, NULL, r, &e);
-        return;
-    }
-    struct sandbox *b = sandbox_new(f, id, spec);
-    if (!b->spec.standby)
-        operation_sandbox(&operation, b);
-    b->last_trace = operation.trace;
-    b->closed = m->closed;
-    b->seen_ns = clock_ns();
-    sandbox_set_deadline(b, b->seen_ns + m->timeout_ms * NS_PER_MS);
-    sandboxes_add(b);
-    struct order o = sandbox_order(b, ORDER_CREATE);
-    o.flags = m->flags | (b->spec.interpreter && !with_state ? ORDER_KERNEL : 0) |
-              (document >= 0 ? ORDER_NETWORK : 0);
-    o.deadline_ns = b->deadline_ns;
-    volumes_fill_order(b->spec.volumes, &o);
-    snprintf(o.snapshot, sizeof(o.snapshot), "%s", m->snapshot ? m->snapshot : "");
-    struct transition *t = transition_new(b, done, arg);
-    t->memory = with_state;
-    t->starts = !m->came_from && !b->spec.standby && starting_needed(b->spec.defaults);
-    t->operation = operation;
-    t->ordered_ns = clock_ns();
-    warden_order_two(f, &o, note, document, on_created, t);
-    sandbox_unref(b);
-}
-
-/* ---- handing out one that waited ------------------------------------------------------------- */
-
-static void share_spec(const struct sandbox_spec *from, struct sandbox_spec *ret)
-{
-    json_t *const all[] = {from->metadata, from->envs,   from->network, from->secrets,
-                           from->volumes,  from->agents, from->defaults};
-
-    *ret = *from;
-    for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-        json_incref(all[i]);
-}
-
-/* If it has ended meanwhile, another is made. */
-static void on_handed_out(void *arg, const struct warden_answer *w)
-{
-    struct transition *t = arg;
-    struct sandbox *b = t->sandbox;
-    struct sandbox_make m = {.snapshot = t->snapshot, .timeout_ms = t->timeout_ms};
-    struct sandbox_spec spec;
-
-    if (w->r == 0 && b->state == SANDBOX_RUNNING && !sandbox_is_breaking(b)) {
-        transition_end(t, false, 0, NULL);
-        return;
-    }
-    share_spec(&b->spec, &spec);
-    operation_drop(&t->operation);
-    sandbox_make(b->front, &spec, &m, t->done, t->arg);
-    free(t);
-    sandbox_unref(b);
-}
-
-/* Gives the sandbox to the client, with the client's spec. */
-static void hand_out(struct sandbox *b, struct sandbox_spec *spec, const char *snapshot,
-                     uint64_t timeout_ms, sandbox_done done, void *arg)
-{
-    struct transition *t = transition_new(b, done, arg);
-
-    sandbox_spec_done(&b->spec);
-    b->spec = *spec;
-    sandbox_spec_init(spec);
-    b->spec.timeout_ms = t->timeout_ms = timeout_ms;
-    b->spec.created_ms = b->spec.started_ms = clock_wall_ms();
-    b->seen_ns = clock_ns();
-    snprintf(t->snapshot, sizeof(t->snapshot), "%s", snapshot);
-    operation_begin(&t->operation, OPERATION_CREATE);
-    t->operation.label = "pool";
-    operation_sandbox(&t->operation, b);
-    b->last_trace = t->operation.trace;
-    sandbox_set_deadline(b, b->seen_ns + timeout_ms * NS_PER_MS);
-    usage_made(b);
-    sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox created from template %s",
-                    b->spec.template_id);
-    sandbox_note_changed(b);
-    struct order o = sandbox_order(b, ORDER_DEADLINE);
-    o.deadline_ns = b->deadline_ns;
-    warden_order(b->front, &o, -1, on_handed_out, t);
-    sandbox_unref(b);
-}
-
-void sandbox_create(struct front *f, struct sandbox_spec *spec, const char *snapshot,
-                    uint64_t timeout_ms, sandbox_done done, void *arg)
-{
-    struct sandbox_make m = {.snapshot = snapshot, .timeout_ms = timeout_ms};
-    struct sandbox *b;
-
-    /* Those that wait were made of the files alone. */
-    if (snapshot && sandbox_create_warm(f, spec, snapshot, timeout_ms, done, arg))
-        return;
-    b = snapshot && check_room(f, spec->tenant, NULL) == 0 ? standby_take(f, spec, snapshot) : NULL;
-    if (b)
-        hand_out(b, spec, snapshot, timeout_ms, done, arg);
-    else
-        sandbox_make(f, spec, &m, done, arg);
 }
 
 /* ---- kill ------------------------------------------------------------------------------------ */
@@ -412,7 +164,7 @@ void sandbox_kill(struct sandbox *b, sandbox_done done, void *arg)
     warden_order(b->front, &o, -1, on_killed, t);
     /* The sandbox leaves the table now: that it will be gone is certain. */
     sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox killed");
-    ended(b);
+    sandbox_now_ended(b);
 }
 
 /* ---- pause and resume ------------------------------------------------------------------------ */
@@ -462,7 +214,7 @@ void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void 
     checkpoint_give_way(b);
     if (b->state == SANDBOX_ENDED || b->state == SANDBOX_PAUSED) {
         int r = b->state == SANDBOX_ENDED
-                    ? gone_error(&e)
+                    ? transition_gone(&e)
                     : err_set(&e, SG_ERR_GONE, -EALREADY,
                               "Error pausing sandbox - sandbox '%s' is already paused", b->id);
         done(arg, b, r, &e);
@@ -491,6 +243,8 @@ void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void 
     warden_order(b->front, &o, -1, on_paused, t);
 }
 
+static void order_resume(void *arg);
+
 static void on_resumed(void *arg, const struct warden_answer *w)
 {
     struct transition *t = arg;
@@ -501,7 +255,7 @@ static void on_resumed(void *arg, const struct warden_answer *w)
         if (booted) {
             link_free(b->link);
             b->link = link_new(b, steal_fd(w->fd));
-            greet(b);
+            sandbox_greet(b);
         }
         b->state = SANDBOX_RUNNING;
         usage_resumed(b);
@@ -513,8 +267,18 @@ static void on_resumed(void *arg, const struct warden_answer *w)
         sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox resumed%s",
                         booted ? " from its files" : "");
     }
-    make_room(b, &w->e);
-    transition_end(t, true, w->r, &w->e);
+    if (w->r == 0 || !transition_make_room(t, &w->e, order_resume))
+        transition_end(t, true, w->r, &w->e);
+}
+
+static void order_resume(void *arg)
+{
+    struct transition *t = arg;
+    struct order o = sandbox_order(t->sandbox, ORDER_RESUME);
+
+    o.flags = t->memory ? 0 : ORDER_FILES_ONLY;
+    o.deadline_ns = t->deadline_ns;
+    warden_order(t->sandbox->front, &o, -1, on_resumed, t);
 }
 
 static void resume_again(void *arg, struct sandbox *b, int r UNUSED,
@@ -535,7 +299,7 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
 
     if (b->state == SANDBOX_ENDED || (b->state == SANDBOX_RUNNING && b->busy != BUSY_PAUSING)) {
         int r = b->state == SANDBOX_ENDED
-                    ? gone_error(&e)
+                    ? transition_gone(&e)
                     : err_set(&e, SG_ERR_GONE, -EALREADY, "Sandbox %s is already running", b->id);
         done(arg, b, r, &e);
         return;
@@ -548,7 +312,7 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
         sandbox_when_settled(b, resume_again, t);
         return;
     }
-    int r = check_room(b->front, b->spec.tenant, &e);
+    int r = sandbox_check_room(b->front, b->spec.tenant, &e);
     if (r < 0) {
         transition_end(t, false, r, &e);
         return;
@@ -558,10 +322,7 @@ void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, san
     t->operation.label = b->stored ? "stored" : "paused";
     operation_sandbox(&t->operation, b);
     t->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
-    struct order o = sandbox_order(b, ORDER_RESUME);
-    o.flags = use_memory ? 0 : ORDER_FILES_ONLY;
-    o.deadline_ns = t->deadline_ns;
-    warden_order(b->front, &o, -1, on_resumed, t);
+    order_resume(t);
 }
 
 static void wake_again(void *arg, struct sandbox *b, int r, const struct sg_error *e UNUSED)
@@ -585,7 +346,7 @@ void sandbox_wake(struct sandbox *b, sandbox_done done, void *arg)
         done(arg, b, 0, NULL);
     } else if (b->state == SANDBOX_ENDED || b->state == SANDBOX_STARTING ||
                (!may_wake && b->busy != BUSY_RESUMING)) {
-        done(arg, b, gone_error(&e), &e);
+        done(arg, b, transition_gone(&e), &e);
     } else {
         struct transition *t = transition_new(b, done, arg);
         if (b->busy != BUSY_NO)
@@ -617,7 +378,7 @@ void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_onl
     struct sg_error e = {0};
 
     if (b->state != SANDBOX_RUNNING) {
-        transition_end(t, false, gone_error(&e), &e);
+        transition_end(t, false, transition_gone(&e), &e);
         return;
     }
     if (extend_only && deadline <= b->deadline_ns) {
@@ -719,7 +480,7 @@ void sandbox_told_ended(struct front *f, const struct order_answer *a)
     if (!b->spec.standby)
         operation_told(f, b, OPERATION_DESTROY, end_kind(b->end.why)->word,
                        sandbox_end_is_news(&b->end) ? sandbox_end_text(&b->end) : NULL);
-    ended(b);
+    sandbox_now_ended(b);
 }
 
 static void on_let_go(void *arg, const struct warden_answer *w)

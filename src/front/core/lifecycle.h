@@ -11,7 +11,7 @@ void sandboxes_remove(struct sandbox *b);
 
 /* lifecycle.c. Begins an order about a sandbox: fills the fields that all such orders share. */
 struct order sandbox_order(const struct sandbox *b, enum order_op op);
-/* How a sandbox is made: the arguments of sandbox_create, and more for sandboxes from
+/* making.c. How a sandbox is made: the arguments of sandbox_create, and more for sandboxes from
  * checkpoints. */
 struct sandbox_make {
     const char *snapshot; /* or NULL */
@@ -26,7 +26,7 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
  * and does nothing, if the snapshot has none. */
 bool sandbox_create_warm(struct front *f, struct sandbox_spec *spec, const char *snapshot,
                          uint64_t timeout_ms, sandbox_done done, void *arg);
-/* A transition is over: calls everybody who waited for it. They may begin the next transition. */
+/* lifecycle.c. A transition is over: calls everybody who waited for it. They may begin the next transition. */
 void sandbox_settled(struct sandbox *b);
 /* Messages of the warden: a sandbox exists, has ended, was paused. The descriptors are taken
  * over. */

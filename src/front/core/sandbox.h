@@ -100,7 +100,7 @@ bool sandbox_is_breaking(const struct sandbox *b);
 /* Sets the deadline (clock_ns), and the wall-clock time that clients are told for it. */
 void sandbox_set_deadline(struct sandbox *b, uint64_t deadline_ns);
 
-/* lifecycle.c. Each of these calls `done` exactly once, perhaps before it returns. r is 0, or
+/* making.c, lifecycle.c. Each of these calls `done` exactly once, perhaps before it returns. r is 0, or
  * -errno with e filled. The transition goes on even if the client that asked for it is gone. */
 typedef void (*sandbox_done)(void *arg, struct sandbox *b, int r, const struct sg_error *e);
 /* Makes a sandbox. Takes spec over, and calls sandbox_spec_done on it. `snapshot` is as in struct

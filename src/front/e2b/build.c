@@ -437,6 +437,8 @@ void build_status(struct http_req *req)
 
     if (!e2b_read(q) || !build_of_path(req, &t, &b))
         return;
+    if (b.state == BUILD_READY || b.state == BUILD_ERROR)
+        http_await_changes(req); /* who is told so need not build again after a power cut */
     struct json *j = reply_begin(&r, ANSWER_MAX);
     jw_string(jw_key(j, "templateID"), t.id);
     jw_string(jw_key(j, "buildID"), b.id);

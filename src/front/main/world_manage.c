@@ -410,6 +410,8 @@ static int drop_unneeded(struct disk *d, struct store *s, int out, struct sg_err
 
         if (!needed && check_unused(w, e) == 0)
             r = drop(w, s, out, e);
+        if (r == -EBUSY) /* by now */
+            r = 0;
     }
     return r;
 }

@@ -276,16 +276,27 @@ int store_build_state(struct store *s, const char *id, enum store_build_state st
     return r;
 }
 
+/* `sandglass world` may have removed what the build stood on. */
+static int check_layer(struct store *s, const char *id, struct sg_error *e)
+{
+    int64_t bytes = 0;
+    int r = id[0] ? db_ask(s, DB_BUILD_LAYER_BYTES, DB_WITH(db_text(id)), &bytes, e) : 1;
+
+    return r == 0 ? err_set(e, SG_ERR_GONE, -ESTALE, "its files were removed meanwhile") : r;
+}
+
 static int end_locked(struct store *s, const struct store_build *b, const char *defaults,
                       struct sg_error *e)
 {
     int64_t now = clock_wall_ms();
-    int r = db_run(s, DB_BUILD_END,
+    int r = check_layer(s, b->layer, e);
+
+    if (r >= 0)
+        r = db_run(s, DB_BUILD_END,
                    DB_WITH(db_text(b->id), db_number(b->state), db_text(b->base),
                            db_text(b->layer[0] ? b->layer : NULL), db_text(defaults),
                            db_text(b->reason), db_text(b->reason_step), db_number(now)),
                    e);
-
     if (r == 0 && db_changed(s) == 0)
         return err_set(e, SG_ERR_GONE, -EALREADY, "build '%s' is over already", b->id);
     if (r == 0 && b->state == BUILD_READY)

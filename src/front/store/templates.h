@@ -75,7 +75,7 @@ int store_build_defaults(struct store *s, const char *id, char **ret, struct sg_
 int store_build_state(struct store *s, const char *id, enum store_build_state state,
                       struct sg_error *e);
 /* READY or ERROR, once: `state`, `base`, `layer`, `reason` and `reason_step` are read. A build that
- * is ready gets its tags, in the same transaction. */
+ * is ready gets its tags, in the same transaction. -ESTALE: there is no such layer any more. */
 int store_build_end(struct store *s, const struct store_build *b, const char *defaults,
                     struct sg_error *e);
 /* Ends the builds that another front had under way. */

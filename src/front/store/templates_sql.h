@@ -100,6 +100,8 @@
       "ORDER BY 6")                                                                                \
     X(WORLD_CACHE_DROP, "DELETE FROM build_cache WHERE layer = ?1")                                \
     X(WORLD_BUILD_DROP, "UPDATE build SET layer = NULL WHERE layer = ?1")                          \
+    X(WORLD_TAGGED, "SELECT count(*) FROM build b JOIN template_tag g ON g.build = b.id "          \
+                    "WHERE b.layer = ?1")                                                          \
     X(WORLD_SNAPSHOT_DROP, "DELETE FROM snapshot WHERE id = ?1")                                   \
     X(DROPPED_ADD, "INSERT OR IGNORE INTO dropped_layer (id) VALUES (?1)")                         \
     X(DROPPED_LIST, "SELECT id FROM dropped_layer LIMIT ?1")                                       \

@@ -22,6 +22,18 @@ int store_worlds_each(struct store *s, void (*fn)(const struct store_world *w, v
     return db_done(&rows);
 }
 
+/* A build that has got its tags since somebody looked. */
+static int check_untagged(struct store *s, const char *id, struct sg_error *e)
+{
+    uint32_t n = 0;
+    int r = db_count(s, DB_WORLD_TAGGED, DB_WITH(db_text(id)), &n, e);
+
+    return r < 0 || n == 0 ? r
+                           : err_set(e, SG_ERR_GONE, -EBUSY,
+                                     "a build of a template has just ended with it: delete that "
+                                     "first");
+}
+
 int store_world_drop(struct store *s, const char *id, struct sg_error *e)
 {
     static const enum db_statement changes[] = {DB_WORLD_CACHE_DROP, DB_WORLD_BUILD_DROP,
@@ -29,6 +41,8 @@ int store_world_drop(struct store *s, const char *id, struct sg_error *e)
                                                 DB_DROPPED_ADD};
     int r = db_begin(s, e);
 
+    if (r == 0)
+        r = check_untagged(s, id, e);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(changes); i++)
         r = db_run(s, changes[i], DB_WITH(db_text(id)), e);
     return db_end(s, r, e);

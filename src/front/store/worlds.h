@@ -16,7 +16,7 @@ struct store_world {
 /* Rows of snapshots come along: a world is one whose files are a world. */
 int store_worlds_each(struct store *s, void (*fn)(const struct store_world *w, void *arg),
                       void *arg, struct sg_error *e);
-/* Nothing names it any more. A running front removes its files when it looks at what was dropped. */
+/* Nothing names it any more. -EBUSY: a template does. A running front removes its files when it looks at what was dropped. */
 int store_world_drop(struct store *s, const char *id, struct sg_error *e);
 /* Calls fn for each that was dropped, once. */
 int store_dropped_each(struct store *s, void (*fn)(const char *id, void *arg), void *arg,

@@ -19,12 +19,15 @@
 #include "lib/text/parse.h"
 #include "wire/files.h"
 
-#define ANSWER_MAX (FILES_DIFF_MAX * 7) /* a byte becomes \u00XX at most */
+#define ANSWER_MAX   (FILES_DIFF_MAX * 7) /* a byte becomes \u00XX at most */
+#define DIFFS_TENANT 4u                   /* of a tenant at a time: the warden has workers for 16 */
 
 /* ---- the query ------------------------------------------------------------------------------- */
 
-/* Finds the layer of a template or snapshot by name or id; "": it has none. */
-static int find_layer(struct e2b_req *q, const char *name, char ret[ID_LEN + 1], struct sg_error *e)
+/* Finds the layer of a template or snapshot by name or id; "": it has none. what: it may be, for who
+ * asked. */
+static int find_layer(struct e2b_req *q, const char *what, const char *name, char ret[ID_LEN + 1],
+                      struct sg_error *e)
 {
     struct template_found found;
     struct template_ref ref;
@@ -34,6 +37,8 @@ static int find_layer(struct e2b_req *q, const char *name, char ret[ID_LEN + 1],
         r = template_find(q->front->store, &q->tenant, &ref, &found, e);
     if (r == 0)
         memcpy(ret, found.snapshot, sizeof(found.snapshot));
+    if (r == -ENOENT)
+        err_set(e, SG_ERR_NOT_FOUND, r, "There is no %s \"%.64s\"", what, name);
     return r;
 }
 
@@ -42,8 +47,9 @@ static int find_layer(struct e2b_req *q, const char *name, char ret[ID_LEN + 1],
 static int find_own(struct e2b_req *q, const struct sandbox *b, char ret[ID_LEN + 1],
                     struct sg_error *e)
 {
-    int r =
-        template_is_builtin(b->spec.template_id) ? 0 : find_layer(q, b->spec.template_id, ret, e);
+    int r = template_is_builtin(b->spec.template_id)
+                ? 0
+                : find_layer(q, "template", b->spec.template_id, ret, e);
 
     return r == -ENOENT ? 0 : r;
 }
@@ -60,11 +66,11 @@ static int make_order(struct e2b_req *q, const char *of, const char *against, st
     if (b)
         memcpy(o->id, b->id, sizeof(o->id));
     else
-        r = find_layer(q, of, o->snapshot, e);
+        r = find_layer(q, "sandbox, snapshot or template", of, o->snapshot, e);
     if (r == 0 && !b && !o->snapshot[0])
         r = err_invalid(e, "'%.64s' comes with the server: name a sandbox or a snapshot", of);
     if (r == 0 && against)
-        r = find_layer(q, against, o->against, e);
+        r = find_layer(q, "snapshot or template", against, o->against, e);
     else if (r == 0 && b)
         r = find_own(q, b, o->against, e);
     if (r == 0 && against && !o->against[0])
@@ -203,15 +209,33 @@ static void reply_changes(struct e2b_req *q, int list)
 }
 
 struct asking {
+    struct list link; /* in `all_asking` */
     struct e2b_req *q;
+    char tenant[ID_LEN + 1];
     int list;
 };
+
+static struct list all_asking;
+
+static int check_share(const char *tenant, struct sg_error *e)
+{
+    unsigned n = 0;
+
+    LIST_EACH(const struct asking, a, &all_asking, link)
+        n += strcmp(a->tenant, tenant) == 0;
+    return n < DIFFS_TENANT ? 0
+                            : err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                                      "%u comparisons of files of this tenant are under way: try "
+                                      "again when one is done",
+                                      n);
+}
 
 static void on_told(void *arg, const struct warden_answer *w)
 {
     AUTO(free_p) struct asking *a = arg;
     AUTO(close_p) int list = a->list;
 
+    list_remove(&a->link);
     if (!e2b_back(a->q))
         return;
     if (w->r < 0)
@@ -234,7 +258,10 @@ void v1_diff(struct http_req *req)
         fields_invalid(&q->in, "'against' is empty: name a template or a snapshot");
     if (!e2b_read(q))
         return;
-    list = make_order(q, of, against, &o, &e) < 0 ? -1 : make_list(q, &e);
+    int r = make_order(q, of, against, &o, &e);
+    if (r == 0)
+        r = check_share(q->tenant.id, &e);
+    list = r < 0 ? -1 : make_list(q, &e);
     copy = list < 0 ? -1 : fcntl(list, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) {
         if (list >= 0)
@@ -243,6 +270,9 @@ void v1_diff(struct http_req *req)
         reply_sg_error(req, &e);
         return;
     }
+    struct asking *a = NEW(struct asking, .q = q, .list = list);
+    memcpy(a->tenant, q->tenant.id, sizeof(a->tenant));
+    list_append(&all_asking, &a->link);
     e2b_wait(q);
-    warden_order(q->front, &o, copy, on_told, NEW(struct asking, .q = q, .list = list));
+    warden_order(q->front, &o, copy, on_told, a);
 }

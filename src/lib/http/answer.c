@@ -30,6 +30,11 @@ void http_add_header(struct http_req *req, const char *name, const char *value)
     strbuf_addf(&r->headers, "%s: %s\r\n", name, value);
 }
 
+void http_await_changes(struct http_req *req)
+{
+    req_of(req)->commits = 0;
+}
+
 static void add_first_lines(struct strbuf *out, struct http_server *s, int status, const char *id)
 {
     strbuf_addf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\nX-Request-Id: %s\r\n", status,

@@ -203,6 +203,9 @@ void http_body_resume(struct http_req *req);
  * Transfer-Encoding, Connection and Date. A value with CR, LF or NUL is a bug of ours and is left
  * out, as are headers beyond 64 KiB in all. */
 void http_add_header(struct http_req *req, const char *name, const char *value);
+/* The answer that is about to start tells of a change that the server made by itself: it waits until
+ * all changes so far are kept. */
+void http_await_changes(struct http_req *req);
 /* Sends a whole answer. content_type NULL: none. Status 204 and 304 have no body; an empty body of
  * any other status has Content-Length: 0. */
 void http_reply(struct http_req *req, int status, const char *content_type, const void *body,

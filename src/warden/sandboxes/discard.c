@@ -38,8 +38,9 @@ static void on_timer(struct loop_timer *timer)
     loop_timer_set(&s->loop, timer, clock_ns() + DISCARD_LATE_NS);
 }
 
-void discard(struct server *s, int mount, uint32_t first_id, const char *dir)
+void discard(void *server, int mount, uint32_t first_id, const char *dir)
 {
+    struct server *s = server;
     struct discarded *d;
 
     if (s->closing) /* files in memory go anyway */
@@ -67,8 +68,9 @@ static int close_last(const int *fds, void *arg UNUSED)
     return 0;
 }
 
-void discard_mount(struct server *s, int mount)
+void discard_mount(void *server, int mount)
 {
+    struct server *s = server;
     int fds[] = {mount, -1}, ends[] = {-1, -1};
 
     if (!s->closing && pipe2(ends, O_CLOEXEC) == 0) {

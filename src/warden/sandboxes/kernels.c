@@ -37,7 +37,7 @@ const char *kernels_imports(const struct tenant_pool *w)
 
 static bool wanted(const struct tenant_pool *w)
 {
-    return OPS(w->provider)->kernels && strcmp(w->tenant, TENANT_POOL_NOBODY) != 0 &&
+    return OPS(w->provider)->kernels && !tenant_pool_is_nobodys(w) &&
            strcmp(w->server->settings.warm_kernels, "none") != 0;
 }
 

@@ -33,6 +33,11 @@ const char *sandbox_tenant(const struct sandbox *g)
     return g->tenant;
 }
 
+bool sandbox_is_ending(const struct sandbox *g)
+{
+    return g->ending != 0;
+}
+
 static void drop_waiters(struct list *list)
 {
     LIST_EACH(struct waiter, w, list, link)

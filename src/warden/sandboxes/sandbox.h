@@ -28,6 +28,8 @@ struct policy_text {
 
 struct sandbox *sandbox_find(struct server *s, const char *id);
 const char *sandbox_tenant(const struct sandbox *g);
+/* It takes orders no more, but for its end and its figures. */
+bool sandbox_is_ending(const struct sandbox *g);
 /* Makes a sandbox. The caller has checked the order: the id is free, the limits are complete. Takes
  * note, policy and volumes over. */
 void sandbox_create(struct server *s, const struct ticket *t, const struct order *o,

@@ -45,10 +45,6 @@ static void wait_turn(struct sandbox *g, const struct happening *h)
         answer(g, h, SG_ERR_LIMIT, -EBUSY, "too many operations wait for this sandbox: try again");
         return;
     }
-    if (g->ending) {
-        answer(g, h, SG_ERR_GONE, -ENOENT, "the sandbox is ending");
-        return;
-    }
     w = xcalloc(1, sizeof(*w));
     w->ticket = *h->ticket;
     w->order = *h->order;
@@ -201,9 +197,9 @@ static const struct cell life[PHASE_MAX_][ON_MAX_] = {
         [ON_UNWANTED] = {action_unboot, STOWING}, [ON_BROKER_GONE] = {ignore, STAYS},
         [ON_END] = {ignore, STAYS},
     },
-    /* Nobody waits for it but those who ordered its end; orders are refused. */
+    /* Nobody waits for it but those who ordered its end; orders.c refuses other orders. */
     [ENDING] = {
-        ORDERS_WAIT, [ON_GONE] = {action_gone, STAYS}, [ON_BROKER_GONE] = {ignore, STAYS},
+        [ON_GONE] = {action_gone, STAYS}, [ON_BROKER_GONE] = {ignore, STAYS},
         [ON_END] = {ignore, STAYS},
     },
 };

@@ -213,12 +213,6 @@ void sandbox_policy(struct sandbox *g, const struct ticket *t, const struct poli
     struct sg_error e = {0};
     int r;
 
-    if (g->phase == ENDING || g->ending) {
-        forget(&taken);
-        r = err_set(&e, SG_ERR_GONE, -ENOENT, "the sandbox is ending");
-        front_answer_error(g->server, t, r, &e);
-        return;
-    }
     adopt(g, err_set(&e, SG_ERR_INVALID, -ECANCELED, "a later policy has replaced this one"), &e);
     n->epoch++;
     if (taken.text && n->policy.text && n->told)

@@ -24,6 +24,8 @@
  * another, and the waiting requests move there. */
 #pragma once
 
+#include <string.h>
+
 #include "wire/warden.h"
 #include "warden/providers/provider.h"
 #include "warden/processes/heartbeat.h"
@@ -81,13 +83,13 @@ struct tenant_pool {
     bool broken; /* takes no more requests */
     bool spawner_gone;
     struct loop_source spawner;
-    struct start *asked;          /* the spawner has not answered yet */
-    struct list starts;           /* starting and ready */
-    struct list requests;         /* that wait for a start */
-    uint32_t n_starting, n_ready; /* of the plain template and of recent templates */
-    uint32_t n_out;               /* sandboxes that were taken and are not gone */
-    struct demand demand;         /* for the plain template */
-    struct list recent;           /* see recent_templates.h */
+    struct start *asked;  /* the spawner has not answered yet */
+    struct list starts;   /* starting and ready */
+    struct list requests; /* that wait for a start */
+    uint32_t n_ready;     /* of the plain template and of recent templates */
+    uint32_t n_out;       /* sandboxes that were taken and are not gone */
+    struct demand demand; /* for the plain template */
+    struct list recent;   /* see recent_templates.h */
     uint64_t idle_since_ns, refused_ns;
     uint64_t calm_ns;       /* until when the pool is not refilled, if it is half full */
     uint64_t bare_until_ns; /* until when one pooled sandbox stays without a kernel */
@@ -102,6 +104,10 @@ struct tenant_pool {
 /* The name for no tenant. Its tenant pool is for probes: it keeps no sandboxes ready, has no
  * kernels, and room for one probe. */
 #define TENANT_POOL_NOBODY "nobody"
+static inline bool tenant_pool_is_nobodys(const struct tenant_pool *w)
+{
+    return strcmp(w->tenant, TENANT_POOL_NOBODY) == 0;
+}
 
 /* The tenant's pool; opens one if there is none. */
 int tenant_pool_get(struct server *s, const char *tenant, struct tenant_pool **ret,
@@ -111,9 +117,10 @@ void tenant_pool_request(struct tenant_pool *w, struct tenant_pool_request *requ
 /* Takes a ready sandbox with these limits, which is the caller's from now on. NULL: none is
  * ready. */
 struct instance *tenant_pool_take(struct tenant_pool *w, const struct sg_limits *limits);
-/* For kernels.c: the limits that pooled sandboxes have; a pooled sandbox has got its kernel, or will
- * not get it. */
-void tenant_pools_usual_limits(const struct server *s, struct sg_limits *ret);
+/* Replaces limits that are 0 by the server's, and checks the bounds of the others. */
+int tenant_pools_complete_limits(const struct server *s, struct sg_limits *l, struct sg_error *e);
+void tenant_pools_usual_limits(const struct server *s, struct sg_limits *ret); /* if all are 0 */
+/* For kernels.c: a pooled sandbox has got its kernel, or will not get it. */
 void tenant_pool_fed(struct tenant_pool *w, struct instance *i, bool has_kernel);
 /* Empties all pools; returns how many sandboxes were in them. They stay empty while pressure
  * lasts. */

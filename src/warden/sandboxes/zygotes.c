@@ -301,24 +301,25 @@ bool zygotes_told(struct tenant_pool *w, const struct kernel_news *news, int r,
     return true;
 }
 
+/* The end of one may begin another, and end any other for that. */
+void zygotes_let_go(struct tenant_pool *w)
+{
+    struct zygote *z;
+
+    while ((z = LIST_FIND(struct zygote, at, &w->zygotes, link, at->state == READY)))
+        end(z);
+}
+
 void zygotes_broker_gone(struct tenant_pool *w)
 {
     struct sg_error e = {.message = "the process that copies kernels has ended"};
+    struct zygote *z;
 
-    LIST_EACH(struct zygote, z, &w->zygotes, link) {
-        if (z->state == READY)
-            end(z);
-        else if (z->state == LOADING || z->state == FREEZING)
-            rest(z, &e);
-    }
+    while ((z = LIST_FIND(struct zygote, at, &w->zygotes, link,
+                          at->state == LOADING || at->state == FREEZING)))
+        rest(z, &e);
+    zygotes_let_go(w);
     sandboxes_ask_again(w->server, w); /* which may begin others, and end these */
-}
-
-void zygotes_let_go(struct tenant_pool *w)
-{
-    LIST_EACH(struct zygote, z, &w->zygotes, link)
-        if (z->state == READY)
-            end(z);
 }
 
 uint32_t zygotes_count(const struct tenant_pool *w)

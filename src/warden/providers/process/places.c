@@ -91,7 +91,7 @@ int places_take(struct provider *p, uint32_t *ret, struct sg_error *e)
          n++)
         look_at_haunted(p);
     if (p->resting.n + p->cold.n == 0)
-        return err_set(e, SG_ERR_LIMIT, -EAGAIN,
+        return err_set(e, SG_ERR_LIMIT, -EDQUOT,
                        "all %u places for sandboxes are in use: end one first", p->n_slots);
     *ret = take_first(p, p->cold.n == 0 || p->resting.n >= REST_MIN ? &p->resting : &p->cold);
     return 0;
