@@ -155,6 +155,52 @@ test('users of the template: made by a step, and then of steps, files, commands 
   await rejects(build(from({ fileContextPath: context }).copy('f', 'x', { user: 'user:no-crew' })), BuildError, /no group 'no-crew'/)
 }, { seconds: 90 })
 
+test('a snapshot with a tag is a template, and stays when the snapshot goes', async () => {
+  const base = await build(from().setEnvs({ A: '1' }).setWorkdir('/srv/x').runCmd('echo base > f'))
+  const sandbox = await fresh(base.name)
+  await sh(sandbox, 'echo more > g')
+  const { snapshotId } = await sandbox.createSnapshot()
+  await sh(sandbox, 'echo after > g')
+  const id = snapshotId.replace(/:.*/, ''), shop = `shop-${unique()}`
+  const assigned = await Template.assignTags(snapshotId, ['prod', 'latest'])
+  assert.deepEqual(assigned.tags, ['prod', 'latest'])
+  await Template.assignTags(snapshotId, [`${shop}:v1`])
+  assert.deepEqual((await Template.getTags(id)).map((t) => t.tag).sort(), ['default', 'latest', 'prod'])
+  assert.ok((await Template.getTags(id)).some((t) => t.tag === 'prod' && t.buildId === assigned.buildId))
+  const { json } = await api('GET', `/templates/${id}`)
+  const log = (await api('GET', `/templates/${json.templateID}/builds/${assigned.buildId}/status`)).json
+  same(log.status, 'ready')
+  assert.match(log.logs.join('\n'), new RegExp(`FROM snapshot ${snapshotId}`))
+  assert.equal(await Sandbox.deleteSnapshot(snapshotId), true)
+  await assert.rejects(fresh(snapshotId), /does not exist|not found/)
+  for (const name of [`${id}:prod`, `${shop}:v1`]) same(await sh(await fresh(name), 'pwd; cat f g; echo $A'), '/srv/x\nbase\nmore\n1', name)
+  const child = await build(Template().fromTemplate(`${shop}:v1`).runCmd('cat g > h'))
+  await api('DELETE', `/templates/${shop}`)
+  await api('DELETE', `/templates/${id}`)
+  await assert.rejects(fresh(`${id}:prod`), /not found/)
+  same(await sh(await fresh(child.name), 'cat h'), 'more')
+}, { seconds: 90 })
+
+test('a named snapshot and a template of its name', async () => {
+  const name = `nightly-${unique()}`
+  const sandbox = await fresh()
+  const version = async (ref) => sh(await fresh(ref), 'cat ~/v')
+  await sh(sandbox, 'echo 1 > ~/v')
+  const first = await sandbox.createSnapshot({ name })
+  await Template.assignTags(name, 'prod')
+  await sh(sandbox, 'echo 2 > ~/v')
+  await sandbox.createSnapshot({ name })
+  assert.deepEqual([await version(name), await version(`${name}:prod`)], ['2', '1'])
+  await Template.assignTags(name, 'prod')
+  same(await version(`${name}:prod`), '2')
+  assert.equal(await Sandbox.deleteSnapshot(first.snapshotId), true)
+  same(await version(`${name}:prod`), '2')
+  await refused(Template.assignTags(`${name}:none`, ['x']), 404, /./, TemplateError)
+  same((await api('POST', '/templates/tags', { key: OTHER_KEY, body: { target: name, tags: ['x'] } })).status, 404)
+  same((await api('DELETE', `/templates/${name}`)).status, 204)
+  await assert.rejects(fresh(`${name}:prod`), /not found/)
+}, { seconds: 90 })
+
 test('templates of templates, and of snapshots', async () => {
   const base = await build(from().setEnvs({ A: '1' }).setWorkdir('/srv/x').runCmd('echo base > f'))
   const child = await build(Template().fromTemplate(base.name).setEnvs({ B: '$A-2' }).runCmd('cat f > g'))

@@ -87,7 +87,7 @@ TEST(snapshots_of_a_template_with_a_kernel)
         if (json_array_size(call_acme("GET", NULL, "/templates/%s/tags", template)->json) > 0)
             break;
     make_sandbox("{\"templateID\":\"kernel:v1\"}", id);
-    a = call_acme("POST", "{\"name\":\"kernel\"}", "/sandboxes/%s/snapshots", id);
+    a = call_acme("POST", "{\"name\":\"kernel:v1\"}", "/sandboxes/%s/snapshots", id);
     EXPECT(a->status == 409 && strstr(message_of(a), "a template of yours"));
     server.fail[ORDER_CHECKPOINT] = -EOPNOTSUPP; /* files alone */
     a = call_acme("POST", "{\"name\":\"alone\"}", "/sandboxes/%s/snapshots", id);

@@ -249,6 +249,58 @@ TEST(cache)
     store_close(s);
 }
 
+static void count_loose(const char *id UNUSED, void *arg)
+{
+    (*(unsigned *)arg)++;
+}
+
+static void add_snapshot(struct store *s, const char *tenant, const char *id)
+{
+    struct store_snapshot snap = {.bytes = 7};
+    char replaced[ID_LEN + 1];
+    struct sg_error e = {0};
+
+    snprintf(snap.id, sizeof(snap.id), "%s", id);
+    snprintf(snap.tenant, sizeof(snap.tenant), "%s", tenant);
+    EXPECT(store_snapshot_add(s, &snap, replaced, &e) == 0);
+}
+
+/* A template that was made of a snapshot has its layer: the files go with the last name. */
+TEST(a_layer_with_two_names)
+{
+    static const char *const layers[] = {"layer000000000000001", "layer000000000000002"};
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    struct store_template t;
+    struct sg_error e = {0};
+    unsigned loose = 0;
+
+    store_template_ensure(s, a.id, "mine", 1, &t, &e);
+    for (size_t i = 0; i < ARRAY_SIZE(layers); i++)
+        add_snapshot(s, a.id, layers[i]);
+    EXPECT(store_build_layer_share(s, b.id, layers[0], &e) == 0); /* it is not b's */
+    EXPECT(store_build_layer_bytes(s, layers[0]) == 0);
+    for (int twice = 0; twice < 2; twice++)
+        EXPECT(store_build_layer_share(s, a.id, layers[0], &e) == 0);
+    EXPECT(store_build_layer_bytes(s, layers[0]) == 7);
+    add_build(s, t.id, "b1");
+    EXPECT(end_build(s, t.id, "b1", layers[0], BUILD_READY) == 0);
+    EXPECT(store_snapshot_remove(s, a.id, layers[0], &e) == 0);
+    EXPECT(store_layer_named(s, layers[0]));
+    EXPECT(sweep(s, a.id, 0) == 0);
+    EXPECT(store_template_remove(s, t.id, &e) == 0);
+    EXPECT(sweep(s, a.id, 0) == 1);
+    EXPECT(!store_layer_named(s, layers[0]));
+
+    EXPECT(store_build_layer_share(s, a.id, layers[1], &e) == 0);
+    EXPECT(sweep(s, a.id, 0) == 1); /* no build names it */
+    EXPECT(store_layer_named(s, layers[1]));
+    EXPECT(store_snapshot_remove(s, a.id, layers[1], &e) == 0);
+    EXPECT(!store_layer_named(s, layers[1]));
+    EXPECT(store_loose_snapshots_each(s, count_loose, &loose, &e) == 0 && loose == 2);
+    store_close(s);
+}
+
 static void find_world(const struct store_world *w, void *arg)
 {
     struct store_world *found = arg;

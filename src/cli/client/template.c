@@ -81,9 +81,9 @@ static int tag_fn(struct client *c, void *options, struct sg_error *e)
     if (r == 0 && o->json)
         return jr_print(answer, e);
     for (size_t i = 1; r == 0 && i < o->n_args; i++) {
-        int len = (int)strcspn(o->args[0], ":");
+        int len = strchr(o->args[i], ':') ? 0 : (int)strcspn(o->args[0], ":");
 
-        show_say(stdout, "%.*s:%s", len, o->args[0], o->args[i]);
+        show_say(stdout, "%.*s%s%s", len, o->args[0], len > 0 ? ":" : "", o->args[i]);
     }
     return r;
 }
@@ -199,7 +199,7 @@ static const struct client_action actions[] = {
     [IMPORT] = {"import", "NAME [FILE]", 1, 2, template_import, NULL},
     [LS] = {"ls", "no arguments", 0, 0, ls_fn, NULL},
     [RM] = {"rm", "NAME[:TAG]...", 1, CLIENT_ARGS_MAX, rm_fn, NULL},
-    [TAG] = {"tag", "NAME[:TAG] NEWTAG...", 2, TEMPLATE_LIST_MAX + 1, tag_fn, NULL},
+    [TAG] = {"tag", "NAME[:TAG] [NEWNAME:]NEWTAG...", 2, TEMPLATE_LIST_MAX + 1, tag_fn, NULL},
     [LOGS] = {"logs", "NAME [BUILD]", 1, 2, logs_fn, NULL},
 };
 
@@ -277,7 +277,7 @@ const struct client_verb template_verb = {
     .name = "template",
     .usage = "build [OPTION]... DIR\nimport [OPTION]... NAME [FILE]\nls [OPTION]...\nrm "
              "[OPTION]... NAME[:TAG]...\n"
-             "tag [OPTION]... NAME[:TAG] NEWTAG...\nlogs [OPTION]... NAME [BUILD]",
+             "tag [OPTION]... NAME[:TAG] [NEWNAME:]NEWTAG...\nlogs [OPTION]... NAME [BUILD]",
     .about =
         "Builds templates from Dockerfiles, makes them of images that 'docker save' wrote, lists, "
         "tags\nand removes them. A template is what new sandboxes start with: 'sandglass create "

@@ -322,11 +322,8 @@ void checkpoint_told_gone(struct front *f, const struct order_answer *a)
 
 static void match_lineage(struct front *f, struct lineage *l)
 {
-    struct store_snapshot snap;
-
     LIST_EACH(struct checkpoint, c, &l->all, of_sandbox)
-        if (c->kind == CHECKPOINT_SNAPSHOT &&
-            store_snapshot_get(f->store, c->tenant, c->name, &snap, NULL) < 0)
+        if (c->kind == CHECKPOINT_SNAPSHOT && !store_layer_named(f->store, c->name))
             checkpoint_forget(c);
 }
 

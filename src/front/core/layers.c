@@ -92,6 +92,10 @@ static void on_forgotten(void *arg, const struct warden_answer *w)
 
 void sandbox_forget_snapshot(struct front *f, const char *snapshot)
 {
+    if (store_layer_named(f->store, snapshot)) { /* a snapshot, or a template that was made of it */
+        store_snapshot_gone(f->store, snapshot);
+        return;
+    }
     struct forgetting *g = NEW(struct forgetting, .front = f);
     struct order o = {.op = ORDER_FORGET};
 

@@ -130,6 +130,7 @@ void sandbox_note_changed(struct sandbox *b);
 typedef void (*sandbox_saved)(void *arg, int r, const struct sg_error *e, uint64_t bytes);
 void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, sandbox_saved done,
                       void *arg);
+/* Deletes the files, unless something in the store still names them. */
 void sandbox_forget_snapshot(struct front *f, const char *snapshot);
 /* Forgets the snapshots that an earlier front was making when it was killed. Called once, at the
  * start. */

@@ -16,7 +16,6 @@
 #include "lib/text/parse.h"
 
 #define ANSWER_MAX   (4u * 1024 * 1024)
-#define BUILDS_KEPT  100 /* entries of a template's builds */
 #define CPUS_MAX     1024
 #define MEMORY_MAX   (8u * 1024 * 1024) /* MiB */
 #define COMMAND_MAX  (64u * 1024)
@@ -25,7 +24,7 @@
 
 /* ---- create ---------------------------------------------------------------------------------- */
 
-static void random_uuid(char ret[STORE_BUILD_LEN + 1])
+void build_id_random(char ret[STORE_BUILD_LEN + 1])
 {
     unsigned char b[16];
 
@@ -93,18 +92,6 @@ static void log_limits(struct store *s, const char *build, const char *text)
         store_build_log_add(s, build, &line, NULL);
 }
 
-static void write_texts(struct json *j, const char *key, const char *texts)
-{
-    jw_array_begin(jw_key(j, key));
-    for (const char *p = texts; *p; p += strspn(p, " ")) {
-        size_t len = strcspn(p, " ");
-
-        jw_bytes(j, p, len);
-        p += len;
-    }
-    jw_array_end(j);
-}
-
 static void reply_created(struct e2b_req *q, const struct store_template *t,
                           const struct store_build *b)
 {
@@ -116,9 +103,9 @@ static void reply_created(struct e2b_req *q, const struct store_template *t,
     jw_string(jw_key(j, "templateID"), t->id);
     jw_string(jw_key(j, "buildID"), b->id);
     jw_bool(jw_key(j, "public"), false);
-    write_texts(j, "names", name);
-    write_texts(j, "tags", b->tags);
-    write_texts(j, "aliases", t->name);
+    template_put_texts(jw_key(j, "names"), name);
+    template_put_texts(jw_key(j, "tags"), b->tags);
+    template_put_texts(jw_key(j, "aliases"), t->name);
     reply_send(q, 202, &r);
 }
 
@@ -135,7 +122,7 @@ void build_create(struct http_req *req)
     fields_check(&q->in, read_name(q, &ref, &q->wrong));
     if (ref.tagged)
         strbuf_addstr(&tags, ref.tag);
-    template_read_tags(&q->in, "tags", &tags);
+    template_read_tags(&q->in, "tags", NULL, &tags);
     b.cpus = (uint32_t)field_count(&q->in, "cpuCount", 1, CPUS_MAX, 0);
     b.memory_mib = (uint32_t)field_count(&q->in, "memoryMB", 16, MEMORY_MAX, 0);
     fields_check(&q->in, check_free(q, &ref, &q->wrong));
@@ -145,7 +132,7 @@ void build_create(struct http_req *req)
         strbuf_addstr(&tags, REF_DEFAULT_TAG);
     int r = store_template_ensure(q->front->store, q->tenant.id, ref.name,
                                   q->front->settings.tenant_templates, &t, &e);
-    random_uuid(b.id);
+    build_id_random(b.id);
     snprintf(b.tags, sizeof(b.tags), "%s", tags.buf);
     if (r == 0) {
         memcpy(b.template_id, t.id, sizeof(b.template_id));

@@ -1,7 +1,13 @@
-/* Routes of builds of templates (front/builds/build.h). */
+/* Builds of templates over HTTP (front/builds/build.h). */
 #pragma once
 
 #include "front/e2b/request.h"
+#include "front/store/templates.h"
+
+#define BUILDS_KEPT 100 /* entries of a template's builds */
+void build_id_random(char ret[STORE_BUILD_LEN + 1]);
+
+/* Routes. */
 
 void build_create(struct http_req *req);
 void build_files(struct http_req *req);

@@ -122,6 +122,7 @@ static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_
 {
     const char *name = field_text(&q->in, "name", REF_TEXT_MAX, NULL);
     struct store_template t;
+    struct store_build built;
     struct template_ref ref;
 
     snprintf(snap->tag, sizeof(snap->tag), "%s", REF_DEFAULT_TAG);
@@ -133,9 +134,10 @@ static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_
     if (template_is_builtin(ref.name))
         return err_invalid(e, "Invalid name: '%s' is a template that comes with the server",
                            ref.name);
-    if (store_template_get(q->front->store, q->tenant.id, ref.name, &t, NULL) == 0)
-        return err_set(e, SG_ERR_GONE, -EBUSY, "the name '%s' is taken by a template of yours",
-                       ref.name); /* which would hide the snapshot */
+    if (store_template_get(q->front->store, q->tenant.id, ref.name, &t, NULL) == 0 &&
+        store_build_by_tag(q->front->store, t.id, ref.tag, &built, NULL) == 0)
+        return err_set(e, SG_ERR_GONE, -EBUSY, "the name '%s:%s' is taken by a template of yours",
+                       ref.name, ref.tag); /* which would hide the snapshot */
     memcpy(snap->name, ref.name, sizeof(snap->name));
     memcpy(snap->tag, ref.tag, sizeof(snap->tag));
     return 0;

@@ -126,6 +126,8 @@ int template_find(struct store *s, const struct store_tenant *tenant,
         r = store_build_by_tag(s, t.id, ref->tag, &build, e);
     if (r == 0)
         found_built(tenant, &t, &build, ret);
+    if (r == -ENOENT && find_snapshot(s, tenant, ref, ret, NULL) == 0)
+        return 0; /* of the same name, with that tag */
     return r == -ENOENT ? no_tag(ref, e) : r;
 }
 

@@ -48,8 +48,12 @@ bool template_of_path(struct http_req *req, const char *invalid, struct template
                       struct template_found *ret);
 /* The tenant's own template that the URL names, by id or name. False: answered. */
 bool template_own_of_path(struct http_req *req, struct store_template *ret);
-/* Reads a list of tags into one text, with spaces between. */
-void template_read_tags(struct fields *in, const char *field, struct strbuf *out);
+/* Reads a list of tags into one text, with spaces between. of: if it is not NULL, a tag may have a
+ * template's name before it (NAME:TAG), and all have the same: its name, or "". */
+void template_read_tags(struct fields *in, const char *field, struct template_ref *of,
+                        struct strbuf *out);
+/* An array of the texts in one, with spaces between. */
+void template_put_texts(struct json *j, const char *texts);
 
 /* Routes. */
 void templates_list(struct http_req *req);

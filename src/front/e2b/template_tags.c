@@ -65,75 +65,55 @@ void template_update(struct http_req *req)
 
 /* ---- tags ------------------------------------------------------------------------------------ */
 
-void template_read_tags(struct fields *in, const char *field, struct strbuf *out)
+/* A tag has the form that it has behind a name. */
+static int parse_tag(const char *text, bool may_name, struct template_ref *ret, struct sg_error *e)
+{
+    char whole[REF_TEXT_MAX + 1];
+    bool named = may_name && strchr(text, ':');
+    int n = snprintf(whole, sizeof(whole), "%s%s", named ? "" : "x:", text);
+
+    if (n < 0 || (size_t)n >= sizeof(whole))
+        return err_invalid(e, "Invalid tag: it is too long");
+    int r = template_ref_parse(whole, ret, e);
+    if (r == 0 && !named)
+        ret->name[0] = '\0';
+    return r;
+}
+
+void template_read_tags(struct fields *in, const char *field, struct template_ref *of,
+                        struct strbuf *out)
 {
     const json_t *tags = field_array(in, field, STORE_TEMPLATE_TAGS), *tag;
     size_t i;
 
     json_array_foreach(tags, i, tag)
     {
-        char text[REF_TEXT_MAX + 1];
+        const char *text = json_is_string(tag) ? json_string_value(tag) : "";
         struct template_ref ref;
 
-        /* A tag has the form that it has behind a name. */
-        int n =
-            snprintf(text, sizeof(text), "x:%s", json_is_string(tag) ? json_string_value(tag) : "");
-        if (n < 0 || (size_t)n >= sizeof(text)) {
-            fields_invalid(in, "Invalid tag: it is too long");
-            return;
-        }
-        fields_check(in, template_ref_parse(text, &ref, in->e));
+        fields_check(in, parse_tag(text, of != NULL, &ref, in->e));
         if (!fields_ok(in))
             return;
+        if (of && i > 0 && (strcmp(of->name, ref.name) != 0 || strcmp(of->space, ref.space) != 0))
+            fields_invalid(in, "Invalid tags: they are of more than one template");
+        else if (of)
+            *of = ref;
         strbuf_addf(out, "%s%s", out->len > 0 ? " " : "", ref.tag);
     }
     if (out->truncated)
         fields_invalid(in, "'%s' has more than %u bytes", field, (unsigned)out->max);
 }
 
-static void write_tags(struct json *j, const char *tags)
+void template_put_texts(struct json *j, const char *texts)
 {
     jw_array_begin(j);
-    for (const char *p = tags; *p; p += strspn(p, " ")) {
+    for (const char *p = texts; *p; p += strspn(p, " ")) {
         size_t len = strcspn(p, " ");
 
         jw_bytes(j, p, len);
         p += len;
     }
     jw_array_end(j);
-}
-
-void template_tags_add(struct http_req *req)
-{
-    AUTO(strbuf_done) struct strbuf tags = strbuf_upto(STORE_TAGS_MAX - 1);
-    struct e2b_req *q = e2b_of(req);
-    const char *target = field_text(&q->in, "target", REF_TEXT_MAX, "");
-    struct store_template t;
-    struct store_build b;
-    struct template_ref ref;
-    struct sg_error e;
-    struct reply reply;
-
-    template_read_tags(&q->in, "tags", &tags);
-    if (!e2b_read(q))
-        return;
-    int r = find_own_text(q, target, &ref, &t, &e);
-    if (r == 0)
-        r = store_build_by_tag(q->front->store, t.id, ref.tag, &b, &e);
-    if (r == -ENOENT && e.code != -ENOENT)
-        r = err_set(&e, SG_ERR_NOT_FOUND, r, "tag '%s' does not exist for template '%s'", ref.tag,
-                    ref.name);
-    if (r == 0)
-        r = store_tags_set(q->front->store, t.id, tags.buf, b.id, &e);
-    if (r < 0) {
-        reply_sg_error(req, &e);
-        return;
-    }
-    builds_sweep(q->front, q->tenant.id);
-    struct json *j = reply_begin(&reply, ANSWER_MAX);
-    jw_string(jw_key(j, "buildID"), b.id);
-    write_tags(jw_key(j, "tags"), tags.buf);
-    reply_send(q, 201, &reply);
 }
 
 void template_tags_remove(struct http_req *req)
@@ -145,7 +125,7 @@ void template_tags_remove(struct http_req *req)
     struct store_template t;
     struct sg_error e;
 
-    template_read_tags(&q->in, "tags", &tags);
+    template_read_tags(&q->in, "tags", NULL, &tags);
     if (!e2b_read(q))
         return;
     int r = find_own_text(q, name, &ref, &t, &e);
@@ -161,7 +141,8 @@ void template_tags_remove(struct http_req *req)
 
 struct tag_list {
     struct json *j;
-    const struct template_found *t;
+    struct store *store;
+    const char *id, *name; /* of the template; name "": it has none */
 };
 
 static void write_tag(struct json *j, const char *tag, const char *build, int64_t created_ms)
@@ -187,19 +168,26 @@ static void add_built_tag(const char *tag, const char *build, int64_t created_ms
     write_tag(arg, tag, build, created_ms);
 }
 
-/* All snapshots of one name are tags of one template. */
-static bool same_template(const struct store_snapshot *snap, const struct template_found *t)
-{
-    return t->alias[0] ? strcmp(snap->name, t->alias) == 0 : strcmp(snap->id, t->id) == 0;
-}
-
+/* All snapshots of one name are tags of one template; so is one whose id is the name. A build's tag comes
+ * first. */
 static bool add_tag(const struct store_snapshot *snap, void *arg)
 {
     struct tag_list *l = arg;
+    bool same = l->name[0] ? strcmp(snap->name, l->name) == 0 || strcmp(snap->id, l->name) == 0
+                           : strcmp(snap->id, l->id) == 0;
+    struct store_build b;
 
-    if (same_template(snap, l->t))
+    if (same && store_build_by_tag(l->store, l->id, snap->tag, &b, NULL) < 0)
         write_tag_of(l->j, snap->tag, snap->id, snap->created_ms);
     return true;
+}
+
+static int put_snapshot_tags(struct e2b_req *q, const char *id, const char *name, struct json *j,
+                             struct sg_error *e)
+{
+    struct tag_list list = {.j = j, .store = q->front->store, .id = id, .name = name};
+
+    return store_snapshots_each(q->front->store, q->tenant.id, STORE_NEWEST, add_tag, &list, e);
 }
 
 /* Writes the tags of a template that was built. -ENOENT: the URL names no such template. */
@@ -212,16 +200,16 @@ static int put_built_tags(struct e2b_req *q, struct json *j, struct sg_error *e)
     if (r < 0 || template_is_builtin(ref.name))
         return -ENOENT;
     r = template_find_built(q->front->store, &q->tenant, &ref, &t, e);
-    return r < 0 ? r : store_tags_each(q->front->store, t.id, add_built_tag, j, e);
+    if (r == 0)
+        r = store_tags_each(q->front->store, t.id, add_built_tag, j, e);
+    return r < 0 ? r : put_snapshot_tags(q, t.id, t.name, j, e);
 }
 
 static int put_tags(struct e2b_req *q, const struct template_found *t, struct json *j,
                     struct sg_error *e)
 {
-    struct tag_list list = {.j = j, .t = t};
-
     if (t->snapshot[0])
-        return store_snapshots_each(q->front->store, q->tenant.id, STORE_NEWEST, add_tag, &list, e);
+        return put_snapshot_tags(q, t->id, t->alias, j, e);
     write_tag_of(j, REF_DEFAULT_TAG, t->id, t->created_ms);
     return 0;
 }
@@ -282,17 +270,25 @@ static int delete_victims(struct e2b_req *q, const struct victims *v, struct sg_
     return r;
 }
 
-/* Deletes a template that was built, or only a tag of it. Builds of it that are under way end. */
-static int delete_built(struct e2b_req *q, const struct template_ref *ref,
-                        const struct store_template *t, struct sg_error *e)
+/* Deletes a template that was built, or only a tag of it. Builds of it that are under way end. -ENOENT: it
+ * has no such tag. */
+static int delete_built(struct e2b_req *q, const struct template_ref *ref, struct sg_error *e)
 {
-    int r;
+    struct store *s = q->front->store;
+    struct store_template t;
+    struct store_build b;
+    int r = find_own(q, ref, &t, e);
 
-    if (ref->tagged) {
-        r = store_tags_remove(q->front->store, t->id, ref->tag, e);
-    } else {
-        builds_cancel(q->front, t->id, NULL);
-        r = store_template_remove(q->front->store, t->id, e);
+    if (r == 0 && ref->tagged) {
+        r = store_build_by_tag(s, t.id, ref->tag, &b, e);
+        if (r == 0)
+            r = store_tags_remove(s, t.id, ref->tag, e);
+        else if (r == -ENOENT)
+            err_set(e, SG_ERR_NOT_FOUND, r, "tag '%s' does not exist for template '%s'", ref->tag,
+                    ref->name);
+    } else if (r == 0) {
+        builds_cancel(q->front, t.id, NULL);
+        r = store_template_remove(s, t.id, e);
     }
     if (r == 0)
         builds_sweep(q->front, q->tenant.id);
@@ -300,7 +296,7 @@ static int delete_built(struct e2b_req *q, const struct template_ref *ref,
 }
 
 /* With a tag, deletes that snapshot; without one, all snapshots of the name: the whole template.
- * Sandboxes that were made from it keep their files. */
+ * Sandboxes that were made from it keep their files. Returns how many. */
 static int delete_snapshots(struct e2b_req *q, const struct template_ref *ref, struct sg_error *e)
 {
     struct victims v;
@@ -314,14 +310,35 @@ static int delete_snapshots(struct e2b_req *q, const struct template_ref *ref, s
             r = delete_victims(q, &v, e);
         deleted += v.n;
     } while (r == 0 && v.n == DELETE_AT_ONCE);
-    return r < 0 || deleted > 0 ? r : template_not_found(ref, e);
+    return r < 0 ? r : (int)deleted;
+}
+
+/* Whether the name is the id of a snapshot, which names nothing but that. */
+static bool is_snapshot_id(struct e2b_req *q, const struct template_ref *ref)
+{
+    struct store_snapshot snap;
+
+    return !ref->tagged &&
+           store_snapshot_get(q->front->store, q->tenant.id, ref->name, &snap, NULL) == 0 &&
+           strcmp(snap.id, ref->name) == 0;
+}
+
+/* A name may be that of a template and of snapshots: without a tag all of it goes. */
+static int delete_all(struct e2b_req *q, const struct template_ref *ref, struct sg_error *e)
+{
+    int r = is_snapshot_id(q, ref) ? template_not_found(ref, e) : delete_built(q, ref, e);
+
+    if (template_ref_own(ref, q->tenant.name, NULL) < 0 || (r < 0 && r != -ENOENT) ||
+        (r == 0 && ref->tagged))
+        return r;
+    int n = delete_snapshots(q, ref, e);
+    return n == 0 ? r : n < 0 ? n : 0;
 }
 
 void template_delete(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
     struct template_ref ref;
-    struct store_template t;
     struct sg_error e;
     int r = template_ref_parse(req->params[0], &ref, &e);
 
@@ -334,12 +351,7 @@ void template_delete(struct http_req *req)
                     ref.name);
         return;
     }
-    r = find_own(q, &ref, &t, &e);
-    if (r == 0)
-        r = delete_built(q, &ref, &t, &e);
-    else if (r == -ENOENT && template_ref_own(&ref, q->tenant.name, NULL) == 0)
-        r = delete_snapshots(q, &ref, &e);
-    if (r < 0)
+    if (delete_all(q, &ref, &e) < 0)
         reply_sg_error(req, &e);
     else
         reply_empty(req, 204);

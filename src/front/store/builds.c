@@ -98,6 +98,12 @@ int store_build_layer_add(struct store *s, const char *tenant, const char *key, 
     return db_end(s, r, e);
 }
 
+int store_build_layer_share(struct store *s, const char *tenant, const char *snapshot,
+                            struct sg_error *e)
+{
+    return db_run(s, DB_BUILD_LAYER_SHARE, DB_WITH(db_text(tenant), db_text(snapshot)), e);
+}
+
 int store_image_add(struct store *s, const char *tenant, const char *key,
                     const struct store_image *image, uint64_t bytes, struct sg_error *e)
 {

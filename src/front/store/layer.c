@@ -13,6 +13,13 @@ void store_snapshot_gone(struct store *s, const char *id)
     db_run(s, DB_LAYER_REMOVE, DB_WITH(db_text(id)), NULL);
 }
 
+bool store_layer_named(struct store *s, const char *id)
+{
+    uint32_t n = 0;
+
+    return db_count(s, DB_LAYER_NAMED, DB_WITH(db_text(id)), &n, NULL) < 0 || n > 0;
+}
+
 int store_loose_snapshots_each(struct store *s, void (*fn)(const char *id, void *arg), void *arg,
                                struct sg_error *e)
 {

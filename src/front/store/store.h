@@ -139,5 +139,7 @@ int store_snapshots_each(struct store *s, const char *tenant, int64_t before,
 int store_snapshot_loose(struct store *s, const char *id, struct sg_error *e);
 /* Takes a layer off the list: it is deleted. */
 void store_snapshot_gone(struct store *s, const char *id);
+/* Whether a snapshot or a build still names the layer. In doubt it does. */
+bool store_layer_named(struct store *s, const char *id);
 int store_loose_snapshots_each(struct store *s, void (*fn)(const char *id, void *arg), void *arg,
                                struct sg_error *e);

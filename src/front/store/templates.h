@@ -128,6 +128,10 @@ int store_build_log_each(struct store *s, const char *build, const struct store_
  * not. */
 int store_build_layer_add(struct store *s, const char *tenant, const char *key, const char *id,
                           uint64_t bytes, struct sg_error *e);
+/* Names the layer of a tenant's snapshot as one of its builds too. Whichever of both names goes first, the
+ * other keeps the files (store_layer_named). */
+int store_build_layer_share(struct store *s, const char *tenant, const char *snapshot,
+                            struct sg_error *e);
 /* -ENOENT, without a message. A layer that is found counts as used. */
 int store_build_layer_get(struct store *s, const char *tenant, const char *key,
                           char ret[ID_LEN + 1], struct sg_error *e);

@@ -12,6 +12,11 @@
  * all others. */
 #define BUILD_BEFORE(keep) \
     "(SELECT seq FROM build WHERE template = ?1 ORDER BY seq DESC LIMIT 1 OFFSET " keep ")"
+/* Names of templates that a layer is all of, with commas between. */
+#define TEMPLATES_OF(layer)                                               \
+    "coalesce((SELECT group_concat(DISTINCT m.name) FROM build b "        \
+    "JOIN template m ON m.id = b.template WHERE b.layer = " layer " AND " \
+    "EXISTS (SELECT 1 FROM template_tag g WHERE g.build = b.id)), '')"
 
 #define TEMPLATE_STATEMENTS(X)                                                                     \
     X(TEMPLATE_ADD, "INSERT INTO template (id, tenant, name, created_ms, updated_ms) "             \
@@ -69,6 +74,11 @@
     X(BUILD_LOG_BACK, "SELECT ms, level, step, message FROM build_log WHERE build = ?1 AND "       \
                       "level >= ?4 AND ms <= ?5 ORDER BY n DESC LIMIT ?3 OFFSET ?2")               \
     X(BUILD_LAYER_ADD, "INSERT INTO build_layer (id, tenant, bytes) VALUES (?1, ?2, ?3)")          \
+    X(BUILD_LAYER_SHARE, "INSERT INTO build_layer (id, tenant, bytes) "                            \
+                         "SELECT id, tenant, bytes FROM snapshot WHERE tenant = ?1 AND id = ?2 "   \
+                         "ON CONFLICT (id) DO NOTHING")                                            \
+    X(LAYER_NAMED, "SELECT (SELECT count(*) FROM snapshot WHERE id = ?1) + "                       \
+                   "(SELECT count(*) FROM build_layer WHERE id = ?1)")                             \
     X(BUILD_LAYER_BYTES, "SELECT bytes FROM build_layer WHERE id = ?1")                            \
     X(CACHE_SET, "INSERT INTO build_cache (tenant, key, layer, used) VALUES (?1, ?2, ?3, "         \
                  "(SELECT coalesce(max(used), 0) + 1 FROM build_cache)) "                          \
@@ -91,13 +101,13 @@
     X(IMAGE_GET, "SELECT i.layer, i.name, i.digest, i.fetched_ms, i.config FROM build_cache c "    \
                  "JOIN build_image i ON i.layer = c.layer WHERE c.tenant = ?1 AND c.key = ?2")     \
     X(WORLD_LIST,                                                                                  \
-      "SELECT s.id, t.name, iif(s.name = '', s.id, s.name || ':' || s.tag), '', 0, s.created_ms "  \
-      "FROM snapshot s JOIN tenant t ON t.id = s.tenant UNION ALL "                                \
-      "SELECT i.layer, t.name, i.name, coalesce((SELECT group_concat(DISTINCT m.name) "            \
-      "FROM build b JOIN template m ON m.id = b.template WHERE b.layer = i.layer AND "             \
-      "EXISTS (SELECT 1 FROM template_tag g WHERE g.build = b.id)), ''), 1, i.fetched_ms "         \
-      "FROM build_image i JOIN build_layer l ON l.id = i.layer JOIN tenant t ON t.id = l.tenant "  \
-      "ORDER BY 6")                                                                                \
+      "SELECT s.id, t.name, iif(s.name = '', s.id, s.name || ':' || s.tag), " TEMPLATES_OF(        \
+          "s.id") ", 0, s.created_ms FROM snapshot s JOIN tenant t ON t.id = s.tenant UNION ALL "  \
+                  "SELECT i.layer, t.name, i.name, " TEMPLATES_OF(                                 \
+                      "i.layer") ", 1, i.fetched_ms "                                              \
+                                 "FROM build_image i JOIN build_layer l ON l.id = i.layer JOIN "   \
+                                 "tenant t ON t.id = l.tenant "                                    \
+                                 "ORDER BY 6")                                                     \
     X(WORLD_CACHE_DROP, "DELETE FROM build_cache WHERE layer = ?1")                                \
     X(WORLD_BUILD_DROP, "UPDATE build SET layer = NULL WHERE layer = ?1")                          \
     X(WORLD_TAGGED, "SELECT count(*) FROM build b JOIN template_tag g ON g.build = b.id "          \
