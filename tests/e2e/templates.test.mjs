@@ -131,7 +131,8 @@ test('a step that fails names itself and its line', async () => {
   const err = await rejects(build(template), BuildError, /failed to run command 'echo before; exit 7': exit status 7/)
   assert.ok(err.stack.includes(`templates.test.mjs:${line}`), `line ${line} in ${err.stack}`)
   assert.ok(err.logs.some((l) => l.endsWith('[stdout]: before')))
-  await rejects(build(from().setUser('nobody-here')), BuildError, /failed to use user 'nobody-here': the sandbox has no user 'nobody-here'/)
+  await rejects(build(from().runCmd('rm /etc/passwd && mkdir /etc/passwd', { user: 'root' }).setUser('nobody-here')), BuildError,
+    /failed to use user 'nobody-here': the sandbox has no user 'nobody-here', and making it failed: exit status \d+: make it in a step before this one/)
   await rejects(build(Template().fromTemplate('no-such-template')), BuildError, /not found/)
   await rejects(build(from().runCmd('kill -9 $$')), BuildError, /SIGKILL/)
 })
@@ -153,6 +154,22 @@ test('users of the template: made by a step, and then of steps, files, commands 
     .setUser('alice').setEnvs({ WHERE: '$HOME/x' }).setWorkdir('work'))
   same(second.logs.filter((l) => l.startsWith('CACHED')).length, 4, second.text)
   await rejects(build(from({ fileContextPath: context }).copy('f', 'x', { user: 'user:no-crew' })), BuildError, /no group 'no-crew'/)
+}, { seconds: 90 })
+
+test('a user that the template has not is made, as at E2B', async () => {
+  const made = () => from().setUser('app').setWorkdir('work').runCmd('id -un > who; pwd >> who; sudo -n true || echo no sudo >> who')
+  const first = await build(made())
+  assert.ok(!first.text.includes('CACHED'), first.text)
+  const told = 'app\n/home/app/work\nno sudo'
+  const sandbox = await fresh(first.name)
+  same(await sh(sandbox, 'cat who; id -un; id -gn; pwd; echo $HOME; stat -c %U:%G ~ .'), `${told}\napp\napp\n/home/app/work\n/home/app\napp:app\napp:app`)
+  same(await sh(sandbox, 'grep ^app: /etc/passwd | cut -d: -f1,3,6,7', { user: 'root' }), 'app:1001:/home/app:/bin/bash')
+  const second = await build(made())
+  same(second.logs.filter((l) => l.startsWith('CACHED')).length, 3, second.text)
+  same(await sh(await fresh(second.name), 'cat who; id -un'), `${told}\napp`)
+  const third = await build(made().setUser('app').runCmd('groupadd crew', { user: 'root' }).setUser('crew').runCmd('id -gn > ~/group'))
+  same(third.logs.filter((l) => l.startsWith('CACHED')).length, 4, third.text)
+  same(await sh(await fresh(third.name), 'cat ~/group; id -un'), 'crew\ncrew')
 }, { seconds: 90 })
 
 test('a snapshot with a tag is a template, and stays when the snapshot goes', async () => {

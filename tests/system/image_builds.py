@@ -16,7 +16,7 @@ from pull import Real, free_port
 from pull_hostile import Registry
 from pull_hostile import Server as Web
 from pull_image import MACHINE, OTHER, PASSWORD
-from server_client import Server, until
+from server_client import Client, Server, until
 from worlds import As, add, check, sandglass, says
 
 
@@ -193,6 +193,47 @@ def moves(client, registry, folder):
     told = build(client, "moved", f"{registry.host}/mine:1")
     check("a tag that has moved is fetched anew", told["status"] == "ready" and "fetching" in "\n".join(lines(told)), told)
     says("and leads to the new image", client, client.create(templateID="moved"), "cat /moved", "moved\n")
+
+
+def configured(server, client, registry, folder, name, files, steps=(), **config):
+    """A build from the image with these files over the small Debian; what the log says, and a check of what a sandbox answers as the template's own user."""
+    push(save(folder, name, [f"{folder}/root.tar", layer_of(f"{folder}/{name}-layer.tar", files)], **config), registry, f"{name}:1")
+    told = build(client, name, f"{registry.host}/{name}:1", steps)
+    check(f"an image with a config of its own is used: {name}", told["status"] == "ready", told)
+    sandbox = client.create(templateID=name)
+
+    def answers(what, command, output):
+        got = Client(server, 60).run(sandbox, command)
+        check(what, got == (0, output), got)
+
+    return lines(told), answers
+
+
+def config(server, client, registry, folder):
+    """User and directory that an image's config names."""
+    passwd = {"etc/passwd": b"root:x:0:0:root:/root:/bin/bash\nsvc:x:107:107::/srv:/bin/sh"}  # no `user`, and no end of a line
+    said, answers = configured(server, client, registry, folder, "service", passwd, User="svc:root", WorkingDir="/var/none/deep")
+    answers("the user of an image that names one, in a directory that it has not", "id -un; pwd; stat -c %U:%G . ..",
+            "svc\n/var/none/deep\nsvc:UNKNOWN\nsvc:UNKNOWN\n")
+    check("which the log tells", "CACHED [base] USER svc" in said and "[base] WORKDIR /var/none/deep" in said, said)
+    again = lines(build(client, "service", f"{registry.host}/service:1"))
+    check("and the second time both are CACHED", "CACHED [base] USER svc" in again and "CACHED [base] WORKDIR /var/none/deep" in again, again)
+    _, answers = configured(server, client, registry, folder, "number", {}, User="4711:4712", WorkingDir="/etc")
+    answers("an id is used as it is", "id -u; id -g; pwd", "4711\n0\n/etc\n")
+    for n, user in enumerate(("ghost", "$USER")):
+        said, answers = configured(server, client, registry, folder, f"ghost{n}", {}, User=user)
+        answers(f"a user that is not there ({user}) is left out", "id -un", "user\n")
+        check("and the log says so", f"[base] the image has no user '{user}' in its /etc/passwd: it is 'user' in its place" in said, said)
+    _, answers = configured(server, client, registry, folder, "new-user", passwd,
+                            (("USER", ["app"]), ("RUN", ["id -un > ~/who; id -u >> ~/who; pwd >> ~/who"])))
+    answers("a user that a step names is made, and is not `user`", "cat ~/who; id -u", "app\n1001\n/home/app\n1001\n")
+    by_hand = (("USER", ["root"]), ("RUN", ["rm /usr/sbin/useradd /usr/sbin/groupadd; echo staff:x:2000: >> /etc/group"]), ("USER", ["app"]),
+               ("RUN", ["id -un > ~/who; stat -c %U:%G ~ >> ~/who; grep ^svc: /etc/passwd >> ~/who"]), ("USER", ["staff"]), ("RUN", ["id -gn >> who"]))
+    _, answers = configured(server, client, registry, folder, "bare", passwd, by_hand)
+    answers("also where there is no useradd", "cat /home/app/who who; id -un",
+            "app\napp:app\nsvc:x:107:107::/srv:/bin/sh\nstaff\nstaff\n")
+    again = lines(build(client, "bare", f"{registry.host}/bare:1", by_hand))
+    check("and once", sum(line.startswith("CACHED") for line in again) == len(by_hand), again)
 
 
 def together(client, registry):
@@ -428,6 +469,7 @@ def main():
         server.start()
         client = As(server)
         image = fetches(server, client, registry)
+        config(server, client, registry, folder)
         together(client, registry)
         stranger = tenant(server)
         private(server, client, closed, stranger)

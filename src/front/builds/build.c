@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "front/builds/account.h"
 #include "front/builds/fetch.h"
 #include "front/builds/log.h"
+#include "front/builds/look.h"
 #include "front/builds/pour.h"
 #include "front/builds/steps.h"
 #include "front/builds/upload.h"
@@ -34,6 +36,8 @@ struct build {
     struct step_state state;
     struct step step; /* that is being done */
     size_t at;        /* its index */
+    size_t own;       /* that many steps come first, which are the image's own */
+    bool told;        /* the log has it */
     char key[STORE_KEY_HEX + 1];
     char digest[STORE_KEY_HEX + 1]; /* of the step's archive, which is part of the key */
     char layer[ID_LEN + 1];         /* what the steps so far have made; "": the plain base */
@@ -45,6 +49,8 @@ struct build {
     struct sandbox *sandbox;
     struct output_filter *filter; /* NULL: output is not sanitised */
     struct call call;
+    struct account account;
+    struct look look;
     struct pour *pour;
     struct fetch_user fetch;
     struct starting *starting;
@@ -56,6 +62,7 @@ struct build {
 
 struct builds {
     struct list all;
+    struct looked looked;
 };
 
 static void pump(struct front *f, const char *tenant);
@@ -117,6 +124,8 @@ static void let_sandbox_go(struct build *b)
 static void stop_work(struct build *b)
 {
     call_cancel(&b->call);
+    account_cancel(&b->account);
+    look_cancel(&b->look);
     fetch_leave(&b->fetch);
     if (b->pour)
         pour_cancel(steal_ptr(&b->pour));
@@ -316,6 +325,24 @@ static void save(struct build *b, bool cached, build_go go)
 
 static void next_step(struct build *b);
 
+/* Whether the step is one of the image's config. */
+static bool is_own(const struct build *b)
+{
+    return b->at < b->own;
+}
+
+static void tell_step(struct build *b, bool cached)
+{
+    AUTO(strbuf_done) struct strbuf text = strbuf_upto(1024);
+
+    if (b->told)
+        return;
+    b->told = true;
+    step_text(&b->step, &text);
+    build_log_line(&b->log, BUILD_INFO, "%s%s %s", cached ? "CACHED " : "", b->log.prefix,
+                   text.buf);
+}
+
 static void on_turn(uv_timer_t *t)
 {
     next_step(t->data);
@@ -424,7 +451,7 @@ static void do_copy(struct build *b)
 }
 
 /* Makes the working directory: an archive without files. */
-static void do_workdir(struct build *b)
+static void make_workdir(struct build *b)
 {
     struct step_copy how = {.mode = UNPACK_OWN_MODE};
 
@@ -433,37 +460,93 @@ static void do_workdir(struct build *b)
     b->pour = pour_begin(b->sandbox, -1, &how, on_poured, b);
 }
 
-static void on_user_end(struct call *c, int status, const char *message, const void *result,
-                        size_t len)
+/* The step has changed nothing, and what comes next may be in the cache. */
+static void step_changed_nothing(struct build *b)
 {
-    struct build *b = c->owner;
-    struct wire_reader r = wire_reader_of(result, len);
-    const char *home = status == 0 ? wire_get_str(&r, OPS_PATH_MAX - 1) : "";
-
-    if (status == 0 && wire_done(&r) && home[0] == '/') {
-        snprintf(b->state.home, sizeof(b->state.home), "%s", home);
-        if (!b->missed) /* what comes next may be in the cache */
-            let_sandbox_go(b);
-        step_saved(b);
-        return;
-    }
-    fail(b, "failed to use user '%s': %s", b->state.user,
-         status == CALL_GONE ? "the sandbox is gone"
-         : status            ? message
-                             : "the sandbox sent a malformed answer");
+    tell_step(b, !b->missed);
+    if (!b->missed)
+        let_sandbox_go(b);
+    step_saved(b);
 }
 
-/* Finds out whether there is such a user, and where the home is. */
+/* The image's own user cannot be used. */
+static void leave_out_user(struct build *b)
+{
+    tell_step(b, !b->missed);
+    build_log_line(&b->log, BUILD_WARN,
+                   "[base] the image has no user '%.64s' in its /etc/passwd: it is 'user' in its "
+                   "place",
+                   step_arg(&b->step, 0));
+    step_state_user(&b->state, DEFAULTS_USER, "");
+}
+
+static void on_account(struct account *a, int r, const char *home, bool made,
+                       const struct sg_error *e)
+{
+    struct build *b = a->arg;
+
+    if (r == -EUSERS && !a->make) {
+        leave_out_user(b);
+        step_changed_nothing(b);
+        return;
+    }
+    if (r < 0) {
+        tell_step(b, false);
+        fail(b, "failed to use user '%s': %s", b->state.user, e->message);
+        return;
+    }
+    snprintf(b->state.home, sizeof(b->state.home), "%s", home);
+    if (made) {
+        b->missed = true;
+        tell_step(b, false);
+        step_done(b);
+    } else {
+        step_changed_nothing(b);
+    }
+}
+
+/* Finds out where the user's home is. A user that is not there is made, as E2B does; one that an image's
+ * config names is not, since nobody asked for it. */
 static void do_user(struct build *b)
 {
-    AUTO(strbuf_done) struct strbuf request = strbuf_upto(256);
     struct sg_error e;
 
-    wire_put_str(&request, b->state.user);
-    wire_put_str(&request, "");
-    b->call = (struct call){.owner = b, .uncounted = true, .on_end = on_user_end};
-    if (call_begin(&b->call, b->sandbox, OP_USER, &request, &e) < 0)
+    b->account = (struct account){.sandbox = b->sandbox,
+                                  .name = b->state.user,
+                                  .make = !is_own(b),
+                                  .on_output = on_output,
+                                  .done = on_account,
+                                  .arg = b};
+    if (account_begin(&b->account, &e) < 0)
         fail(b, "failed to use user '%s': %s", b->state.user, e.message);
+}
+
+static void on_directory(struct look *l, const char *text)
+{
+    struct build *b = l->arg;
+
+    if (!text[0]) {
+        looked_add(&b->front->builds->looked, b->key, text);
+        step_changed_nothing(b);
+        return;
+    }
+    b->missed = true;
+    tell_step(b, false);
+    make_workdir(b);
+}
+
+/* The directory that an image's config names is there, as a rule. */
+static void do_workdir(struct build *b)
+{
+    struct sg_error e;
+
+    if (!is_own(b)) {
+        make_workdir(b);
+        return;
+    }
+    b->look = (struct look){.sandbox = b->sandbox, .done = on_directory, .arg = b};
+    if (look_at_path(&b->look, b->state.workdir, &e) < 0)
+        fail(b, "failed to make '%s': %s", b->state.workdir, e.message);
 }
 
 static void do_step(struct build *b)
@@ -476,21 +559,64 @@ static void do_step(struct build *b)
     todo[b->step.type](b);
 }
 
+/* Reads the next step, and names it for the log. An image's own steps belong to its FROM. */
+static void read_step(struct build *b)
+{
+    size_t n = json_array_size(b->plan.steps);
+    struct sg_error e;
+
+    step_read(json_array_get(b->plan.steps, b->at), &b->step, &e);
+    b->told = false;
+    if (is_own(b)) {
+        snprintf(b->log.prefix, sizeof(b->log.prefix), "[base]");
+        return;
+    }
+    snprintf(b->log.step, sizeof(b->log.step), "%zu", b->at - b->own + 1);
+    snprintf(b->log.prefix, sizeof(b->log.prefix), "[builder %zu/%zu]", b->at - b->own + 1,
+             n - b->own);
+}
+
+/* Whether the cache has what the step makes of the files, which becomes the build's layer. */
+static bool find_cached(struct build *b)
+{
+    if (b->missed || b->step.type == STEP_ENV ||
+        store_build_layer_get(b->front->store, b->plan.tenant.id, b->key, b->layer, NULL) < 0)
+        return false;
+    b->layer_own = true;
+    return true;
+}
+
+/* Whether it is known that the step changes no file: of a user that has to be looked for it is not. */
+static bool changes_nothing(const struct build *b)
+{
+    return b->step.type == STEP_ENV || (b->step.type == STEP_USER && b->state.home[0]) ||
+           (b->step.type == STEP_WORKDIR && is_own(b) &&
+            looked_find(&b->front->builds->looked, b->key));
+}
+
+/* The same of one that it takes a look for. */
+static bool may_change_nothing(const struct build *b)
+{
+    return b->step.type == STEP_USER || (b->step.type == STEP_WORKDIR && is_own(b));
+}
+
 /* Carries out the next step, or finds what it made in the cache. */
 static void begin_step(struct build *b)
 {
     AUTO(strbuf_done) struct strbuf text = strbuf_upto(1024);
-    size_t n = json_array_size(b->plan.steps);
     struct store_upload u = {.digest = ""};
     char below[STORE_KEY_HEX + 1];
-    struct sg_error e;
+    struct sg_error e = {0};
 
-    step_read(json_array_get(b->plan.steps, b->at), &b->step, &e);
-    step_text(&b->step, &text);
-    snprintf(b->log.step, sizeof(b->log.step), "%zu", b->at + 1);
-    snprintf(b->log.prefix, sizeof(b->log.prefix), "[builder %zu/%zu]", b->at + 1, n);
-    if (step_apply(&b->step, &b->state, &e) < 0) {
-        build_log_line(&b->log, BUILD_INFO, "%s %s", b->log.prefix, text.buf);
+    read_step(b);
+    if (step_apply(&b->step, &b->state, &e) < 0 && is_own(b)) { /* its name is none */
+        leave_out_user(b);
+        step_saved(b);
+        return;
+    }
+    if (e.code < 0) {
+        tell_step(b, false);
+        step_text(&b->step, &text);
         fail(b, "%s: %s", text.buf, e.message);
         return;
     }
@@ -502,16 +628,11 @@ static void begin_step(struct build *b)
     memcpy(b->digest, u.digest, sizeof(b->digest));
     step_key(below, &b->step, b->digest, b->key);
     b->missed |= b->step.force;
-    bool changes_files = b->step.type != STEP_ENV && b->step.type != STEP_USER;
-    bool cached =
-        changes_files && !b->missed &&
-        store_build_layer_get(b->front->store, b->plan.tenant.id, b->key, b->layer, NULL) == 0;
-    b->layer_own |= cached;
-    b->missed |= changes_files && !cached;
-    build_log_line(&b->log, BUILD_INFO, "%s%s %s",
-                   cached || (!changes_files && !b->missed) ? "CACHED " : "", b->log.prefix,
-                   text.buf);
-    if (cached || (!changes_files && b->state.home[0]))
+    bool cached = find_cached(b), nothing = changes_nothing(b);
+    b->missed |= !cached && !nothing && !may_change_nothing(b);
+    if (cached || nothing || !may_change_nothing(b))
+        tell_step(b, !b->missed);
+    if (nothing || (cached && b->step.type != STEP_USER))
         step_saved(b);
     else
         with_sandbox(b, do_step);
@@ -620,6 +741,17 @@ static void begin_steps(struct build *b)
     alarm_set(b->turn, 0, on_turn);
 }
 
+/* The steps of the image come before those of the client. */
+static void put_own_steps(struct build *b, const json_t *own)
+{
+    json_t *all = json_copy((json_t *)(uintptr_t)own);
+
+    b->own = json_array_size(all);
+    json_array_extend(all, b->plan.steps);
+    json_decref(b->plan.steps);
+    b->plan.steps = all;
+}
+
 static void on_fetched(void *arg, int r, const struct fetched *f, const struct sg_error *e)
 {
     struct build *b = arg;
@@ -631,6 +763,7 @@ static void on_fetched(void *arg, int r, const struct fetched *f, const struct s
     memcpy(b->plan.layer, f->layer, sizeof(b->plan.layer));
     b->plan.layer_own = true;
     b->plan.defaults = json_incref(f->defaults);
+    put_own_steps(b, f->steps);
     begin_steps(b);
 }
 

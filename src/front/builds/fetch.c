@@ -93,11 +93,12 @@ static void end(struct fetch *x, int r, const struct fetched *f, const struct sg
 
 static void end_well(struct fetch *x, const char *layer, const char *config)
 {
-    struct fetched f = {.defaults = defaults_of_image(config)};
+    struct fetched f = {.defaults = defaults_of_image(config), .steps = steps_of_image(config)};
 
     memcpy(f.layer, layer, sizeof(f.layer));
     end(x, 0, &f, NULL);
     json_decref(f.defaults);
+    json_decref(f.steps);
 }
 
 static void fail(struct fetch *x, int code, const char *why);

@@ -20,7 +20,8 @@ struct fetch;
 
 struct fetched {
     char layer[ID_LEN + 1]; /* a world, and a layer of the tenant's builds */
-    json_t *defaults;       /* of the image's config (front/core/defaults.h); borrowed */
+    /* Of the image's config, borrowed: variables (front/core/defaults.h), and its user and directory as steps. */
+    json_t *defaults, *steps;
 };
 
 /* Somebody who waits for an image. */

@@ -115,6 +115,28 @@ json_t *steps_copy(const json_t *steps)
     return copy;
 }
 
+static void add_own(json_t *steps, enum step_type type, const char *arg, size_t len)
+{
+    json_array_append_new(steps, json_pack("{s:s, s:[s%], s:s, s:b}", "type", types[type].name,
+                                           "args", arg, len, "filesHash", "", "force", 0));
+}
+
+/* "user", "user:group" or ids: a user has the group of its entry. What could be no user's name is told when
+ * the step is done, as one that the image does not know. */
+json_t *steps_of_image(const char *config)
+{
+    json_t *c = config ? json_loads(config, 0, NULL) : NULL, *steps = json_array();
+    const char *user = jr_text(c, "User"), *dir = jr_text(c, "WorkingDir");
+    size_t len = strcspn(user, ":");
+
+    if (len > 0)
+        add_own(steps, STEP_USER, user, len);
+    if (dir[0] == '/' && dir[1] && strlen(dir) < OPS_PATH_MAX)
+        add_own(steps, STEP_WORKDIR, dir, strlen(dir));
+    json_decref(c);
+    return steps;
+}
+
 void step_text(const struct step *s, struct strbuf *out)
 {
     AUTO(strbuf_done) struct strbuf line = strbuf_upto(TEXT_MAX);
@@ -133,7 +155,7 @@ void step_text(const struct step *s, struct strbuf *out)
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
-static void set_user(struct step_state *s, const char *name, const char *home)
+void step_state_user(struct step_state *s, const char *name, const char *home)
 {
     if (strcmp(name, "root") == 0)
         home = "/root";
@@ -146,7 +168,7 @@ static void set_user(struct step_state *s, const char *name, const char *home)
 void step_state_init(struct step_state *s, const json_t *defaults)
 {
     *s = (struct step_state){0};
-    set_user(s, defaults_user(defaults), defaults_home(defaults));
+    step_state_user(s, defaults_user(defaults), defaults_home(defaults));
     snprintf(s->workdir, sizeof(s->workdir), "%s", defaults_workdir(defaults));
     s->envs = json_deep_copy(defaults_envs(defaults));
     if (!s->envs)
@@ -207,7 +229,7 @@ int step_apply(const struct step *s, struct step_state *state, struct sg_error *
     if (s->type == STEP_USER) {
         r = check_name(step_arg(s, 0), e);
         if (r == 0)
-            set_user(state, step_arg(s, 0), "");
+            step_state_user(state, step_arg(s, 0), "");
     } else if (s->type == STEP_WORKDIR) {
         char path[OPS_PATH_MAX];
 

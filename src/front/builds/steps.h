@@ -29,6 +29,8 @@ int steps_check(const json_t *steps, struct sg_error *e);
 /* A copy that has of each step what step_read reads, and nothing else that a client may have sent. The
  * steps have been checked. */
 json_t *steps_copy(const json_t *steps);
+/* The user and the directory of an image's config (JSON; NULL: it has none), as steps. */
+json_t *steps_of_image(const char *config);
 /* The step as people read it: "RUN echo hello". Cut if it is long. */
 void step_text(const struct step *s, struct strbuf *out);
 
@@ -44,6 +46,9 @@ void step_state_init(struct step_state *s, const json_t *defaults);
 void step_state_done(struct step_state *s);
 /* The state as defaults, with these commands unless they are NULL. */
 json_t *step_state_defaults(const struct step_state *s, const char *start, const char *ready);
+
+/* home: "" if it is not known; those of "user" and "root" are. */
+void step_state_user(struct step_state *s, const char *name, const char *home);
 
 /* Carries out ENV, and the parts of USER and WORKDIR that need no sandbox: after USER the home may be
  * unknown, and the caller finds it out before the next step. */

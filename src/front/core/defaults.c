@@ -64,22 +64,15 @@ static void add_variable(json_t *envs, const json_t *word)
         json_object_setn_new(envs, text, (size_t)(equals - text), json_string(equals + 1));
 }
 
-/* Whether a sandbox has another user of the image is not known yet, so that one is left out. */
 json_t *defaults_of_image(const char *config)
 {
     json_t *c = config ? json_loads(config, 0, NULL) : NULL, *envs = json_object(), *word;
-    const char *user = jr_text(c, "User"), *dir = jr_text(c, "WorkingDir");
     size_t i;
 
     json_array_foreach(json_object_get(c, "Env"), i, word)
     {
         add_variable(envs, word);
     }
-    json_t *d = json_pack("{s:o}", "envs", envs);
-    if (strcmp(user, "root") == 0 || strcmp(user, "user") == 0)
-        json_object_set_new(d, "user", json_string(user));
-    if (dir[0] == '/' && dir[1] && strlen(dir) < OPS_PATH_MAX)
-        json_object_set_new(d, "workdir", json_string(dir));
     json_decref(c);
-    return d;
+    return json_pack("{s:o}", "envs", envs);
 }

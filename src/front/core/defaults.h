@@ -21,5 +21,6 @@ json_t *defaults_envs(const json_t *defaults);        /* borrowed; NULL: none */
 bool user_name_valid(const char *name);
 /* Reads what was stored. NULL: nothing, or nothing that can be read. */
 json_t *defaults_load(const char *text);
-/* What an image's config (JSON) says of them. NULL: it has none. */
+/* The variables of an image's config (JSON; NULL: it has none). Whether a sandbox of it has its user, and its
+ * directory, a build finds out (steps_of_image). */
 json_t *defaults_of_image(const char *config);
