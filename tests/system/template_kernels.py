@@ -102,6 +102,7 @@ def build(client, name, *steps, start="small:one"):
     client.api("POST", f"/v2{ids}", {"fromTemplate": start, "steps": steps})
     status = until(lambda: (s := client.api("GET", f"{ids}/status?logsOffset=0")[1])["status"] in ("ready", "error") and s, 60)
     check(f"the template {name} is built", status["status"] == "ready", status)
+    return {level: [entry["message"] for entry in status["logEntries"] if entry["level"] == level] for level in ("info", "warn")}
 
 
 def copies(server, client):
@@ -162,7 +163,8 @@ def cold(server, client):
     client.run(s, "sudo touch /usr/bin/new")
     check("a kernel in a sandbox whose /usr changed is not", client.cell(s, PARENT, context_id=client.context(s)) == COLD)
     check("and the log says why", said(server, s, "starts cold: the sandbox has written to /usr or to Python's packages"), log(server)[-5:])
-    build(client, "threads", "d=$(python3 -c 'import sysconfig; print(sysconfig.get_path(\"stdlib\"))'); "
+    logs = {}
+    logs["threads"] = build(client, "threads", "d=$(python3 -c 'import sysconfig; print(sysconfig.get_path(\"stdlib\"))'); "
           "printf 'import threading, time\\nthreading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()\\n' > $d/sitecustomize.py")
     build(client, "noise", "d=$(python3 -c 'import sysconfig; print(sysconfig.get_path(\"stdlib\"))'); "
           "printf 'import sys\\nif \"--zygote\" in sys.argv or \"--zygote\" in sys.orig_argv: sys.exit(\"no \\\\033 zygote\")\\n' > $d/sitecustomize.py")
@@ -170,7 +172,15 @@ def cold(server, client):
         s = client.create(templateID=name)
         check(f"a template whose Python cannot be copied ({name}) has cold kernels", client.cell(s, "x = 1; " + PARENT) == COLD)
         check("and the log says why", said(server, s, f"starts cold: {reason}"), log(server)[-5:])
-    build(client, "without", "rm /usr/bin/python3*")
+    logs["broken"] = build(client, "broken", "d=$(python3 -c 'import sysconfig; print(sysconfig.get_path(\"stdlib\"))'); echo oh no > $d/types.py")
+    logs["without"] = build(client, "without", "rm /usr/bin/python3*")
+    warned, told = {name: log["warn"] for name, log in logs.items()}, logs["broken"]["info"]
+    cannot = "[finalize] cells in Python cannot run: "
+    check("what kernels cannot do is told when the template is built", warned["without"] == [cannot + "there is no /usr/bin/python3"] and
+          warned["threads"] == ["[finalize] kernels start cold, and are not copied: /usr/bin/python3 starts threads"] and
+          warned["broken"] == [cannot + "/usr/bin/python3 fails"] and "[finalize] [stderr]: SyntaxError: invalid syntax" in told, (warned, told))
+    check("also by a build whose steps were all done before", build(client, "again", "rm /usr/bin/python3*")["warn"] == warned["without"])
+    check("and nothing of one that can", build(client, "good", "true")["warn"] == [])
     s = client.create(templateID="without")
     text = client.cell(s, "1")
     check("without Python the cell says so", "unknown language 'python'" in text, text)

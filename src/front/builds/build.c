@@ -209,6 +209,7 @@ static bool back(struct build *b)
 /* ---- the sandbox ----------------------------------------------------------------------------- */
 
 typedef void (*build_go)(struct build *b);
+static void look_at_kernels(struct build *b); /* which can do without a sandbox */
 
 struct making {
     struct build *build;
@@ -225,6 +226,10 @@ static void on_created(void *arg, struct sandbox *sandbox, int r, const struct s
     if (!back(b)) {
         if (r == 0)
             sandbox_kill(sandbox, NULL, NULL);
+        return;
+    }
+    if (r < 0 && go == look_at_kernels) {
+        go(b);
         return;
     }
     if (r < 0) {
@@ -521,7 +526,7 @@ static void do_user(struct build *b)
         fail(b, "failed to use user '%s': %s", b->state.user, e.message);
 }
 
-static void on_directory(struct look *l, const char *text)
+static void on_directory(struct look *l, const char *text, const char *words UNUSED)
 {
     struct build *b = l->arg;
 
@@ -649,12 +654,46 @@ static json_t *final_defaults(const struct build *b)
     return step_state_defaults(&b->state, start, ready);
 }
 
-static void finish(struct build *b)
+static void end_well(struct build *b, const char *of_python)
 {
     json_t *defaults = final_defaults(b);
 
+    if (of_python[0])
+        build_log_line(&b->log, BUILD_WARN, "[finalize] %s", of_python);
     succeed(b, defaults);
     json_decref(defaults);
+}
+
+static void on_python(struct look *l, const char *text, const char *words)
+{
+    struct build *b = l->arg;
+
+    on_output(b, true, words, strlen(words));
+    flush_output(b);
+    looked_add(&b->front->builds->looked, b->layer, text);
+    end_well(b, text);
+}
+
+static void look_at_kernels(struct build *b)
+{
+    struct sg_error e;
+
+    b->look =
+        (struct look){.sandbox = b->sandbox, .envs = b->state.envs, .done = on_python, .arg = b};
+    if (!b->sandbox || look_at_python(&b->look, &e) < 0)
+        end_well(b, "");
+}
+
+/* What kernels cannot do in the template's files is said when it is built, and not only with the first
+ * cell. */
+static void finish(struct build *b)
+{
+    const char *text = b->layer[0] ? looked_find(&b->front->builds->looked, b->layer) : "";
+
+    if (text)
+        end_well(b, text);
+    else
+        with_sandbox(b, look_at_kernels);
 }
 
 static void on_started(void *arg, int r, const struct sg_error *e)

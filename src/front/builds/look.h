@@ -4,6 +4,7 @@
 
 #include "front/core/call.h"
 #include "front/store/templates.h"
+#include "lib/text/strbuf.h"
 
 #define LOOKED_MAX  64
 #define LOOKED_TEXT 200
@@ -22,13 +23,17 @@ void looked_add(struct looked *l, const char *key, const char *text);
 
 struct look {
     struct sandbox *sandbox; /* set by the caller; it stays until `done` */
-    /* Once, unless look_cancel was called. text: see below. */
-    void (*done)(struct look *l, const char *text);
+    json_t *envs;            /* more variables, or NULL */
+    /* Once, unless look_cancel was called. text: see below; words: what a program wrote last about it. */
+    void (*done)(struct look *l, const char *text, const char *words);
     void *arg;
-    struct call call; /* private */
+    struct call call; /* private from here on */
+    struct strbuf said;
 };
 /* Negative: it did not begin, and `done` is not called. */
 
 /* Whether a path is there: text is "" then. */
 int look_at_path(struct look *l, const char *path, struct sg_error *e);
+/* Whether kernels can run the sandbox's Python and be copied: text is "", or what they cannot do and why. */
+int look_at_python(struct look *l, struct sg_error *e);
 void look_cancel(struct look *l);
