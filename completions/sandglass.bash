@@ -258,6 +258,7 @@ _sandglass_backup()
 {
     local verb=$1 cur=$2 prev=$3 words="--state --json --help -h"
 
+    [ "$verb" = backup ] && words+=" --no-volumes"
     [ "$verb" = restore ] && words+=" --replace --check"
     if [[ $prev != --state && $cur == -* ]]; then
         _sandglass_words "$words" "$cur"
@@ -413,7 +414,6 @@ _sandglass_ctx()
     fi
 }
 
-# What secret does, then the names of those that are there.
 # What volume does, then the names of those that are there.
 _sandglass_volume()
 {
@@ -426,6 +426,7 @@ _sandglass_volume()
     fi
 }
 
+# What secret does, then the names of those that are there.
 _sandglass_secret()
 {
     if ((COMP_CWORD == 2)); then
@@ -546,8 +547,8 @@ _sandglass_client()
     usage) options+=" --cost --by --conversation --from --to --json" ;;
     events) options+=" --follow -f --types --sandbox --conversation --after --json" ;;
     mcp) options+=" --conversation -c --path -p" ;;
-    secret) options+=" --host --header --from-file --quiet -q --json" ;;
     volume) options+=" --quiet -q --json" ;;
+    secret) options+=" --host --header --from-file --quiet -q --json" ;;
     template) options+=" --name --tag -t --file -f --build-arg --start --ready --no-cache --cpus --memory -m --quiet -q --json" ;;
     agents) options+=" --template --timeout --env -e --env-file --source -s --into --serve-fs --sandbox --conversation --path --network --user -u --cwd -w --quiet -q --json" ;;
     esac
@@ -561,9 +562,9 @@ _sandglass_client()
         _sandglass_files "$cur"
     elif [[ $verb == ctx ]]; then
         _sandglass_ctx "$cur"
-    elif [[ $verb == secret ]]; then
     elif [[ $verb == volume ]]; then
         _sandglass_volume "$cur"
+    elif [[ $verb == secret ]]; then
         _sandglass_secret "$cur"
     elif [[ $verb == template ]]; then
         _sandglass_template "$cur"
