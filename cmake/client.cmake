@@ -11,7 +11,7 @@ sources(client_sources src/cli/client/*.c)
 # What it shares with the command line.
 sources(client_cli_sources src/cli/shared/*.c src/lib/settings/*.c)
 
-add_executable(sandglass-client ${client_sources} ${client_cli_sources} ${command_sources} ${base_sources})
+add_executable(sandglass-client ${client_sources} ${client_cli_sources} ${command_sources} ${tar_sources} ${base_sources})
 target_link_libraries(sandglass-client PRIVATE PkgConfig::CLIENT flags)
 set_target_properties(sandglass-client PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${SANDGLASS_LIBEXEC_OUTPUT})

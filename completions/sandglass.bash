@@ -258,6 +258,7 @@ _sandglass_backup()
 {
     local verb=$1 cur=$2 prev=$3 words="--state --json --help -h"
 
+    [ "$verb" = backup ] && words+=" --no-volumes"
     [ "$verb" = restore ] && words+=" --replace --check"
     if [[ $prev != --state && $cur == -* ]]; then
         _sandglass_words "$words" "$cur"
@@ -413,6 +414,18 @@ _sandglass_ctx()
     fi
 }
 
+# What volume does, then the names of those that are there.
+_sandglass_volume()
+{
+    if ((COMP_CWORD == 2)); then
+        _sandglass_words "ls create export import rm" "$1"
+    elif [[ ${COMP_WORDS[2]} == import ]] && ((COMP_CWORD == 4)); then
+        _sandglass_files "$1"
+    elif [[ -n ${E2B_API_KEY-} && " export rm " == *" ${COMP_WORDS[2]} "* ]]; then
+        _sandglass_words "$("${COMP_WORDS[0]}" volume ls -q 2>/dev/null)" "$1"
+    fi
+}
+
 # What secret does, then the names of those that are there.
 _sandglass_secret()
 {
@@ -534,6 +547,7 @@ _sandglass_client()
     usage) options+=" --cost --by --conversation --from --to --json" ;;
     events) options+=" --follow -f --types --sandbox --conversation --after --json" ;;
     mcp) options+=" --conversation -c --path -p" ;;
+    volume) options+=" --quiet -q --json" ;;
     secret) options+=" --host --header --from-file --quiet -q --json" ;;
     template) options+=" --name --tag -t --file -f --build-arg --start --ready --no-cache --cpus --memory -m --quiet -q --json" ;;
     agents) options+=" --template --timeout --env -e --env-file --source -s --into --serve-fs --sandbox --conversation --path --network --user -u --cwd -w --quiet -q --json" ;;
@@ -548,6 +562,8 @@ _sandglass_client()
         _sandglass_files "$cur"
     elif [[ $verb == ctx ]]; then
         _sandglass_ctx "$cur"
+    elif [[ $verb == volume ]]; then
+        _sandglass_volume "$cur"
     elif [[ $verb == secret ]]; then
         _sandglass_secret "$cur"
     elif [[ $verb == template ]]; then
@@ -563,7 +579,7 @@ _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local verbs="run acp serve drain key tenant world backup restore audit ps create exec repl cp logs kill pause resume fork diff top ctx usage events mcp
-        agents secret template doctor version help"
+        agents secret volume template doctor version help"
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -595,7 +611,7 @@ _sandglass()
     audit)
         _sandglass_audit "$cur" "$prev"
         ;;
-    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | diff | top | ctx | usage | events | mcp | secret | agents | template)
+    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | diff | top | ctx | usage | events | mcp | secret | volume | agents | template)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     drain)

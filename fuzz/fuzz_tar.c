@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inside/agent/tar.h"
+#include "lib/tar/tar_in.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -504,7 +504,7 @@ def volume_entry(path, kind=0, target=b"", size=5):
 
 
 def volume_end(code=0, text=b""):
-    return volume_record(3, struct.pack("<iIQ160s", code, 1, 4096, text))
+    return volume_record(3, struct.pack("<iIQ320s", code, 1, 4096, text))
 
 
 def volume_request(op, path, flags=0, depth=1, length=None):

@@ -282,6 +282,7 @@ static int read_ending(const struct call *c, struct ending *ret, struct sg_error
     ret->dropped[0] = wire_get_u64(&r);
     ret->dropped[1] = wire_get_u64(&r);
     wire_get_u32(&r); /* whether the agent's time limit ended the program: none was set */
+    wire_get_u64(&r); /* the memory limit that ended it: the group is looked at here */
     if (!wire_done(&r) || ret->code > 255)
         return err_set(e, SG_ERR_GONE, -EPROTO, "the sandbox sent a malformed result");
     return 0;

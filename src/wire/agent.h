@@ -96,7 +96,8 @@ enum chan_op {
      * this cell's turn; then DATA to the host: CHAN_STDOUT, CHAN_STDERR, and CHAN_KERNEL, which
      * brings the results (kernels/README.md), one packet a frame. END result: how u32 (KERNEL_*),
      * code u32 (KERNEL_DIED: exit status, or 128 + signal, or KERNEL_CODE_UNKNOWN; KERNEL_DONE: the
-     * cell's own status, 0..255, where the language has one), timed_out u32 (0 or 1).
+     * cell's own status, 0..255, where the language has one), timed_out u32 (0 or 1), memory_limit
+     * u64 (see END; of KERNEL_DIED alone, and only if it was reached since the cell began).
      * A cell that never had its turn ends without EVENT_EXECUTING. -EIO: no kernel can be started.
      * CANCEL takes the cell out of the queue, or interrupts it if it runs; so does the loss of the
      * channel. */
@@ -244,6 +245,9 @@ enum entry_type { ENTRY_OTHER, ENTRY_FILE, ENTRY_DIR, ENTRY_SYMLINK };
  *   utime_us u64, stime_us u64, maxrss_bytes u64,
  *   disk_used u64, disk_full u32 (bit 0: no blocks left, bit 1: no inodes left), dropped u64
  *   (output bytes read and dropped after CONTROL_DISCARD, stdout), dropped u64 (stderr),
- *   timed_out u32 (1: its own time limit ended it). */
+ *   timed_out u32 (1: its own time limit ended it),
+ *   memory_limit u64 (bytes: the sandbox reached this limit of its memory while the process ran, Linux
+ *   killed for that, and the process was killed by SIGKILL, or, as a shell tells of a program that it
+ *   ran, exited with 128 + SIGKILL; else 0). */
 #define PROC_EXITED 0u
 #define PROC_KILLED 1u

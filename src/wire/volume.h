@@ -46,6 +46,8 @@ enum volume_op {
     VOLUME_CHANGE, /* owner and mode */
     VOLUME_REMOVE, /* with all that is in it */
     VOLUME_USAGE,  /* measures the volume, if that was more than `depth` seconds ago */
+    VOLUME_EXPORT, /* DATA is a tar of a directory */
+    VOLUME_IMPORT, /* DATA... END from the front, a tar, goes into a directory: all of it or nothing */
     VOLUME_OP_MAX_
 };
 
@@ -84,7 +86,7 @@ struct volume_end {
     int32_t code;      /* 0 or -errno */
     uint32_t measured; /* whether `used` is known */
     uint64_t used;     /* bytes of the volume */
-    char message[160];
+    char message[320]; /* says why, and may have names in it that came from anywhere */
 };
 
 /* Brings a path of a client into the one form that requests have: absolute, without "." and "..",

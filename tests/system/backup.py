@@ -1,8 +1,10 @@
 """Backup and restore of a real server: the steps behind backup.sh."""
 import glob
+import hashlib
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import threading
@@ -41,6 +43,12 @@ def snapshot(client, sandbox, name):
 FILES = ("mkdir -p deep/er && echo content > deep/er/file && ln -s er/file deep/link && ln deep/er/file deep/hard"
          " && dd if=/dev/zero of=sparse bs=1M count=0 seek=40 2>/dev/null && mkfifo pipe && chmod 640 deep/er/file"
          " && setfattr -n user.colour -v green deep/er/file 2>/dev/null; rm -f /home/user/.bashrc; true")
+VOLUME = (FILES.replace("; true", "; rm -f pipe; chmod 1770 deep; ln -s /etc/passwd out; echo end >huge; ln huge same;"
+                        " python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"socket\")'; true"))
+CHURN = ("while :; do for i in $(seq 50); do mkdir -p d$i && date >d$i/f && ln -f d$i/f d$i/g && ln -sf f d$i/l; mv -T d$i e$i;"
+         " head -c 100000 /dev/urandom >>grows; done; rm -rf d* e* grows; done")
+VOLUME_LOOK = ("cd /mnt/data && find . -mindepth 1 -not -name socket -not -path './moving*' -printf '%p %y %m %U %G %l\\n' | sort;"
+               " cat deep/er/file; stat -c '%h %s' same huge sparse deep/er/file; head -c 4 huge; getfattr -d deep/er/file 2>/dev/null")
 LOOK = ("cat deep/er/file deep/link; stat -c '%a %U %h' deep/er/file; stat -c %s sparse; test -p pipe && echo pipe;"
         " test -e /home/user/.bashrc || echo whiteout")
 
@@ -56,8 +64,16 @@ def fill(server):
     snapshot(client, sandbox, "second")
     client.api("POST", "/secrets", {"name": "token", "value": "hunter2"})
     client.api("POST", "/volumes", {"name": "data"})
+    client.api("POST", "/volumes", {"name": "empty"})
+    volume = client.create(volumeMounts=[{"name": "data", "path": "/mnt/data"}])
+    client.run(volume, f"cd /mnt/data && {VOLUME}")
+    # Nobody could read all of this, and nobody need.
+    os.truncate(glob.glob(f"{server.state}/volumes/*/*/huge")[0], 10 << 40)
     talk = client.api("PUT", "/v1/contexts", {"conversationId": "c", "pathId": "main", "template": "base"})[1]
     until(lambda: server.is_written(talk["sandbox"]["sandboxID"]))
+    server.volumes = {v["name"]: v for v in (client.api("GET", f"/volumes/{v['volumeID']}")[1] for v in client.api("GET", "/volumes")[1])}
+    server.volume_look = client.run(volume, VOLUME_LOOK)
+    server.writer = volume
     return client, before, talk["context"]["id"]
 
 
@@ -71,6 +87,8 @@ def backup_runs(server, folder):
             sandbox = client.create()
             client.api("DELETE", f"/sandboxes/{sandbox['sandboxID']}")
 
+    # A program that makes, changes, moves and removes files of the volume all the time.
+    client.run(server.writer, f"cd /mnt/data && mkdir moving && cd moving && ({CHURN}) >/dev/null 2>&1 & sleep 0.1")
     thread = threading.Thread(target=busy)
     thread.start()
     ran = sandglass(server, "backup", "--json", f"{folder}/one")
@@ -78,7 +96,8 @@ def backup_runs(server, folder):
     thread.join()
     made = json.loads(ran.stdout) if ran.returncode == 0 else {}
     check("a server that works is backed up", made.get("snapshots") == 2 and made.get("contexts") == 1
-          and made.get("secrets") == 1 and made.get("leftOut") == [], f"{ran.stdout} {ran.stderr}")
+          and made.get("secrets") == 1 and made.get("volumes") == 2 and made.get("leftOut") == []
+          and made.get("volumesLeftOut") == 0, f"{ran.stdout} {ran.stderr}")
     mode = os.stat(f"{folder}/one").st_mode & 0o777
     check("nobody else can read it", mode == 0o700, oct(mode))
     left = [n for n in os.listdir(f"{server.state}/front") if n.startswith("backup")] + \
@@ -112,9 +131,15 @@ def works(server, before, context):
     check("and they get another", status == 201 and made["replaced"] and made["context"]["id"] == context, made)
     status, secrets = client.api("GET", "/secrets")
     check("secrets are there", status == 200 and [s["name"] for s in secrets] == ["token"], secrets)
-    status, volumes = client.api("GET", "/volumes")
-    check("volumes are not, and their names are free", (status, volumes) == (200, [])
-          and client.api("POST", "/volumes", {"name": "data"})[0] == 201, volumes)
+    found = {v["name"]: v for v in (client.api("GET", f"/volumes/{v['volumeID']}")[1] for v in client.api("GET", "/volumes")[1])}
+    same = [all(found.get(name, {}).get(key) == one[key] for key in ("volumeID", "token", "maxBytes"))
+            for name, one in server.volumes.items()]
+    check("volumes have their ids, names, tokens and limits", same == [True, True] and len(found) == 2, found)
+    sandbox = client.create(volumeMounts=[{"name": "data", "path": "/mnt/data"}])
+    said = client.run(sandbox, VOLUME_LOOK)
+    check("and files as they were: links, holes, modes, owners", said == server.volume_look, f"{server.volume_look} {said}")
+    check("but no sockets", client.run(sandbox, "test -e /mnt/data/socket")[0] == 1)
+    check("and can be written to", client.run(sandbox, "cd /mnt/data && echo x >new && rm new")[0] == 0)
     ran = subprocess.run(
         [server.program, "audit", "verify", "--state", server.state], text=True, capture_output=True, check=False, timeout=60)
     check("the record is whole", ran.returncode == 0, f"{ran.stdout} {ran.stderr}")
@@ -124,7 +149,7 @@ def restores(old, folder, before, context):
     check("the record of the tenant is in it", glob.glob(f"{folder}/one/guard/audit/*/audit-*.jsonl"),
           os.listdir(f"{folder}/one/guard/audit"))
     new = Server(old.program, f"{folder}/new")
-    new.key = old.key
+    new.key, new.volumes, new.volume_look = old.key, old.volumes, old.volume_look
     ran = sandglass(new, "restore", "--json", f"{folder}/one")
     check("it is restored where nothing was", ran.returncode == 0 and "before" not in json.loads(ran.stdout),
           f"{ran.stdout} {ran.stderr}")
@@ -136,8 +161,118 @@ def restores(old, folder, before, context):
     ran = sandglass(new, "restore", "--replace", "--json", f"{folder}/one")
     aside = json.loads(ran.stdout)["before"] if ran.returncode == 0 else ""
     check("but moved aside if that is said", os.path.exists(f"{aside}/front/server.db"), f"{ran.stdout} {ran.stderr}")
-    check("with the volumes", glob.glob(f"{aside}/volumes/*/*") and not os.path.exists(f"{new.state}/volumes"))
+    check("with the volumes", len(glob.glob(f"{aside}/volumes/*/*")) == 2 and len(glob.glob(f"{new.state}/volumes/*/*")) == 2)
     return new
+
+
+def without_volumes(server, folder):
+    """A backup that leaves them out says what it lacks, when it is made and when it is looked at."""
+    lacks = "a server that is restored from it lacks 2 of them"
+    ran = sandglass(server, "backup", "--no-volumes", f"{folder}/lean")
+    check("a backup may leave volumes out, and says so", ran.returncode == 0 and lacks in ran.stderr
+          and "0 volumes" in ran.stdout and os.listdir(f"{folder}/lean/volumes") == [], f"{ran.stdout} {ran.stderr}")
+    ran = sandglass(server, "restore", "--check", f"{folder}/lean")
+    check("so does the check of it", ran.returncode == 0 and lacks in ran.stderr, f"{ran.stdout} {ran.stderr}")
+    lean = Server(server.program, f"{folder}/lean-state")
+    lean.key = server.key
+    ran = sandglass(lean, "restore", f"{folder}/lean")
+    check("it is restored", ran.returncode == 0 and lacks in ran.stderr, f"{ran.stdout} {ran.stderr}")
+    lean.start()
+    client = Client(lean)
+    check("without volumes, and their names are free", client.api("GET", "/volumes") == (200, [])
+          and client.api("POST", "/volumes", {"name": "data"})[0] == 201)
+    check("it ends", lean.stop() == 0)
+
+
+def place_of_its_own(server, folder):
+    """Volumes on a file system of their own, as volumes.md advises: a restore cannot put others there, and says so at once."""
+    state = f"{folder}/mounted"
+    os.makedirs(f"{state}/volumes")
+    ran = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$1/volumes" && exec "$2" restore --state "$1" "$3"', "sh",
+                          state, server.program, f"{folder}/one"], text=True, capture_output=True, check=False, timeout=60)
+    refused("volumes that are a file system of their own are not replaced", ran, 1, "is a file system of its own")
+    check("and nothing was copied", sorted(os.listdir(state)) == ["lock", "volumes"], os.listdir(state))
+
+
+def one_volume_cannot(server, folder):
+    """One tenant's files do not prevent the backup of all others."""
+    place = next(p for p in glob.glob(f"{server.state}/volumes/*/*") if not os.path.exists(f"{p}/deep"))
+    here = os.open(place, os.O_RDONLY)
+    for _ in range(2200):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    ran = sandglass(server, "backup", "--json", f"{folder}/partial")
+    made = json.loads(ran.stdout) if ran.returncode == 0 else {}
+    check("a volume that cannot be copied is left out and named", made.get("volumes") == 1
+          and [list(one) for one in made["leftOut"]] == [["volume", "reason"]]
+          and f"volume {os.path.basename(place)} is not in the backup" in ran.stderr, f"{ran.stdout} {ran.stderr}")
+    subprocess.run(["rm", "-rf", f"{place}/d"], check=True)
+
+
+def older(server, folder):
+    """A backup of the first format: its checksums cover zeros as they are, and it has no volumes."""
+    old = f"{folder}/old"
+    subprocess.run(["cp", "-a", f"{folder}/lean", old], check=True)
+    os.rmdir(f"{old}/volumes")
+    with open(f"{old}/backup.json", encoding="utf-8") as file:
+        manifest = json.load(file)
+    manifest["format"] = 1
+    del manifest["volumesLeftOut"], manifest["volumes"]
+    for part in manifest["parts"]:
+        part["sha256"] = first_sum(f"{old}/{part['path']}")
+    with open(f"{old}/backup.json", "w", encoding="utf-8") as file:
+        json.dump(manifest, file)
+    ran = sandglass(server, "restore", "--check", old)
+    check("a backup of an older version is whole", ran.returncode == 0 and "is whole" in ran.stdout, f"{ran.stdout} {ran.stderr}")
+
+
+def first_sum(top):
+    """What backup/tree.h calls the checksum, as the first format had it."""
+    total = hashlib.sha256()
+
+    def number(n):
+        total.update(f"{n};".encode())
+
+    def text(data):
+        number(len(data))
+        total.update(data)
+
+    def looks(st):
+        for n in (st.st_mode, st.st_uid, st.st_gid):
+            number(n)
+
+    def attributes(path):
+        kept = sorted(n for n in os.listxattr(path, follow_symlinks=False) if n.startswith(("user.", "trusted.overlay.")))
+        number(len(kept))
+        for name in kept:
+            text(name.encode())
+            text(os.getxattr(path, name, follow_symlinks=False))
+
+    def directory(path):
+        names = sorted(os.listdir(os.fsencode(path)))
+        number(len(names))
+        for name in names:
+            one = os.path.join(os.fsencode(path), name)
+            st = os.lstat(one)
+            text(name)
+            looks(st)
+            if stat.S_ISREG(st.st_mode):
+                attributes(one)
+                number(st.st_size)
+                with open(one, "rb") as file:
+                    total.update(hashlib.file_digest(file, "sha256").digest())
+            elif stat.S_ISDIR(st.st_mode):
+                attributes(one)
+                directory(one)
+            elif stat.S_ISLNK(st.st_mode):
+                text(os.readlink(one))
+    looks(os.lstat(top))
+    attributes(top)
+    directory(top)
+    return total.hexdigest()
 
 
 def damaged(server, folder):
@@ -217,6 +352,10 @@ def main():
     server.start()
     _, before, context = backup_runs(server, folder)
     check("the server ends", server.stop() == 0)
+    without_volumes(server, folder)
+    one_volume_cannot(server, folder)
+    place_of_its_own(server, folder)
+    older(server, folder)
     new = restores(server, folder, before, context)
     damaged(server, folder)
     database_gone(new, folder, before, context)

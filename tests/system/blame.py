@@ -310,6 +310,27 @@ def memory(binary, place):
             server.stop()
 
 
+EAT = "python3 -c 'x = bytearray(b\"x\") * ({} << 20)'"
+LIMIT_REACHED = r"killed: the sandbox reached its memory limit of \d+ MiB"
+
+
+def why_ended(client, sandbox, command):
+    """The error of the command's end."""
+    messages, error = client.stream(sandbox, "process.Process/Start", shell(command))
+    ends = [message["event"]["end"] for message in messages if "end" in message["event"]]
+    return ends[0].get("error", "") if ends else str(error)
+
+
+def tried(attempt):
+    """With cgroup v1 the limit is not named if the server looked at the group in the very moment of the end, which it does every
+    few seconds."""
+    for _ in range(5):
+        said = attempt()
+        if re.search(LIMIT_REACHED, said):
+            break
+    return said
+
+
 def group_of(pid):
     """The directory of its memory's control group."""
     with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
@@ -328,7 +349,7 @@ def elsewhere(binary, place):
     try:
         client = Client(server, PATIENCE_S)
         sandbox = client.create()
-        eat = "exec python3 -c 'x = bytearray(b\"x\") * ({} << 20)'"
+        eat = f"exec {EAT}"
 
         def layers(words):
             return [layer for layer, text in own_log(client, sandbox) if words in text]
@@ -339,12 +360,37 @@ def elsewhere(binary, place):
         name = next(name for name in ("memory.limit_in_bytes", "memory.max") if os.path.exists(f"{above}/{name}"))
         with open(f"{above}/{name}", "w", encoding="ascii") as file:
             file.write(str(96 << 20))
-        client.run(sandbox, eat.format(150))
+        said = why_ended(client, sandbox, eat.format(150))
+        check("a command that dies of memory elsewhere does not end with that word", said == "signal: killed", said)
         check("a program that is killed for want of memory elsewhere is the infrastructure's",
               until(lambda: layers("the machine ran out of memory") == ["infrastructure"], PATIENCE_S),
               own_log(client, sandbox))
         check("... and not the sandbox's once more", layers("it ran out of memory") == ["sandbox"],
               own_log(client, sandbox))
+    finally:
+        server.stop()
+
+
+def limit_named(binary, place):
+    """The end of a command or cell that the sandbox's memory limit caused says so, and no other end does."""
+    server = serve(binary, f"{place}/limit", "--sandbox-memory", "256M", "--sandbox-disk", "64M")
+    try:
+        client = Client(server, PATIENCE_S)
+        sandbox = client.create(templateID="code-interpreter-v1")
+        said = tried(lambda: why_ended(client, sandbox, f"exec {EAT.format(1024)}"))
+        check("a command that dies of the sandbox's limit ends with that word", re.fullmatch(LIMIT_REACHED, said), said)
+        said = tried(lambda: why_ended(client, sandbox, f"{EAT.format(1024)}; exit $?"))
+        check("a program that a shell ran dies of the limit: with the shell's status",
+              re.fullmatch(f"exit status 137: a program was {LIMIT_REACHED}", said), said)
+        said = why_ended(client, sandbox, "kill -KILL $$")
+        check("one that is killed later does not end with that word", said == "signal: killed", said)
+        said = tried(lambda: "{} {}".format(*program(server, "exec", sandbox["sandboxID"], "bash", "-c", f"exec {EAT.format(1024)}")))
+        check("the command line says it", re.match(f"137 sandglass: {LIMIT_REACHED}\n$", said), said)
+        # The kernel is a copy of a warm one: nothing else is known of its end.
+        said = tried(lambda: cell(client, sandbox, "x = bytearray(b'x') * (1 << 30)")[1])
+        check("a cell that dies of the limit says so", re.search(f'"the kernel was {LIMIT_REACHED}:', said), said)
+        _, said = cell(client, sandbox, "import os; os._exit(3)")
+        check("one whose kernel ends otherwise does not", "UnexpectedEndOfExecution" in said and "limit" not in said, said)
     finally:
         server.stop()
 
@@ -359,6 +405,7 @@ def main():
         server.stop()
     memory(binary, place)
     elsewhere(binary, place)
+    limit_named(binary, place)
 
 
 main()

@@ -2,7 +2,7 @@
 # Help, version, manual pages and completion: all there, and all telling the same.
 . "$(dirname "$0")/lib.sh"
 
-CLIENT_VERBS="ps create exec repl cp logs kill pause resume fork top ctx secret agents events usage mcp template diff"
+CLIENT_VERBS="ps create exec repl cp logs kill pause resume fork top ctx secret agents events usage mcp template diff volume"
 VERBS="run acp serve drain backup restore key tenant world audit $CLIENT_VERBS doctor version help"
 
 # ---- help ------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ done
 check "it completes the states of ps" [ "$(complete_words sandglass ps --state '')" = "paused running " ]
 check "it completes the files of cp" [ "$(complete_words sandglass cp a-fi)" = "a-file.py " ]
 check "it asks no server without a key" [ "$(complete_words sandglass exec '')" = " " ]
-check "it completes help VERB" [ "$(complete_words sandglass help v)" = "version " ]
+check "it completes help VERB" [ "$(complete_words sandglass help v)" = "version volume " ]
 check "it offers nothing for a number" [ "$(complete_words sandglass run --pids '')" = " " ]
 check "bash loads and uses it" \
     [ "$(bash --norc -c '. "$0"; complete -p sandglass' "$COMPLETION")" = "complete -F _sandglass sandglass" ]

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "inside/agent/agent.h"
+#include "inside/agent/view.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
@@ -79,6 +80,9 @@ static inline bool copy_kernels(int from)
     return done;
 }
 
+/* Where the agent finds the figures of the sandbox's group; NULL: nowhere. */
+static const struct view_fds *host_view;
+
 /* A root directory of the test's own, in place of the machine's with some of it covered: what is
  * done first, as root outside, then inside. See agent_root.h. */
 static bool (*host_outside)(void);
@@ -108,6 +112,7 @@ static inline void agent_main(int fd, bool line, int kernels)
     struct agent_config config = {.filter = &filter,
                                   .agent_filter = &agent_filter,
                                   .disk_bytes = 64u << 20,
+                                  .view = host_view,
                                   .pids = 4096,
                                   .line = line,
                                   .twins = line && host_twins,
@@ -439,6 +444,7 @@ struct process_result {
     uint32_t disk_full;
     uint64_t dropped_out, dropped_err;
     uint32_t timed_out;
+    uint64_t memory_limit;
 };
 
 static inline struct process_result call_process(const struct call *c)
@@ -460,6 +466,7 @@ static inline struct process_result call_process(const struct call *c)
     p.dropped_out = wire_get_u64(&r);
     p.dropped_err = wire_get_u64(&r);
     p.timed_out = wire_get_u32(&r);
+    p.memory_limit = wire_get_u64(&r);
     EXPECT(wire_done(&r));
     return p;
 }

@@ -7,6 +7,7 @@
 
 struct cell_end {
     uint32_t how, code, timed_out;
+    uint64_t memory_limit;
 };
 
 static inline void cell_send(struct agent_host *h, struct call *c, const char *code)
@@ -26,7 +27,7 @@ static inline void cell_open(struct agent_host *h, struct call *c, const char *i
 
 static inline struct cell_end cell_end(const struct call *c)
 {
-    struct cell_end end = {99, 99, 99};
+    struct cell_end end = {99, 99, 99, 99};
     struct wire_reader r;
 
     EXPECT(c->status == 0);
@@ -36,6 +37,7 @@ static inline struct cell_end cell_end(const struct call *c)
     end.how = wire_get_u32(&r);
     end.code = wire_get_u32(&r);
     end.timed_out = wire_get_u32(&r);
+    end.memory_limit = wire_get_u64(&r);
     EXPECT(wire_done(&r));
     return end;
 }

@@ -89,6 +89,7 @@ static inline void fork_on_eof(struct chan *c, struct chan_stream *s)
     wire_put_u32(&over, KERNEL_DONE);
     wire_put_u32(&over, 0);
     wire_put_u32(&over, 0);
+    wire_put_u64(&over, 0);
     fork_agents.cells++;
     chan_event(c, s, EVENT_EXECUTING, begun.buf, begun.len);
     chan_send(c, s, CHAN_STDOUT, a->code.buf, a->code.len);

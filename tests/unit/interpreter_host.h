@@ -297,6 +297,9 @@ static inline void agent_data(uint8_t sub, const void *p, size_t len)
 }
 #define AGENT_PACKET(text) agent_data(CHAN_KERNEL, text, sizeof(text) - 1)
 
+/* The memory limit that agent_end names as the end of a kernel; 0: none. */
+static uint64_t agent_memory_limit;
+
 static inline void agent_end(enum kernel_end how, uint32_t code, bool timed_out)
 {
     AUTO(strbuf_done) struct strbuf s = {0};
@@ -305,6 +308,7 @@ static inline void agent_end(enum kernel_end how, uint32_t code, bool timed_out)
     wire_put_u32(&s, how);
     wire_put_u32(&s, code);
     wire_put_u32(&s, timed_out);
+    wire_put_u64(&s, agent_memory_limit);
     chan_end(agent.chan, agent.stream, 0, NULL, s.buf, s.len);
     agent.stream = NULL;
     agent_watch();

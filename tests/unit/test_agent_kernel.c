@@ -217,6 +217,30 @@ TEST(a_kernel_that_dies)
     host_stop(&h);
 }
 
+TEST(a_kernel_that_dies_of_the_memory_limit)
+{
+    struct view_fds view = VIEW_NONE;
+    struct agent_host h;
+    struct call c;
+
+    view.groups = "/tmp";
+    host_view = &view;
+    host_start(&h);
+    host_view = NULL;
+    cell_open(&h, &c, "", "", 0,
+              "import os\nopen('/tmp/memory.max', 'w').write('67108864\\n')\n"
+              "open('/tmp/memory.events', 'w').write('oom 1\\noom_kill 1\\n')\n"
+              "os.kill(os.getpid(), 9)");
+    struct cell_end end = cell_wait(&h, &c);
+    EXPECT(end.how == KERNEL_DIED && end.code == 137 && end.memory_limit == 64u << 20);
+    call_done(&c);
+    cell_open(&h, &c, "", "", 0, "import os\nos.kill(os.getpid(), 9)");
+    end = cell_wait(&h, &c);
+    EXPECT(end.how == KERNEL_DIED && end.code == 137 && end.memory_limit == 0);
+    call_done(&c);
+    host_stop(&h);
+}
+
 TEST(a_kernel_that_dies_between_cells)
 {
     struct agent_host h;

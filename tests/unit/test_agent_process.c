@@ -273,6 +273,115 @@ TEST(cancel_kills_the_session)
     host_stop(&h);
 }
 
+/* ---- the memory limit ------------------------------------------------------------------------ */
+
+#define GROUP    "/tmp/group"
+#define COUNT_V2 "printf 'low 0\\noom %u\\noom_kill %u\\n' >" GROUP "/memory.events; "
+#define COUNT_V1                                                  \
+    "echo %u000000 >" GROUP "/memory/memory.max_usage_in_bytes; " \
+    "printf 'under_oom 0\\noom_kill %u\\n' >" GROUP "/memory/memory.oom_control; "
+#define LIMIT (512ull << 20)
+
+/* What the group tells while the program runs: whether the limit was reached, how often Linux killed. */
+static const struct {
+    bool full;
+    unsigned kills;
+    const char *end;
+    uint64_t limit;
+    uint32_t how, code;
+} memory_ends[] = {
+    {true, 1, "kill -9 $$", LIMIT, PROC_KILLED, SIGKILL},
+    {false, 0, "kill -9 $$", 0, PROC_KILLED, SIGKILL},
+    {false, 1, "kill -9 $$", 0, PROC_KILLED, SIGKILL}, /* the machine had no more memory */
+    {true, 0, "kill -9 $$", 0, PROC_KILLED, SIGKILL},  /* there was enough to give back */
+    {true, 1, "kill -TERM $$", 0, PROC_KILLED, SIGTERM},
+    {true, 1, "exit 1", 0, PROC_EXITED, 1},
+    {true, 1, "bash -c 'kill -9 $$'; exit $?", LIMIT, PROC_EXITED, 137},
+};
+
+/* v1 has a peak, of megabytes here; v2 counts. */
+static int count_memory(char *script, size_t size, bool v1, unsigned full, unsigned kills)
+{
+    return snprintf(script, size, v1 ? COUNT_V1 : COUNT_V2, full, kills);
+}
+
+static void memory_group(struct agent_host *h, struct view_fds *view, bool v1)
+{
+    *view = (struct view_fds)VIEW_NONE;
+    view->v1 = v1;
+    view->groups = GROUP;
+    host_view = view;
+    host_start(h);
+    host_view = NULL;
+    shell_says(h, "root",
+               "mkdir -p " GROUP "/memory; echo 536870912 | tee " GROUP "/memory.max >" GROUP
+               "/memory/memory.limit_in_bytes");
+}
+
+TEST(the_memory_limit_is_named_as_the_end_if_it_was)
+{
+    struct agent_host h;
+    struct view_fds view;
+    struct call c;
+    char script[512];
+
+    for (int v1 = 0; v1 < 2; v1++) {
+        unsigned full = 3, kills = 2;
+
+        memory_group(&h, &view, v1);
+        count_memory(script, sizeof(script), v1, full, kills);
+        shell_says(&h, "root", script);
+        for (size_t i = 0; i < ARRAY_SIZE(memory_ends); i++) {
+            full = v1 ? (memory_ends[i].full ? 536 : 400) : full + memory_ends[i].full;
+            kills += memory_ends[i].kills;
+            int n = count_memory(script, sizeof(script), v1, full, kills);
+            snprintf(script + n, sizeof(script) - (size_t)n, "%s", memory_ends[i].end);
+            shell(&h, &c, "root", script);
+            struct process_result p = call_process(&c);
+            EXPECT(p.how == memory_ends[i].how && p.code == memory_ends[i].code);
+            EXPECT(p.memory_limit == memory_ends[i].limit);
+            call_done(&c);
+        }
+        host_stop(&h);
+    }
+}
+
+/* It counts for the one that died of it, not for one that somebody kills later. */
+TEST(one_kill_for_memory_is_the_end_of_one_process)
+{
+    struct agent_host h;
+    struct view_fds view;
+    struct call first, second, third;
+    char script[512];
+
+    memory_group(&h, &view, false);
+    snprintf(script, sizeof(script), COUNT_V2, 0u, 0u);
+    shell_says(&h, "root", script);
+    shell_open(&h, &first, "root", PROC_STDIN, "read; kill -9 $$");
+    shell_open(&h, &third, "root", PROC_STDIN, "read; sleep 100");
+    EXPECT(host_wait(&h, &first.started, AGENT_WAIT_MS));
+    EXPECT(host_wait(&h, &third.started, AGENT_WAIT_MS));
+    snprintf(script, sizeof(script), COUNT_V2 "kill -9 $$", 1u, 1u);
+    shell(&h, &second, "root", script);
+    EXPECT(call_process(&second).memory_limit == LIMIT);
+    chan_send(h.chan, first.stream, CHAN_STDIN, "\n", 1);
+    EXPECT(host_wait(&h, &first.ended, AGENT_WAIT_MS));
+    EXPECT(call_process(&first).how == PROC_KILLED && call_process(&first).memory_limit == 0);
+
+    /* Nor for one that the host kills. */
+    snprintf(script, sizeof(script), COUNT_V2, 2u, 2u);
+    shell_says(&h, "root", script);
+    chan_cancel(h.chan, third.stream);
+    EXPECT(host_wait(&h, &third.ended, AGENT_WAIT_MS));
+    EXPECT(call_process(&third).how == PROC_KILLED && call_process(&third).memory_limit == 0);
+    call_done(&first);
+    call_done(&second);
+    call_done(&third);
+    host_stop(&h);
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
 TEST(background_process_does_not_hold_the_end)
 {
     struct agent_host h;

@@ -254,9 +254,25 @@ TEST(places_of_cp)
     expect_refused(&cp_verb, "a b c:d", "unexpected argument 'c:d'");
 }
 
+TEST(actions_of_volume)
+{
+    expect_taken(&volume_verb, "ls -q");
+    expect_taken(&volume_verb, "create data");
+    expect_taken(&volume_verb, "export data");
+    expect_taken(&volume_verb, "import data");
+    expect_taken(&volume_verb, "import data ./a/b.tar");
+    expect_taken(&volume_verb, "rm a b c");
+    expect_refused(&volume_verb, "", "no action given");
+    expect_refused(&volume_verb, "tar data", "'tar' is not ls, create, export, import or rm");
+    expect_refused(&volume_verb, "export", "export takes NAME");
+    expect_refused(&volume_verb, "export a b", "unexpected argument 'b'");
+    expect_refused(&volume_verb, "import a/b", "'a/b' is no name of a volume");
+    expect_refused(&volume_verb, "export --json data", "--json is not an option of export");
+}
+
 TEST(every_verb_has_help_and_the_shared_options)
 {
-    EXPECT(client_n_verbs == 19);
+    EXPECT(client_n_verbs == 20);
     for (size_t i = 0; i < client_n_verbs; i++) {
         const struct client_verb *verb = client_verbs[i];
         AUTO(free_p) struct client_common *options = xcalloc(1, verb->options_size);

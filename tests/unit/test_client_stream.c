@@ -180,6 +180,23 @@ TEST(how_a_program_ended)
     expect_status("{}", 0);
 }
 
+TEST(what_the_server_says_besides)
+{
+    AUTO(strbuf_done) struct strbuf data = strbuf_upto(64);
+
+    EXPECT_STR(event_of("{\"event\":{\"end\":{\"exitCode\":-1,\"status\":\"signal: "
+                        "killed\",\"error\":\"signal: killed\"}}}",
+                        &data)
+                   .why,
+               "");
+    struct exec_event event = event_of("{\"event\":{\"end\":{\"exitCode\":-1,\"status\":\"signal: "
+                                       "killed\",\"error\":\"killed: the sandbox reached its "
+                                       "memory limit of 512 MiB\"}}}",
+                                       &data);
+    EXPECT(event.exit_status == 137);
+    EXPECT_STR(event.why, "killed: the sandbox reached its memory limit of 512 MiB");
+}
+
 TEST(words_for_signals)
 {
     EXPECT(exec_event_signal("signal: user defined signal 1") == SIGUSR1);

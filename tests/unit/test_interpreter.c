@@ -246,6 +246,21 @@ TEST(how_cells_end)
     end();
 }
 
+TEST(a_kernel_that_the_memory_limit_ended)
+{
+    begin();
+    execute("{\"code\":\"x\"}");
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
+    agent_executing(1, "");
+    agent_memory_limit = 512u << 20;
+    agent_end(KERNEL_DIED, KERNEL_CODE_UNKNOWN, false);
+    agent_memory_limit = 0;
+    expect_lines(NUMBER ERROR(
+        "UnexpectedEndOfExecution",
+        "the kernel was killed: the sandbox reached its memory limit of 512 MiB" GONE, "") END);
+    end();
+}
+
 TEST(a_cell_that_ends_before_its_turn)
 {
     begin();

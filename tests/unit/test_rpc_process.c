@@ -34,6 +34,23 @@ TEST(a_process_from_start_to_end)
     end();
 }
 
+TEST(a_process_that_the_memory_limit_ended)
+{
+    struct view_fds view = VIEW_NONE;
+
+    view.groups = "/tmp";
+    host_view = &view;
+    begin();
+    host_view = NULL;
+    expect_stream(START,
+                  SH("echo 536870912 >/tmp/memory.max; echo oom 1 >/tmp/memory.events; "
+                     "echo oom_kill 1 >>/tmp/memory.events; kill -KILL $$"),
+                  TEXTS("{\"event\":{\"end\":{\"exitCode\":-1,\"status\":\"signal: "
+                        "killed\",\"error\":\"killed: the sandbox reached its memory limit of 512 "
+                        "MiB\"}}}"));
+    end();
+}
+
 TEST(environment_user_and_directory)
 {
     begin();

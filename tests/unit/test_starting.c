@@ -34,6 +34,7 @@ static void exited(struct chan_stream *s, uint32_t status)
     wire_put_u64(&out, 0);
     wire_put_u64(&out, 0);
     wire_put_u32(&out, 0);
+    wire_put_u64(&out, 0);
     chan_end(agent.chan, s, 0, "", out.buf, out.len);
     agent_watch();
     turns();

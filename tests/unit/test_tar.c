@@ -2,7 +2,8 @@
  * refuses. */
 #include "tap.h"
 
-#include "inside/agent/tar.h"
+#include "lib/tar/tar_in.h"
+#include "lib/tar/tar_out.h"
 #include "tar_make.h"
 
 TAP_MAIN
@@ -122,6 +123,58 @@ TEST(long_names)
              "f caf\xc3\xa9  644 1:1\nf %.60s  644 1:2\nl l over there 777 0:\nf after  644 1:3\n",
              name);
     expect_told(&tar, told);
+}
+
+static struct tar_entry owned;
+
+static int on_owner(void *arg, const struct tar_entry *entry, struct sg_error *e)
+{
+    (void)arg, (void)e;
+    owned = *entry;
+    return 0;
+}
+
+static void expect_owner(const struct strbuf *tar, uint64_t uid, uint64_t gid, int64_t mtime)
+{
+    static const struct tar_handlers h = {on_owner, on_data, on_entry_end};
+    struct sg_error e = {0};
+    struct tar_reader t;
+
+    tar_init(&t, &h, NULL);
+    EXPECT(tar_feed(&t, tar->buf, tar->len, &e) == 0 && tar_end(&t, &e) == 0);
+    tar_done(&t);
+    EXPECT(owned.uid == uid && owned.gid == gid && owned.mtime == mtime);
+}
+
+static int put(void *arg, const void *data, size_t len)
+{
+    strbuf_add(arg, data, len);
+    return 0;
+}
+
+TEST(owners_and_times)
+{
+    AUTO(strbuf_done) struct strbuf tar = strbuf_upto(TAR_MADE_MAX);
+    const struct tar_out out = {.put = put, .arg = &tar};
+
+    EXPECT(tar_out_entry(&out, &(struct tar_out_entry){.name = "f",
+                                                       .link = "",
+                                                       .type = '0',
+                                                       .mode = 0640,
+                                                       .uid = 1000,
+                                                       .gid = 65534,
+                                                       .mtime = 981173106}) == 0 &&
+           tar_out_end(&out) == 0);
+    expect_owner(&tar, 1000, 65534, 981173106);
+    strbuf_reset(&tar);
+    tar_made_pax(&tar, "uid", "4000000");
+    tar_made_pax(&tar, "mtime", "1700000000.25");
+    tar_made_file(&tar, "f", 0644, "1");
+    expect_owner(&tar, 4000000, 0, 1700000000);
+    strbuf_reset(&tar);
+    tar_made_pax(&tar, "gid", "many"); /* as if it were not there */
+    tar_made_file(&tar, "f", 0644, "1");
+    expect_owner(&tar, 0, 0, 0);
 }
 
 TEST(malformed)

@@ -402,12 +402,14 @@ TEST(how_a_cell_ended_is_its_exit_code)
         uint32_t code;
         bool timed_out;
         const char *exit_code, *name;
+        uint64_t memory_limit;
     } cases[] = {
-        {KERNEL_DONE, 0, true, "124", "TimeoutError"},
-        {KERNEL_DIED, 137, false, "137", "UnexpectedEndOfExecution"},
-        {KERNEL_DIED, KERNEL_CODE_UNKNOWN, false, "1", "UnexpectedEndOfExecution"},
-        {KERNEL_STUCK, 0, true, "124", "TimeoutError"},
-        {KERNEL_DONE, 3, false, "3", NULL}, /* a shell's */
+        {KERNEL_DONE, 0, true, "124", "TimeoutError", 0},
+        {KERNEL_DIED, 137, false, "137", "UnexpectedEndOfExecution", 0},
+        {KERNEL_DIED, KERNEL_CODE_UNKNOWN, false, "1", "UnexpectedEndOfExecution", 0},
+        {KERNEL_DIED, KERNEL_CODE_UNKNOWN, false, "137", "UnexpectedEndOfExecution", 64u << 20},
+        {KERNEL_STUCK, 0, true, "124", "TimeoutError", 0},
+        {KERNEL_DONE, 3, false, "3", NULL, 0}, /* a shell's */
     };
 
     begin_tools();
@@ -416,7 +418,9 @@ TEST(how_a_cell_ended_is_its_exit_code)
         EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
         EXPECT_STR(request_log_language(), "bash");
         agent_executing(1, "");
+        agent_memory_limit = cases[i].memory_limit;
         agent_end(cases[i].how, cases[i].code, cases[i].timed_out);
+        agent_memory_limit = 0;
         json_t *v = answer(200);
         expect_field(v, "success", "false");
         expect_field(v, "exitCode", cases[i].exit_code);

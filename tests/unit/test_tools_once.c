@@ -138,7 +138,7 @@ static void agent_output(uint8_t sub, const char *text, size_t len)
     chan_send(agent.chan, agent.program, sub, text, len);
 }
 
-static void agent_ends(uint32_t how, uint32_t code, bool timed_out)
+static void agent_ends(uint32_t how, uint32_t code, bool timed_out, uint64_t memory_limit)
 {
     AUTO(strbuf_done) struct strbuf s = {0};
 
@@ -153,6 +153,7 @@ static void agent_ends(uint32_t how, uint32_t code, bool timed_out)
     wire_put_u64(&s, 0);
     wire_put_u64(&s, 0);
     wire_put_u32(&s, timed_out);
+    wire_put_u64(&s, memory_limit);
     chan_end(agent.chan, agent.program, 0, NULL, s.buf, s.len);
     agent.program = NULL;
 }
@@ -222,7 +223,7 @@ TEST(code_runs_in_a_sandbox_of_its_own_which_is_ended)
     EXPECT(!last_order(ORDER_KILL));
     agent_output(CHAN_STDOUT, "hi\n", 3);
     agent_output(CHAN_STDERR, "e\xff", 2);
-    agent_ends(PROC_EXITED, 0, false);
+    agent_ends(PROC_EXITED, 0, false, 0);
     struct answer *a = receive(fd);
     EXPECT(a->status == 200 && last_order(ORDER_KILL));
     expect_field(a->json, "status", "\"success\"");
@@ -258,7 +259,7 @@ TEST(what_a_program_says_is_sanitised)
         agent_output(CHAN_STDOUT, "to ann@exam", 11);
         agent_output(CHAN_STDOUT, "ple.com", 7);
         agent_output(CHAN_STDERR, "10.1.2.3\n", 9);
-        agent_ends(PROC_EXITED, 0, false);
+        agent_ends(PROC_EXITED, 0, false, 0);
         struct answer *a = receive(fd);
         expect_field(a->json, "stdout", cases[i].out);
         expect_field(a->json, "stderr", cases[i].err);
@@ -272,13 +273,19 @@ TEST(how_a_program_ended)
     static const struct {
         uint32_t how, code;
         bool timed_out;
+        uint64_t memory_limit;
         const char *status, *exit_code, *message;
     } cases[] = {
-        {PROC_EXITED, 3, false, "\"execution_error\"", "3",
+        {PROC_EXITED, 3, false, 0, "\"execution_error\"", "3",
          "\"the program ended with exit status 3\""},
-        {PROC_KILLED, 9, false, "\"execution_error\"", "137",
+        {PROC_KILLED, 9, false, 0, "\"execution_error\"", "137",
          "\"the program was killed by SIGKILL, as when memory runs out\""},
-        {PROC_KILLED, 9, true, "\"timeout\"", "124", "\"the program was ended after 30 s\""},
+        {PROC_KILLED, 9, false, 512u << 20, "\"execution_error\"", "137",
+         "\"killed: the sandbox reached its memory limit of 512 MiB\""},
+        {PROC_EXITED, 137, false, 512u << 20, "\"execution_error\"", "137",
+         "\"exit status 137: a program was killed: the sandbox reached its memory limit of 512 "
+         "MiB\""},
+        {PROC_KILLED, 9, true, 0, "\"timeout\"", "124", "\"the program was ended after 30 s\""},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -286,7 +293,7 @@ TEST(how_a_program_ended)
         int fd = post("{\"code\":\"1\",\"language\":\"bash\"}");
         expect_program(fd, false);
         EXPECT_STR(agent.files.buf, "main.bash: 1\n");
-        agent_ends(cases[i].how, cases[i].code, cases[i].timed_out);
+        agent_ends(cases[i].how, cases[i].code, cases[i].timed_out, cases[i].memory_limit);
         struct answer *a = receive(fd);
         expect_field(a->json, "status", cases[i].status);
         expect_field(a->json, "exitCode", cases[i].exit_code);
@@ -317,7 +324,7 @@ TEST(one_of_several_files_is_run)
     EXPECT(wire_get_u32(&r) == 2);
     EXPECT_STR(wire_get_str(&r, 32), "node");
     EXPECT_STR(wire_get_str(&r, 32), "src/a.mjs");
-    agent_ends(PROC_EXITED, 0, false);
+    agent_ends(PROC_EXITED, 0, false, 0);
     EXPECT(receive(fd)->status == 200);
     agent_close();
 }
@@ -333,7 +340,7 @@ TEST(output_is_cut_at_the_limit)
         turn(fd);
     EXPECT(agent.discards == 1);
     agent_output(CHAN_STDOUT, "789", 3); /* what was under way */
-    agent_ends(PROC_EXITED, 0, false);
+    agent_ends(PROC_EXITED, 0, false, 0);
     struct answer *a = receive(fd);
     expect_field(a->json, "stdout", "\"12345\"");
     expect_field(a->json, "stderr", "\"12345\"");

@@ -10,7 +10,9 @@
 #include "inside/volume/volume.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/text/strbuf.h"
 #include "tap.h"
+#include "tar_make.h"
 
 TAP_MAIN
 
@@ -85,6 +87,9 @@ static void close_volume(void)
     EXPECT(layer_remove_tree(AT_FDCWD, top, NULL) == 0);
 }
 
+/* All bytes of the last answer. */
+static struct strbuf received;
+
 struct answer {
     struct volume_end end; /* code 1: there was none */
     size_t n_entries, n_bytes;
@@ -99,6 +104,7 @@ static void take(struct answer *a, const struct volume_record *r, const char *pa
     if (r->kind == VOLUME_END) {
         EXPECT(volume_end_read(payload, r->len, &a->end) == 0);
     } else if (r->kind == VOLUME_DATA) {
+        strbuf_add(&received, payload, r->len);
         for (size_t i = 0; i < r->len && a->n_bytes + i + 1 < sizeof(a->bytes); i++)
             a->bytes[a->n_bytes + i] = payload[i];
         a->n_bytes += r->len;
@@ -111,7 +117,8 @@ static void take(struct answer *a, const struct volume_record *r, const char *pa
 }
 
 /* Asks a child; body NULL: nothing is written. cut: the client goes before the end. */
-static struct answer ask_with(struct volume_request q, const char *path, const char *body, bool cut)
+static struct answer ask_bytes(struct volume_request q, const char *path, const char *body,
+                               size_t body_len, bool cut)
 {
     static char in[1u << 20];
     struct answer a = {.end.code = 1};
@@ -120,6 +127,8 @@ static struct answer ask_with(struct volume_request q, const char *path, const c
     size_t len = 0;
     ssize_t n;
 
+    strbuf_done(&received);
+    strbuf_init(&received, 4u << 20);
     q.magic = VOLUME_MAGIC;
     q.path_len = (uint32_t)strlen(path);
     q.max_bytes = q.max_bytes ? q.max_bytes : 1u << 30;
@@ -135,9 +144,12 @@ static struct answer ask_with(struct volume_request q, const char *path, const c
     fd_write_all(socks[0], &q, sizeof(q));
     fd_write_all(socks[0], path, q.path_len);
     if (body) {
-        r = (struct volume_record){.kind = VOLUME_DATA, .len = (uint32_t)strlen(body)};
-        fd_write_all(socks[0], &r, sizeof(r));
-        fd_write_all(socks[0], body, r.len);
+        for (size_t at = 0; at < body_len; at += r.len) {
+            r = (struct volume_record){.kind = VOLUME_DATA, .len = VOLUME_RECORD_MAX};
+            r.len = body_len - at < r.len ? (uint32_t)(body_len - at) : r.len;
+            fd_write_all(socks[0], &r, sizeof(r));
+            fd_write_all(socks[0], body + at, r.len);
+        }
         r = (struct volume_record){.kind = VOLUME_END};
         if (!cut)
             fd_write_all(socks[0], &r, sizeof(r));
@@ -160,6 +172,11 @@ static struct answer ask_with(struct volume_request q, const char *path, const c
     close(socks[0]);
     EXPECT(waitpid(pid, NULL, 0) == pid);
     return a;
+}
+
+static struct answer ask_with(struct volume_request q, const char *path, const char *body, bool cut)
+{
+    return ask_bytes(q, path, body, body ? strlen(body) : 0, cut);
 }
 
 static struct answer ask(enum volume_op op, const char *path)
@@ -298,6 +315,113 @@ TEST(a_deep_tree_counts_as_full_until_it_is_removed)
     EXPECT(a.end.code == -EOVERFLOW || a.end.code == -EDQUOT);
     EXPECT(ask(VOLUME_REMOVE, "/d").end.code == 0);
     EXPECT(write_file("/f", "x").end.code == 0);
+    close_volume();
+}
+
+/* ---- archives -------------------------------------------------------------------------------- */
+
+static struct answer import(const char *path, const struct strbuf *tar, uint64_t max_bytes)
+{
+    return ask_bytes((struct volume_request){.op = VOLUME_IMPORT, .max_bytes = max_bytes}, path,
+                     tar->len > 0 ? tar->buf : "", tar->len, false);
+}
+
+TEST(an_archive_goes_in_and_out)
+{
+    AUTO(strbuf_done) struct strbuf tar = strbuf_upto(TAR_MADE_MAX);
+    struct stat a, b;
+
+    open_volume();
+    tar_made_add(&tar, '5', "./", "", 0700, "", 0);
+    tar_made_add(&tar, '5', "./d/", "", 0555, "", 0);
+    tar_made_file(&tar, "./d/f", 06755, "hello");
+    tar_made_add(&tar, '1', "hard", "./d/f", 0644, "", 0);
+    tar_made_add(&tar, '2', "way", "/etc/passwd", 0777, "", 0);
+    tar_made_file(&tar, "x/y/z", 0600, "parents are made");
+    tar_made_file(&tar, "x/y/z", 0644, "the last one counts");
+    tar_made_end(&tar);
+    EXPECT(import("/", &tar, 0).end.code == 0 && ask(VOLUME_LIST, "/").n_entries == 4);
+    EXPECT(ask(VOLUME_STAT, "/d").last.mode == 0555 && ask(VOLUME_STAT, "/d/f").last.mode == 0755);
+    EXPECT_STR(ask(VOLUME_READ, "/x/y/z").bytes, "the last one counts");
+    EXPECT_STR(ask(VOLUME_STAT, "/way").target, "/etc/passwd");
+    EXPECT(fstatat(root, "d/f", &a, 0) == 0 && fstatat(root, "hard", &b, 0) == 0 &&
+           a.st_ino == b.st_ino);
+    EXPECT(mkfifoat(root, "pipe", 0600) == 0);
+
+    EXPECT(ask(VOLUME_EXPORT, "/").end.code == 0 && received.len % 512 == 0);
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(TAR_MADE_MAX);
+    strbuf_add(&out, received.buf, received.len);
+    struct answer again = import("/", &out, 0); /* the names are taken */
+    EXPECT(again.end.code == -EEXIST && strstr(again.end.message, "is there already"));
+    EXPECT(mkdirat(root, "copy", 0755) == 0 && import("/copy", &out, 0).end.code == 0);
+    EXPECT(ask(VOLUME_LIST, "/copy").n_entries == 4); /* without the pipe */
+    EXPECT_STR(ask(VOLUME_READ, "/copy/x/y/z").bytes, "the last one counts");
+    EXPECT(fstatat(root, "copy/d/f", &a, 0) == 0 && fstatat(root, "copy/hard", &b, 0) == 0 &&
+           a.st_ino == b.st_ino);
+    EXPECT(ask(VOLUME_EXPORT, "/d/f").end.code == -ENOTDIR &&
+           ask(VOLUME_EXPORT, "/no").end.code == -ENOENT);
+    close_volume();
+}
+
+/* What makes it one, besides a file that comes first. */
+static const struct {
+    char type;
+    const char *name, *link, *words;
+} hostile[] = {
+    {'0', "/etc/x", "", "is an absolute path"},
+    {'0', "a/../../x", "", "leads out of it"},
+    {'0', "way/x", "", "leads through a link"},
+    {'5', "way", "", "leads through a link"},
+    {'1', "x", "/etc/shadow", "is an absolute path"},
+    {'1', "x", "../x", "leads out of it"},
+    {'1', "x", "way/passwd", "leads through a link"},
+    {'1', "x", "later", "which is not before it"},
+    {'0', "first/x", "", "leads through a link or a file"},
+    {'0', ".", "", "is no name for a file"},
+    {'3', "x", "", "is no file, directory or link"},
+    {'6', "x", "", "is no file, directory or link"},
+};
+
+TEST(an_archive_that_is_refused_leaves_nothing)
+{
+    static char large[100000];
+
+    open_volume();
+    for (size_t i = 0; i <= ARRAY_SIZE(hostile) + 1; i++) {
+        AUTO(strbuf_done) struct strbuf tar = strbuf_upto(TAR_MADE_MAX);
+        const char *words = "ends in the middle";
+
+        tar_made_file(&tar, "first", 0644, "1");
+        tar_made_add(&tar, '2', "way", "/etc", 0777, "", 0);
+        if (i < ARRAY_SIZE(hostile)) {
+            words = hostile[i].words;
+            tar_made_add(&tar, hostile[i].type, hostile[i].name, hostile[i].link, 0644, "", 0);
+        } else {
+            tar_made_add(&tar, '0', "large", "", 0644, large, sizeof(large));
+            words = i == ARRAY_SIZE(hostile) ? "the volume may hold 64 KiB" : words;
+            tar.len -= i > ARRAY_SIZE(hostile) ? 600 : 0;
+        }
+        struct answer a = import("/", &tar, i == ARRAY_SIZE(hostile) ? 64u << 10 : 0);
+        if (!strstr(a.end.message, words))
+            printf("# '%s'\n", a.end.message);
+        EXPECT(a.end.code == (i == ARRAY_SIZE(hostile) ? -EDQUOT : -EINVAL));
+        EXPECT(strstr(a.end.message, words) && strstr(a.end.message, "nothing of it was kept"));
+        EXPECT(ask(VOLUME_LIST, "/").n_entries == 0);
+    }
+    /* Nor does one that ends between two entries, or before the first. */
+    for (int n = 0; n < 2; n++) {
+        AUTO(strbuf_done) struct strbuf tar = strbuf_upto(TAR_MADE_MAX);
+
+        if (n > 0)
+            tar_made_file(&tar, "first", 0644, "1");
+        struct answer a = import("/", &tar, 0);
+        EXPECT(a.end.code == -EINVAL && strstr(a.end.message, "is cut off"));
+        EXPECT(ask(VOLUME_LIST, "/").n_entries == 0);
+    }
+    /* Nor does a client that goes. */
+    EXPECT(ask_bytes((struct volume_request){.op = VOLUME_IMPORT}, "/", "x", 1, true).end.code ==
+           -ECANCELED);
+    EXPECT(ask(VOLUME_LIST, "/").n_entries == 0);
     close_volume();
 }
 

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <zlib.h>
 
-#include "cli/shared/tar_out.h"
+#include "lib/tar/tar_out.h"
 #include "lib/base/fd.h"
 
 #define IGNORE_MAX (1024u * 1024)
@@ -398,11 +398,14 @@ static int pack_one(const struct context_files *f, const struct context_file *on
     memcpy(name, one->name, strlen(one->name));
     if (dir)
         name[strlen(name)] = '/';
-    int r = tar_out_entry(to, &(struct tar_out_entry){name, link ? one->link : "",
-                                                      link  ? '2'
-                                                      : dir ? '5'
-                                                            : '0',
-                                                      one->mode, one->mtime, one->size});
+    int r = tar_out_entry(to, &(struct tar_out_entry){.name = name,
+                                                      .link = link ? one->link : "",
+                                                      .type = link  ? '2'
+                                                              : dir ? '5'
+                                                                    : '0',
+                                                      .mode = one->mode,
+                                                      .mtime = one->mtime,
+                                                      .size = one->size});
     if (r == 0 && S_ISREG(one->mode))
         r = each_chunk(f, one, to, e);
     return r < 0 ? r : tar_out_pad(to, one->size);

@@ -114,6 +114,8 @@ static int exec_fn(struct client *c, void *self, struct sg_error *e)
         return r;
     if (o->detach && result.exit_status == 0)
         printf("%u\n", result.pid);
+    if (result.why[0])
+        ui_note("%s", result.why);
     return result.exit_status;
 }
 

@@ -111,6 +111,8 @@ int exec_event_parse(const char *message, size_t len, struct exec_event *ret, st
     } else if ((part = json_object_get(event, "end"))) {
         ret->kind = EXEC_EVENT_END;
         ret->exit_status = exit_status(part);
+        if (strcmp(jr_text(part, "error"), jr_text(part, "status")) != 0)
+            snprintf(ret->why, sizeof(ret->why), "%s", jr_text(part, "error"));
     }
     return 0;
 }

@@ -17,6 +17,7 @@ struct exec_event {
     enum exec_event_kind kind;
     uint32_t pid;    /* EXEC_EVENT_START */
     int exit_status; /* EXEC_EVENT_END: as in a shell, 128 + N for signal N */
+    char why[160];   /* ... and what the server says besides; "" if it is only that */
 };
 
 /* Parses a message of the stream; bytes of output are appended to *data. */

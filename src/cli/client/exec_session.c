@@ -1,6 +1,7 @@
 #include "cli/client/exec_session.h"
 
 #include <signal.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/text/parse.h"
@@ -191,8 +192,10 @@ static int take_event(struct session *s, const char *message, size_t len, struct
         return 0;
     case EXEC_EVENT_END:
         s->ended = true;
-        if (!s->left)
-            s->result.exit_status = event.exit_status;
+        if (s->left)
+            return 0;
+        s->result.exit_status = event.exit_status;
+        memcpy(s->result.why, event.why, sizeof(s->result.why));
         return 0;
     case EXEC_EVENT_OTHER:
     case EXEC_EVENT_MAX_:

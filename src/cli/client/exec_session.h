@@ -25,6 +25,7 @@ struct exec_session_options {
 struct exec_result {
     int exit_status;
     uint32_t pid;
+    char why[160]; /* what the server says of the program's end besides that; or "" */
 };
 
 /* Returns when the program has ended. -ETIMEDOUT when its time is over, -EHOSTUNREACH when the

@@ -63,6 +63,7 @@ static const struct verb verbs[] = {
     {"mcp", "offer a server's tools to an MCP client", cmd_client},
     {"agents", "start, list and end the agents of a server", cmd_client},
     {"secret", "keep secrets that sandboxes use and never see", cmd_client},
+    {"volume", "make, export and import volumes", cmd_client},
     {"template", "build, list and tag what sandboxes start with", cmd_client},
     {"doctor", "show what this kernel and host offer and what is missing", cmd_doctor},
     {"version", "show the version", cmd_version},

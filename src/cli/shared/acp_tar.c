@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/shared/tar_out.h"
+#include "lib/tar/tar_out.h"
 #include "lib/base/fd.h"
 #include "lib/text/strbuf.h"
 
@@ -40,7 +40,12 @@ static int unreadable(struct writer *w)
 static int put_entry(struct writer *w, const char *link, char type, const struct stat *st,
                      uint64_t size)
 {
-    struct tar_out_entry e = {w->path.buf, link, type, st->st_mode, st->st_mtime, size};
+    struct tar_out_entry e = {.name = w->path.buf,
+                              .link = link,
+                              .type = type,
+                              .mode = st->st_mode,
+                              .mtime = st->st_mtime,
+                              .size = size};
 
     return tar_out_entry(&w->tar, &e);
 }

@@ -159,15 +159,20 @@ void hosted_end(struct hosted *h, enum agent_state state, enum fault fault, cons
 }
 
 /* The process has ended, and the server did not end it: says how. */
-static void end_by_itself(struct hosted *h, bool killed, uint32_t code)
+static void end_by_itself(struct hosted *h, bool killed, uint32_t code, uint64_t memory_limit)
 {
+    char text[MEMORY_LIMIT_TEXT];
+
     if (!killed) {
         h->exit_code = (int)(code & 0xff);
         hosted_end(h, AGENT_EXITED, FAULT_AGENT, "the agent exited with status %d", h->exit_code);
         return;
     }
     h->signal = (int)(code & 0x7f);
-    if (h->signal == SIGKILL)
+    if (memory_limit)
+        hosted_end(h, AGENT_KILLED, FAULT_SANDBOX, "the agent was %s",
+                   memory_limit_text(memory_limit, 0, text));
+    else if (h->signal == SIGKILL)
         hosted_end(h, AGENT_KILLED, FAULT_SANDBOX,
                    "the agent was killed by SIGKILL, as when the sandbox's memory runs out");
     else
@@ -181,7 +186,14 @@ void hosted_process_ended(struct hosted *h, const void *result, size_t len)
 
     bool killed = wire_get_u32(&r) == PROC_KILLED;
     uint32_t code = wire_get_u32(&r);
-    if (r.bad) {
+    for (int i = 0; i < 4; i++)
+        wire_get_u64(&r); /* utime, stime, maxrss, disk_used */
+    wire_get_u32(&r);     /* disk_full */
+    wire_get_u64(&r);
+    wire_get_u64(&r); /* dropped */
+    wire_get_u32(&r); /* timed_out: it has no time limit of the agent */
+    uint64_t memory_limit = wire_get_u64(&r);
+    if (!wire_done(&r)) {
         hosted_end(h, AGENT_FAILED, FAULT_SANDBOX, "the sandbox sent a malformed answer");
         return;
     }
@@ -196,7 +208,7 @@ void hosted_process_ended(struct hosted *h, const void *result, size_t len)
     else if (h->killed)
         hosted_end(h, AGENT_FAILED, FAULT_INFRASTRUCTURE, "the server was out of memory");
     else
-        end_by_itself(h, killed, code);
+        end_by_itself(h, killed, code, memory_limit);
 }
 
 static enum fault fault_of_end(const struct sandbox_end *end)

@@ -104,6 +104,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     wire_get_u64(&r);
     wire_get_u64(&r);
     bool timed_out = wire_get_u32(&r) != 0;
+    wire_get_u64(&r); /* memory_limit */
     if (wire_done(&r))
         judge(s, killed, timed_out, code);
     else

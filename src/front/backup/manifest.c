@@ -45,6 +45,7 @@ int manifest_write(const struct manifest *m, int dir, struct sg_error *e)
     json_object_set_new(all, #name, json_integer((json_int_t)m->report.facts.name));
     STORE_COUNTS(SAVE)
 #undef SAVE
+    json_object_set_new(all, "volumesLeftOut", json_integer((json_int_t)m->report.volumes_left));
     json_object_set_new(all, "parts", parts);
     char *text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
     if (r == 0)
@@ -56,9 +57,21 @@ int manifest_write(const struct manifest *m, int dir, struct sg_error *e)
     return r < 0 ? err_code(e, r, "write '" BACKUP_FILE_NAME "'") : 0;
 }
 
+/* TENANT/ID */
+static bool is_volume(const char *name)
+{
+    char tenant[ID_LEN + 1];
+
+    snprintf(tenant, sizeof(tenant), "%.*s", ID_LEN, name);
+    return strlen(name) == 2 * ID_LEN + 1 && name[ID_LEN] == '/' && id_valid(tenant) &&
+           id_valid(name + ID_LEN + 1);
+}
+
 /* Whether the path of a part is one of the known ones, so that it cannot lead elsewhere. */
 static bool good_path(const char *path)
 {
+    if (strncmp(path, PART_VOLUMES "/", strlen(PART_VOLUMES) + 1) == 0)
+        return is_volume(path + strlen(PART_VOLUMES) + 1);
     if (strncmp(path, "layers/", 7) == 0)
         return id_valid_on(path + 7);
     return strcmp(path, "front") == 0 || strcmp(path, "guard") == 0 ||
@@ -91,7 +104,10 @@ static int read_json(const json_t *all, const char *name, struct manifest *m, st
     m->report.facts =
         (struct store_facts){.schema = (int)jr_int(all, "schema"), STORE_COUNTS(LOAD)};
 #undef LOAD
-    if (jr_int(all, "format") != BACKUP_FORMAT || m->report.facts.schema > store_schema())
+    int64_t format = jr_int(all, "format");
+    m->old_sums = format == 1;
+    m->report.volumes_left = (uint64_t)jr_int(all, "volumesLeftOut");
+    if (format < 1 || format > BACKUP_FORMAT || m->report.facts.schema > store_schema())
         return err_set(e, SG_ERR_UNSUPPORTED, -EPROTO,
                        "the backup '%s' was made by sandglass %s, which is newer than this one: "
                        "install that version first",
@@ -101,7 +117,6 @@ static int read_json(const json_t *all, const char *name, struct manifest *m, st
         if (r == 0)
             r = read_part(p, m);
     }
-    m->report.n_snapshots = m->n > 2 ? m->n - 2 : 0;
     return r < 0 ? err_set(e, SG_ERR_INVALID, r, "'%s/" BACKUP_FILE_NAME "' is malformed", name)
                  : 0;
 }

@@ -4,8 +4,10 @@
 #include "front/backup/backup.h"
 #include "front/backup/tree.h"
 
+#define PART_VOLUMES "volumes"
+
 struct part {
-    char path[64]; /* front, guard, layers/ID */
+    char path[64]; /* front, guard, layers/ID, volumes/TENANT/ID */
     struct tree_sum sum;
 };
 
@@ -13,6 +15,7 @@ struct manifest {
     struct backup_report report;
     struct part *parts;
     size_t n, cap;
+    bool old_sums; /* see tree_pass */
 };
 
 void manifest_done(struct manifest *m);

@@ -26,12 +26,30 @@ static void on_bytes(void *arg, uint64_t bytes)
     r->watch->progress(r->watch->arg, r->to < 0 ? "checked" : "restored", bytes);
 }
 
+/* Makes the directory of a part, and, for a volume, that of its tenant above it. */
+static int make_part(const struct reading *r, const char *path)
+{
+    char above[sizeof(((struct part *)0)->path)], *slash;
+
+    snprintf(above, sizeof(above), "%s", path);
+    slash = strrchr(above, '/');
+    if (slash)
+        *slash = '\0';
+    if (slash && mkdirat(r->to, above, 0700) < 0 && errno != EEXIST)
+        return err_errno(r->e, "make the directory '%s'", above);
+    return place_make(r->to, path, 0700, r->e);
+}
+
 static int read_part(struct reading *r, const struct part *p)
 {
     AUTO(close_p) int from = place_open(r->from, p->path, r->e);
-    AUTO(close_p) int to = from >= 0 && r->to >= 0 ? place_make(r->to, p->path, 0700, r->e) : -1;
-    struct tree_pass pass = {
-        .from = from, .to = to, .same = &r->same, .progress = on_bytes, .arg = r};
+    AUTO(close_p) int to = from >= 0 && r->to >= 0 ? make_part(r, p->path) : -1;
+    struct tree_pass pass = {.from = from,
+                             .to = to,
+                             .same = &r->same,
+                             .old_sums = r->m.old_sums,
+                             .progress = on_bytes,
+                             .arg = r};
     struct tree_sum sum;
 
     if (from < 0 || (r->to >= 0 && to < 0))
@@ -49,15 +67,13 @@ static int read_part(struct reading *r, const struct part *p)
 
 static int read_parts(struct reading *r)
 {
-    AUTO(close_p) int snapshots = -1, worlds = -1;
+    static const char *const above[] = {"layers", "worlds", PART_VOLUMES};
     int code = 0;
 
-    if (r->to >= 0) {
-        code = snapshots = place_make(r->to, "layers", 0700, r->e);
-        if (code >= 0)
-            code = worlds = place_make(r->to, "worlds", 0700, r->e);
-        if (code < 0)
-            return code;
+    for (size_t i = 0; r->to >= 0 && code >= 0 && i < ARRAY_SIZE(above); i++) {
+        AUTO(close_p) int dir = place_make(r->to, above[i], 0700, r->e);
+
+        code = dir;
     }
     for (size_t i = 0; code >= 0 && i < r->m.n; i++)
         code = read_part(r, &r->m.parts[i]);
@@ -115,6 +131,26 @@ static bool has_database(int state)
     return fstatat(state, "front/server.db", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0;
 }
 
+/* The database comes last: until it is in place, a server that starts says that it is gone. */
+static const char *const parts[] = {"worlds", PART_VOLUMES, "layers", "guard", "front"};
+
+/* What is a file system of its own cannot be renamed: this is found before anything is copied. */
+static int check_places(int state, const char *path, struct sg_error *e)
+{
+    struct stat st, own;
+
+    if (fstat(state, &own) < 0)
+        return err_errno(e, "stat '%.200s'", path);
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        if (fstatat(state, parts[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev != own.st_dev)
+            return err_set(
+                e, SG_ERR_INVALID, -EXDEV,
+                "'%.200s/%s' is a file system of its own, which a restore cannot replace: "
+                "restore to another --state, and move its '%s' to that file system",
+                path, parts[i], parts[i]);
+    return 0;
+}
+
 static int open_state(const char *path, bool replace, int *ret_lock, struct sg_error *e)
 {
     int r = make_all(path, e);
@@ -136,14 +172,12 @@ static int open_state(const char *path, bool replace, int *ret_lock, struct sg_e
         return err_set(e, SG_ERR_INVALID, -EEXIST,
                        "there is a server's database in '%.200s': give --replace to move it aside",
                        path);
+    r = check_places(dir, path, e);
+    if (r < 0)
+        return r;
     *ret_lock = steal_fd(&lock);
     return steal_fd(&dir);
 }
-
-/* The database comes last: until it is in place, a server that starts says that it is gone. */
-static const char *const parts[] = {"worlds", "layers", "guard", "front"};
-/* A backup has none, and the restored database names none. */
-#define VOLUMES "volumes"
 
 static int move_aside(int state, const char *path, char *ret, size_t cap, struct sg_error *e)
 {
@@ -163,8 +197,6 @@ static int move_aside(int state, const char *path, char *ret, size_t cap, struct
         else if (errno != ENOENT)
             return err_errno(e, "move '%.200s/%s' aside", path, parts[i]);
     }
-    if (moved > 0 && renameat(state, VOLUMES, aside, VOLUMES) < 0 && errno != ENOENT)
-        return err_errno(e, "move '%.200s/" VOLUMES "' aside", path);
     if (moved == 0)
         unlinkat(state, name, AT_REMOVEDIR);
     snprintf(ret, cap, "%s%s%s", moved ? path : "", moved ? "/" : "", moved ? name : "");

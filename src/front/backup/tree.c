@@ -18,13 +18,15 @@
 #define VALUE_MAX  (64u * 1024)
 #define LINK_MAX   4096
 #define DIGEST_LEN 32
+#define TRIES_MAX  3 /* of a file that changes */
 
 /* ---- files that share an inode --------------------------------------------------------------- */
 
 struct same {
     dev_t dev;
     ino_t ino;
-    char *copy; /* the path of the copy; NULL: not copied */
+    struct timespec mtime; /* in a live tree another file may have the number by now */
+    char *copy;            /* the path of the copy; NULL: not copied */
     uint8_t digest[DIGEST_LEN];
     struct map_node by_inode;
 };
@@ -52,6 +54,13 @@ struct work {
     char *block, *names, *value;
     struct sg_error *e;
 };
+
+/* Whether an error says only that a program was there meanwhile. */
+static bool has_changed(const struct work *w, int code)
+{
+    return w->pass && w->pass->live &&
+           (code == ENOENT || code == ENOTDIR || code == ELOOP || code == ENXIO);
+}
 
 static int fail(struct work *w, const char *doing, const char *name)
 {
@@ -114,6 +123,8 @@ static int pass_attributes(struct work *w, int from, int to, const char *name)
     for (size_t i = 0; i < n; i++) {
         ssize_t size = fgetxattr(from, list[i], w->value, VALUE_MAX);
 
+        if (size < 0 && errno == ENODATA && w->pass->live)
+            continue;
         if (size < 0 || (to >= 0 && fsetxattr(to, list[i], w->value, (size_t)size, 0) < 0))
             return fail(w, "copy the attributes of", name);
         add_text(w, list[i], strlen(list[i]));
@@ -127,27 +138,69 @@ static bool is_zero(const char *p, size_t len)
     return len > 0 && p[0] == '\0' && memcmp(p, p + 1, len - 1) == 0;
 }
 
+/* The digest of a file. Of blocks of zeros only their number is hashed: holes may be longer than any
+ * disk, and are not read. */
+struct content {
+    EVP_MD_CTX *md;
+    uint64_t zeros; /* blocks of them, up to here */
+    bool old;
+};
+
+static void end_zeros(struct content *c)
+{
+    char text[24];
+    int len = snprintf(text, sizeof(text), "%llu;", (unsigned long long)c->zeros);
+
+    if (c->zeros > 0)
+        EVP_DigestUpdate(c->md, text, (size_t)len);
+    c->zeros = 0;
+}
+
+static void add_block(struct content *c, const char *p, size_t len, bool zero)
+{
+    if (zero && len == BLOCK && !c->old) {
+        c->zeros++;
+        return;
+    }
+    end_zeros(c);
+    EVP_DigestUpdate(c->md, p, len);
+}
+
+/* How many bytes from here on need not be read: whole blocks of a hole. */
+static uint64_t skip_hole(struct content *c, int from, uint64_t at, uint64_t max)
+{
+    bool maybe = !c->old && (at == 0 || c->zeros > 0);
+    off_t data = maybe ? lseek(from, (off_t)at, SEEK_DATA) : (off_t)at;
+    uint64_t end = data >= 0 ? (uint64_t)data : errno == ENXIO ? max : at;
+    uint64_t blocks = end > at ? ((end < max ? end : max) - at) / BLOCK : 0;
+
+    c->zeros += blocks;
+    return blocks * BLOCK;
+}
+
 /* Blocks of zeros stay holes. */
 static int pass_content(struct work *w, int from, int to, uint64_t max, const char *name,
                         uint8_t digest[DIGEST_LEN])
 {
-    EVP_MD_CTX *md = EVP_MD_CTX_new();
+    struct content c = {.md = EVP_MD_CTX_new(), .old = w->pass && w->pass->old_sums};
     uint64_t at = 0;
     ssize_t n = 0;
     int r = 0;
 
-    EVP_DigestInit_ex(md, EVP_sha256(), NULL);
+    EVP_DigestInit_ex(c.md, EVP_sha256(), NULL);
     while (r == 0 && at < max) {
+        at += skip_hole(&c, from, at, max);
         size_t want = max - at < BLOCK ? (size_t)(max - at) : BLOCK;
 
         n = pread(from, w->block, want, (off_t)at);
         if (n <= 0)
             break;
-        EVP_DigestUpdate(md, w->block, (size_t)n);
-        if (to >= 0 && !is_zero(w->block, (size_t)n) &&
-            pwrite(to, w->block, (size_t)n, (off_t)at) != n)
+        bool zero = is_zero(w->block, (size_t)n);
+        add_block(&c, w->block, (size_t)n, zero);
+        if (to >= 0 && !zero && pwrite(to, w->block, (size_t)n, (off_t)at) != n)
             r = fail(w, "write the copy of", name);
         at += (uint64_t)n;
+        w->sum.bytes += (uint64_t)n;
         if (w->pass && w->pass->progress)
             w->pass->progress(w->pass->arg, (uint64_t)n);
     }
@@ -155,10 +208,38 @@ static int pass_content(struct work *w, int from, int to, uint64_t max, const ch
         r = fail(w, "read", name);
     if (r == 0 && to >= 0 && ftruncate(to, (off_t)at) < 0)
         r = fail(w, "write the copy of", name);
-    EVP_DigestFinal_ex(md, digest, NULL);
-    EVP_MD_CTX_free(md);
-    w->sum.bytes += at;
+    end_zeros(&c);
+    EVP_DigestFinal_ex(c.md, digest, NULL);
+    EVP_MD_CTX_free(c.md);
     return r;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* Copies a file that may change meanwhile: the copy is the file at one time, or it counts as torn. *st
+ * becomes what the copy is of. */
+static int pass_live(struct work *w, int from, int to, struct stat *st, const char *name,
+                     uint8_t digest[DIGEST_LEN])
+{
+    for (unsigned tries = 1;; tries++) {
+        struct stat now;
+        int r = pass_content(w, from, to, (uint64_t)st->st_size, name, digest);
+
+        if (r < 0 || fstat(from, &now) < 0)
+            return r;
+        if (same_time(&now.st_ctim, &st->st_ctim) && now.st_size == st->st_size)
+            return 0;
+        if (tries == TRIES_MAX) {
+            w->sum.torn++;
+            return 0;
+        }
+        *st = now;
+        if (to >= 0 && ftruncate(to, 0) < 0)
+            return fail(w, "write the copy of", name);
+    }
 }
 
 /* Owner before mode: changing the owner takes bits away. */
@@ -177,7 +258,7 @@ static void remember(struct work *w, const struct stat *st, int to_dir, const ch
 {
     struct same *s = xcalloc(1, sizeof(*s));
 
-    *s = (struct same){.dev = st->st_dev, .ino = st->st_ino};
+    *s = (struct same){.dev = st->st_dev, .ino = st->st_ino, .mtime = st->st_mtim};
     if (to_dir >= 0) {
         char path[64], place[4096];
         snprintf(path, sizeof(path), "/proc/self/fd/%d", to_dir);
@@ -192,21 +273,21 @@ static void remember(struct work *w, const struct stat *st, int to_dir, const ch
     map_add(w->pass->same, &s->by_inode, hash_of(st));
 }
 
-static int pass_regular(struct work *w, int from_dir, int to_dir, const char *name,
-                        const struct stat *st)
+static struct same *find_same(const struct work *w, const struct stat *st)
+{
+    return MAP_FIND(struct same, s, w->pass->same, hash_of(st), by_inode,
+                    s->ino == st->st_ino && s->dev == st->st_dev &&
+                        same_time(&s->mtime, &st->st_mtim));
+}
+
+static int pass_opened(struct work *w, int from, int to_dir, const char *name, struct stat *st)
 {
     bool shared = st->st_nlink > 1 && w->pass->same;
-    struct same *known = shared ? MAP_FIND(struct same, s, w->pass->same, hash_of(st), by_inode,
-                                           s->ino == st->st_ino && s->dev == st->st_dev)
-                                : NULL;
-    AUTO(close_p)
-    int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct same *known = shared ? find_same(w, st) : NULL;
     AUTO(close_p) int to = -1;
     uint8_t digest[DIGEST_LEN];
     int r = 0;
 
-    if (from < 0)
-        return fail(w, "open", name);
     bool linked =
         known && to_dir >= 0 && known->copy && linkat(AT_FDCWD, known->copy, to_dir, name, 0) == 0;
     if (to_dir >= 0 && !linked) {
@@ -216,6 +297,8 @@ static int pass_regular(struct work *w, int from_dir, int to_dir, const char *na
     }
     if (linked || (known && to_dir < 0))
         memcpy(digest, known->digest, DIGEST_LEN);
+    else if (w->pass->live)
+        r = pass_live(w, from, to, st, name, digest);
     else
         r = pass_content(w, from, to, (uint64_t)st->st_size, name, digest);
     if (r == 0)
@@ -231,12 +314,28 @@ static int pass_regular(struct work *w, int from_dir, int to_dir, const char *na
     return 0;
 }
 
+static int pass_regular(struct work *w, int from_dir, int to_dir, const char *name,
+                        const struct stat *st)
+{
+    AUTO(close_p)
+    int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat opened = *st;
+
+    if (from < 0)
+        return has_changed(w, errno) ? 0 : fail(w, "open", name);
+    if (w->pass->live && (fstat(from, &opened) < 0 || !S_ISREG(opened.st_mode)))
+        return 0;
+    return pass_opened(w, from, to_dir, name, &opened);
+}
+
 static int pass_link(struct work *w, int from_dir, int to_dir, const char *name,
                      const struct stat *st)
 {
     char target[LINK_MAX + 1];
     ssize_t n = readlinkat(from_dir, name, target, LINK_MAX);
 
+    if (n < 0 && (has_changed(w, errno) || (w->pass->live && errno == EINVAL)))
+        return 0;
     if (n < 0)
         return fail(w, "read the link", name);
     target[n] = '\0';
@@ -264,9 +363,10 @@ static int pass_sub(struct work *w, int from_dir, int to_dir, const char *name,
     AUTO(close_p)
     int from = openat(from_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     AUTO(close_p) int to = -1;
+    struct stat opened = *st;
 
-    if (from < 0)
-        return fail(w, "open", name);
+    if (from < 0 || (w->pass->live && fstat(from, &opened) < 0))
+        return has_changed(w, errno) ? 0 : fail(w, "open", name);
     if (to_dir >= 0) {
         if (mkdirat(to_dir, name, 0700) < 0)
             return fail(w, "make the copy of", name);
@@ -277,7 +377,7 @@ static int pass_sub(struct work *w, int from_dir, int to_dir, const char *name,
     int r = pass_attributes(w, from, to, name);
     if (r == 0)
         r = pass_dir(w, from, to, depth + 1);
-    return r < 0 ? r : finish_copy(w, to, st, name);
+    return r < 0 ? r : finish_copy(w, to, &opened, name);
 }
 
 static int pass_entry(struct work *w, int from, int to, const char *name, unsigned depth)
@@ -285,7 +385,9 @@ static int pass_entry(struct work *w, int from, int to, const char *name, unsign
     struct stat st;
 
     if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return fail(w, "stat", name);
+        return has_changed(w, errno) ? 0 : fail(w, "stat", name);
+    if (w->pass->live && S_ISSOCK(st.st_mode))
+        return 0;
     w->sum.files++;
     add_text(w, name, strlen(name));
     add_owner(w, &st);
@@ -347,6 +449,8 @@ static int pass_dir(struct work *w, int from, int to, unsigned depth)
     AUTO(tree_names_free) struct tree_names names = {0};
     int r = depth > DEPTH_MAX ? -ELOOP : tree_names(from, &names);
 
+    if (r == -ENOENT && w->pass->live) /* it was removed */
+        return 0;
     if (r < 0)
         return err_code(w->e, r, "list a directory %u levels below", depth);
     add_number(w, names.n);

@@ -5,7 +5,11 @@
  * The pass understands everything that a layer may contain: directories, regular files (with
  * holes), links, pipes and an overlay's whiteouts; attributes user.* and trusted.overlay.*. It
  * follows no link. Files that share an inode, in one tree or across several, share one in the
- * copy. */
+ * copy.
+ *
+ * A tree that programs write to meanwhile is `live`. What has gone since its name was read, and what is
+ * a socket, is left out; a file that changes while it is copied is copied again, a few times at
+ * most. The checksum of such a pass is that of nothing in particular: the copy needs a pass of its own. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -14,7 +18,8 @@
 #define TREE_SUM_LEN 64 /* hexadecimal digits */
 
 struct tree_sum {
-    uint64_t files, bytes;
+    uint64_t files, bytes; /* bytes: that were read, so without holes */
+    uint64_t torn;         /* live: files that changed whenever they were copied */
     char sha256[TREE_SUM_LEN + 1];
 };
 
@@ -22,6 +27,8 @@ struct tree_pass {
     int from;         /* the top directory of the tree */
     int to;           /* an empty directory; -1: the pass only reads */
     struct map *same; /* files that share an inode, over several passes; or NULL */
+    bool live;
+    bool old_sums; /* checksums of the first format: zeros are hashed as they are */
     void (*progress)(void *arg, uint64_t bytes);
     void *arg;
 };

@@ -22,6 +22,7 @@ struct writing {
     struct manifest m;
     const struct backup_watch *watch;
     const char *what;
+    bool volumes;
     struct sg_error *e;
 };
 
@@ -208,11 +209,12 @@ struct snapshots {
     int worlds, to_worlds;
 };
 
-static void leave_out(struct writing *w, const char *id, const char *why)
+static void leave_out(struct writing *w, const char *what, const char *id, const char *why)
 {
     struct backup_report *r = &w->m.report;
 
     if (r->n_left < BACKUP_LEFT_MAX) {
+        r->left[r->n_left].what = what;
         snprintf(r->left[r->n_left].id, sizeof(r->left[0].id), "%s", id);
         snprintf(r->left[r->n_left].why, sizeof(r->left[0].why), "%.150s", why);
     }
@@ -293,7 +295,7 @@ static bool write_template(const struct snapshots *l, const char *id)
     if (faccessat(l->worlds, id, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
     if (write_world(l, id, &e) < 0) {
-        leave_out(l->w, id, e.message);
+        leave_out(l->w, "snapshot", id, e.message);
         return false;
     }
     l->w->m.report.n_snapshots++;
@@ -335,11 +337,11 @@ static bool write_snapshot(const char *id, void *arg)
     }
     tree_drop(l->to, name);
     if (still)
-        leave_out(l->w, id, e.message);
+        leave_out(l->w, "snapshot", id, e.message);
     return false;
 }
 
-static int write_snapshots(struct writing *w, const char *front)
+static int write_snapshots(struct writing *w, struct store *copy)
 {
     AUTO(close_p) int from = place_open(w->state, "layers", w->e);
     AUTO(close_p) int to = from < 0 ? -1 : place_make(w->to, "layers", 0700, w->e);
@@ -348,15 +350,103 @@ static int write_snapshots(struct writing *w, const char *front)
     int worlds = openat(w->state, "worlds", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     AUTO(close_p) int to_worlds = to < 0 ? -1 : place_make(w->to, "worlds", 0700, w->e);
     struct snapshots l = {.w = w, .from = from, .to = to, .worlds = worlds, .to_worlds = to_worlds};
-    struct store *copy = NULL;
 
     if (to_worlds < 0)
         return -EIO;
-    int r = store_copied_open(front, &copy, &w->m.report.facts, w->e);
-    if (r == 0)
-        r = store_copied_snapshots(copy, write_snapshot, &l, w->e);
-    store_close(copy);
+    int r = store_copied_snapshots(copy, write_snapshot, &l, w->e);
     w->m.report.facts.snapshots = w->m.report.n_snapshots;
+    return r;
+}
+
+/* ---- volumes --------------------------------------------------------------------------------- */
+
+struct volumes {
+    struct writing *w;
+    int from, to;
+};
+
+/* Copies the files, then takes the checksum of the copy. */
+static int copy_volume(struct writing *w, int from, int to, struct tree_sum *ret,
+                       struct sg_error *e)
+{
+    struct map links = {0}, seen = {0};
+    struct tree_pass pass = {
+        .from = from, .to = to, .same = &links, .live = true, .progress = on_bytes, .arg = w};
+    struct tree_pass again = {.from = to, .to = -1, .same = &seen};
+    struct tree_sum live;
+    int r = tree_pass(&pass, &live, e);
+
+    if (r == 0)
+        r = tree_pass(&again, ret, e);
+    if (r == 0)
+        w->m.report.torn += live.torn;
+    tree_links_free(&links);
+    tree_links_free(&seen);
+    return r;
+}
+
+/* As with snapshots: one that cannot be copied is left out, and one that was removed meanwhile, or is
+ * missing after a power failure, does not count as left out. */
+static bool write_volume(const char *tenant, const char *id, void *arg)
+{
+    struct volumes *v = arg;
+    char name[2 * ID_LEN + 2], path[sizeof(name) + sizeof(PART_VOLUMES)];
+    struct tree_sum sum;
+    struct sg_error e = {0};
+
+    snprintf(name, sizeof(name), "%s/%s", tenant, id);
+    AUTO(close_p)
+    int from = openat(v->from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), to = -1;
+    if (from < 0)
+        return false;
+    v->w->what = "volumes";
+    int r = mkdirat(v->to, tenant, 0700) < 0 && errno != EEXIST
+                ? err_errno(&e, "make the directory '%s'", tenant)
+                : 0;
+    if (r == 0)
+        r = to = place_make(v->to, name, 0700, &e);
+    if (r >= 0)
+        r = copy_volume(v->w, from, to, &sum, &e);
+    bool still = same_dir(from, v->from, name);
+    if (r == 0 && still) {
+        snprintf(path, sizeof(path), PART_VOLUMES "/%s", name);
+        manifest_add(&v->w->m, path, &sum);
+        v->w->m.report.n_volumes++;
+        return true;
+    }
+    tree_drop(v->to, name);
+    if (still)
+        leave_out(v->w, "volume", id, e.message);
+    return false;
+}
+
+static int write_volumes(struct writing *w, struct store *copy)
+{
+    struct backup_report *report = &w->m.report;
+    /* A server of an older version has none. */
+    AUTO(close_p)
+    int from = openat(w->state, PART_VOLUMES, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(close_p) int to = place_make(w->to, PART_VOLUMES, 0700, w->e);
+    struct volumes v = {.w = w, .from = from, .to = to};
+
+    if (to < 0)
+        return to;
+    report->volumes_left = w->volumes ? 0 : report->facts.volumes;
+    int r = store_copied_volumes(copy, w->volumes ? write_volume : NULL, &v, w->e);
+    report->facts.volumes = report->n_volumes;
+    return r;
+}
+
+static int write_named(struct writing *w, const char *front)
+{
+    struct store *copy = NULL;
+    int r = store_copied_open(front, &copy, &w->m.report.facts, w->e);
+
+    if (r == 0)
+        r = write_snapshots(w, copy);
+    if (r == 0)
+        r = write_volumes(w, copy);
+    store_close(copy);
     return r;
 }
 
@@ -373,7 +463,7 @@ static int write_parts(struct writing *w)
     int r = write_front(w, front, to);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", to);
     if (r == 0)
-        r = write_snapshots(w, path);
+        r = write_named(w, path);
     if (r == 0)
         r = sum_part(w, "front");
     if (r == 0)
@@ -385,11 +475,11 @@ static int write_parts(struct writing *w)
     return r;
 }
 
-static int write_aside(const char *state, int parent, const char *aside,
+static int write_aside(const char *state, int parent, const char *aside, bool volumes,
                        const struct backup_watch *watch, struct backup_report *ret,
                        struct sg_error *e)
 {
-    struct writing w = {.state = -1, .to = -1, .watch = watch, .e = e};
+    struct writing w = {.state = -1, .to = -1, .watch = watch, .volumes = volumes, .e = e};
 
     snprintf(w.m.report.version, sizeof(w.m.report.version), "%s", SG_VERSION);
     clock_text(clock_wall_ms(), w.m.report.created);
@@ -407,8 +497,8 @@ static int write_aside(const char *state, int parent, const char *aside,
     return r < 0 ? r : 0;
 }
 
-int backup_write(const char *state, const char *dest, const struct backup_watch *watch,
-                 struct backup_report *ret, struct sg_error *e)
+int backup_write(const char *state, const char *dest, bool volumes,
+                 const struct backup_watch *watch, struct backup_report *ret, struct sg_error *e)
 {
     AUTO(close_p) int parent = -1;
     char aside[ID_LEN + 16];
@@ -424,7 +514,7 @@ int backup_write(const char *state, const char *dest, const struct backup_watch 
     fds_raise_limit(); /* a tree may be deep */
     umask(0);
     place_name(".backup", aside);
-    r = write_aside(state, parent, aside, watch, ret, e);
+    r = write_aside(state, parent, aside, volumes, watch, ret, e);
     if (r == 0 && renameat2(parent, aside, parent, name, RENAME_NOREPLACE) < 0)
         r = err_errno(e, "name the backup '%.200s'", dest);
     if (r < 0)

@@ -137,6 +137,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
     uint32_t how = wire_get_u32(&w);
     wire_get_u32(&w); /* skips the exit code */
     uint32_t timed_out = wire_get_u32(&w);
+    wire_get_u64(&w); /* memory_limit */
     if (status == CALL_GONE) {
         cell_history_sum_done(&r->sum);
         finish(r, err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended"), &e);

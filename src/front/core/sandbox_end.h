@@ -19,6 +19,11 @@ void sandbox_end_told(struct sandbox_end *end, const struct order_answer *a);
  * user is told why. */
 bool sandbox_end_is_news(const struct sandbox_end *end);
 const char *sandbox_end_text(const struct sandbox_end *end);
+/* How a program ended because of the memory limit of the sandbox, in bytes, which itself goes on:
+ * "killed: the sandbox reached its memory limit of 512 MiB". exit_status: 0, or that of a shell whose
+ * program it was: "exit status 137: a program was killed: ...". Returns buf. */
+#define MEMORY_LIMIT_TEXT 128
+char *memory_limit_text(uint64_t limit, uint32_t exit_status, char buf[MEMORY_LIMIT_TEXT]);
 /* Sets the error for a call that ended with CALL_GONE: it says what became of the sandbox, and its
  * kind says who caused that. */
 int sandbox_gone_error(const struct sandbox *b, struct sg_error *e);

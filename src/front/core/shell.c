@@ -38,9 +38,12 @@ int shell_end_read(const void *result, size_t len, struct shell_end *ret)
     wire_get_u64(&r);
     wire_get_u64(&r);
     *ret = (struct shell_end){.timed_out = wire_get_u32(&r) != 0};
+    uint64_t memory_limit = wire_get_u64(&r);
     if (!wire_done(&r))
         return -EPROTO;
-    if (how == PROC_KILLED)
+    if (memory_limit)
+        memory_limit_text(memory_limit, how == PROC_KILLED ? 0 : code, ret->text);
+    else if (how == PROC_KILLED)
         snprintf(ret->text, sizeof(ret->text), "signal: SIG%s", signal_name((int)code));
     else if (code != 0)
         snprintf(ret->text, sizeof(ret->text), "exit status %u", code);

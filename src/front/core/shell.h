@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "front/core/call.h"
+#include "front/core/sandbox_end.h"
 
 struct shell {
     const char *command, *user;
@@ -19,7 +20,7 @@ int shell_begin(struct call *c, struct sandbox *b, const struct shell *s, struct
 /* How a command ended: the text is "" if it exited with 0, and otherwise says how, as in "exit
  * status 1". */
 struct shell_end {
-    char text[64];
+    char text[MEMORY_LIMIT_TEXT];
     bool timed_out;
 };
 /* The result of OP_PROCESS_START. -EPROTO: malformed. */

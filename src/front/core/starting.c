@@ -13,9 +13,9 @@ struct starting {
     struct starting_plan plan;
     struct call start, ready_call;
     uv_timer_t *pause, *limit;
-    bool ready;    /* done, and watched since */
-    bool started;  /* the agent has told so: what it tells again is of no account */
-    char last[64]; /* how the last ready command ended */
+    bool ready;                   /* done, and watched since */
+    bool started;                 /* the agent has told so: what it tells again is of no account */
+    char last[MEMORY_LIMIT_TEXT]; /* how the last ready command ended */
 };
 
 static void starting_free(struct starting *s)

@@ -15,5 +15,6 @@ void process_send_input(struct rpc_call *c, json_t *message);
 void process_close_stdin(struct rpc_call *c, json_t *message);
 void process_stream_input(struct rpc_call *c, json_t *message);
 
-/* process_status.c: how a process ended, as a canonical EndEvent, in the words that Go uses. */
-json_t *process_end_event(bool killed, uint32_t code);
+/* process_status.c: how a process ended, as a canonical EndEvent, in the words that Go uses.
+ * memory_limit: that ended it, or 0. */
+json_t *process_end_event(bool killed, uint32_t code, uint64_t memory_limit);

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "front/core/sandbox_end.h"
 #include "front/envd/process.h"
 
 static const char *const signals[] = {
@@ -36,7 +37,16 @@ static const char *const signals[] = {
     [31] = "bad system call",
 };
 
-json_t *process_end_event(bool killed, uint32_t code)
+/* The status is in E2B's words, by which clients know the signal; the error is for people. */
+static json_t *error_text(const char *status, bool killed, uint32_t code, uint64_t memory_limit)
+{
+    char text[MEMORY_LIMIT_TEXT];
+
+    return rpc_text(memory_limit ? memory_limit_text(memory_limit, killed ? 0 : code, text)
+                                 : status);
+}
+
+json_t *process_end_event(bool killed, uint32_t code, uint64_t memory_limit)
 {
     char status[64];
     json_t *end;
@@ -52,7 +62,7 @@ json_t *process_end_event(bool killed, uint32_t code)
         json_object_set_new(end, "exited", json_true());
     if (killed || (code & 255) != 0) {
         json_object_set_new(end, "exitCode", json_integer(killed ? -1 : (int)(code & 255)));
-        json_object_set_new(end, "error", rpc_text(status));
+        json_object_set_new(end, "error", error_text(status, killed, code, memory_limit));
     }
     return end;
 }

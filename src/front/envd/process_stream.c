@@ -169,6 +169,7 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
 struct ending {
     bool killed, timed_out;
     uint32_t code;
+    uint64_t memory_limit; /* that ended it, or 0 */
 };
 
 static bool read_ending(const void *result, size_t len, struct ending *ret)
@@ -183,6 +184,7 @@ static bool read_ending(const void *result, size_t len, struct ending *ret)
     wire_get_u64(&r);
     wire_get_u64(&r); /* dropped */
     ret->timed_out = wire_get_u32(&r) != 0;
+    ret->memory_limit = wire_get_u64(&r);
     return wire_done(&r);
 }
 
@@ -206,11 +208,12 @@ static void ended(struct stream *s, const struct ending *ending)
     end_operation(s, ending);
     if (s->rpc && !flush_output(s))
         return;
-    json_t *end = process_end_event(ending->killed, ending->code);
+    json_t *end = process_end_event(ending->killed, ending->code, ending->memory_limit);
 
     if (s->start)
         sandbox_log_add(&s->sandbox->log, LOG_INFO, FAULT_CODE, s->pid,
-                        "Process with pid %u ended: %s%s", s->pid, jr_text(end, "status"),
+                        "Process with pid %u ended: %s%s", s->pid,
+                        jr_text(end, ending->memory_limit ? "error" : "status"),
                         ending->timed_out ? " (its timeout expired)" : "");
     if (!s->rpc) {
         json_decref(end);

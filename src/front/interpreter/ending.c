@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "front/core/sandbox_end.h"
 #include "lib/base/signame.h"
 #include "lib/channel/wire.h"
 
@@ -12,16 +13,23 @@ bool ending_read(const void *result, size_t len, struct ending *ret)
     struct wire_reader r = wire_reader_of(result, len);
 
     uint32_t how = wire_get_u32(&r), code = wire_get_u32(&r), timed_out = wire_get_u32(&r);
+    uint64_t memory_limit = wire_get_u64(&r);
     if (!wire_done(&r) || how >= KERNEL_END_MAX_)
         return false;
-    *ret = (struct ending){.how = how, .code = code, .timed_out = timed_out != 0};
+    *ret = (struct ending){
+        .how = how, .code = code, .timed_out = timed_out != 0, .memory_limit = memory_limit};
     return true;
 }
 
-static void say_died(struct strbuf *value, uint32_t code)
+static void say_died(struct strbuf *value, uint32_t code, uint64_t memory_limit)
 {
+    char text[MEMORY_LIMIT_TEXT];
     const char *signal = code > 128 && code < 192 ? signal_name((int)code - 128) : "?";
 
+    if (memory_limit) {
+        strbuf_addf(value, "the kernel was %s" GONE, memory_limit_text(memory_limit, 0, text));
+        return;
+    }
     strbuf_addstr(value, "the kernel ended");
     if (code != KERNEL_CODE_UNKNOWN)
         strbuf_addf(value, " (exit status %u", code);
@@ -55,7 +63,7 @@ static const char *say(const struct ending *end, const char *message, struct str
     }
     strbuf_addstr(value, texts[end->how].value);
     if (end->how == KERNEL_DIED)
-        say_died(value, end->code);
+        say_died(value, end->code, end->memory_limit);
     return texts[end->how].name;
 }
 

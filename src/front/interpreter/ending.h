@@ -9,6 +9,7 @@ struct ending {
     enum kernel_end how; /* this and the rest count if status is 0 */
     uint32_t code;
     bool timed_out;
+    uint64_t memory_limit; /* that ended its kernel, or 0 */
 };
 
 /* Reads the result of OP_KERNEL_EXECUTE. False: it makes no sense. */

@@ -15,7 +15,7 @@
 
 struct options {
     struct action_options base; /* `which`: the directory of the backup */
-    bool replace, check;
+    bool replace, check, no_volumes;
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -30,7 +30,12 @@ static int apply_path(void *self, const char *arg, struct sg_error *e)
     return 0;
 }
 
-static const struct cli_option backup_options[] = {ACTION_STATE, ACTION_JSON, ACTION_HELP};
+static const struct cli_option backup_options[] = {
+    ACTION_STATE,
+    {"no-volumes", 0, NULL, "leave volumes out, names and contents", CLI_FLAG(options, no_volumes)},
+    ACTION_JSON,
+    ACTION_HELP,
+};
 static const struct cli_option restore_options[] = {
     ACTION_STATE,
     {"replace", 0, NULL, "move an existing database aside", CLI_FLAG(options, replace)},
@@ -82,10 +87,12 @@ static void print_json(const char *path, const char *state, const struct backup_
     jw_u64(jw_key(&j, "bytes"), r->bytes);
     if (r->aside[0])
         jw_string(jw_key(&j, "before"), r->aside);
+    jw_u64(jw_key(&j, "tornFiles"), r->torn);
+    jw_u64(jw_key(&j, "volumesLeftOut"), r->volumes_left);
     jw_array_begin(jw_key(&j, "leftOut"));
     for (size_t i = 0; i < r->n_left && i < BACKUP_LEFT_MAX; i++) {
         jw_object_begin(&j);
-        jw_string(jw_key(&j, "snapshot"), r->left[i].id);
+        jw_string(jw_key(&j, r->left[i].what), r->left[i].id);
         jw_string(jw_key(&j, "reason"), r->left[i].why);
         jw_object_end(&j);
     }
@@ -96,19 +103,35 @@ static void print_json(const char *path, const char *state, const struct backup_
 
 static void print_facts(const char *done, const char *path, const struct backup_report *r)
 {
-    printf("%s %s: %llu tenants, %llu keys, %llu secrets, %llu snapshots, %llu contexts; %.1f MiB, "
-           "of %s\n",
+    printf("%s %s: %llu tenants, %llu keys, %llu secrets, %llu snapshots, %llu volumes, %llu "
+           "contexts; %.1f MiB, of %s\n",
            path, done, (unsigned long long)r->facts.tenants, (unsigned long long)r->facts.keys,
            (unsigned long long)r->facts.secrets, (unsigned long long)r->facts.snapshots,
-           (unsigned long long)r->facts.contexts, (double)r->bytes / (1024.0 * 1024.0), r->created);
+           (unsigned long long)r->facts.volumes, (unsigned long long)r->facts.contexts,
+           (double)r->bytes / (1024.0 * 1024.0), r->created);
+}
+
+/* What was left out on request is said when the backup is made, and when it is looked at. */
+static void warn_no_volumes(const struct backup_report *r)
+{
+    if (r->volumes_left > 0)
+        ui_note("the backup has no volumes: a server that is restored from it lacks %llu of them, "
+                "their names and all that is in them",
+                (unsigned long long)r->volumes_left);
 }
 
 static void warn_left_out(const struct backup_report *r)
 {
     for (size_t i = 0; i < r->n_left && i < BACKUP_LEFT_MAX; i++)
-        ui_note("snapshot %s is not in the backup: %s", r->left[i].id, r->left[i].why);
+        ui_note("%s %s is not in the backup: %s", r->left[i].what, r->left[i].id, r->left[i].why);
     if (r->n_left > BACKUP_LEFT_MAX)
-        ui_note("and %zu more snapshots are not in the backup", r->n_left - BACKUP_LEFT_MAX);
+        ui_note("and %zu more are not in the backup", r->n_left - BACKUP_LEFT_MAX);
+    if (r->torn > 0)
+        ui_note(
+            "%llu files of volumes were written to whenever they were copied: parts of them are "
+            "older than others",
+            (unsigned long long)r->torn);
+    warn_no_volumes(r);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -174,7 +197,7 @@ static int run(const struct verb *v, int argc, char **argv)
 static int run_backup(const struct options *o, const char *state, const struct backup_watch *watch,
                       struct backup_report *ret, struct sg_error *e)
 {
-    return backup_write(state, o->base.which, watch, ret, e);
+    return backup_write(state, o->base.which, !o->no_volumes, watch, ret, e);
 }
 
 static void print_written(const struct options *o, const char *state, const struct backup_report *r)
@@ -191,7 +214,7 @@ int backup_main(int argc, char **argv)
     static const struct verb backup = {
         "backup",
         "Writes all that a server cannot make again to a new directory, while the server runs:\n"
-        "keys, tenants, secrets, snapshots, contexts, the record.",
+        "keys, tenants, secrets, snapshots, volumes, contexts, the record.",
         &backup_syntax, run_backup, print_written};
 
     return run(&backup, argc, argv);
@@ -207,6 +230,7 @@ static int run_restore(const struct options *o, const char *state, const struct 
 static void print_restored(const struct options *o, const char *state,
                            const struct backup_report *r)
 {
+    warn_no_volumes(r);
     if (o->base.json) {
         print_json(o->base.which, o->check ? NULL : state, r);
         return;

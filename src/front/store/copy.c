@@ -125,10 +125,46 @@ int store_copied_snapshots(struct store *s, bool (*fn)(const char *id, void *arg
         if (r < 0)
             return r;
     }
-    /* A backup has no volumes. Nor does an older version. */
-    if (count(s, "sqlite_schema WHERE name = 'volume'") > 0)
-        r = change(s, "DELETE FROM volume", NULL, e);
-    return r < 0 ? r : change(s, "DELETE FROM loose_layer", NULL, e);
+    return change(s, "DELETE FROM loose_layer", NULL, e);
+}
+
+/* The first volume whose id comes after `last`. False: there is none, or *ret_r is an error. */
+static bool next_volume(struct store *s, const char *last, char tenant[ID_LEN + 1],
+                        char id[ID_LEN + 1], int *ret_r, struct sg_error *e)
+{
+    static const char sql[] = "SELECT tenant, id FROM volume WHERE id > ?1 ORDER BY id LIMIT 1";
+    sqlite3_stmt *st = NULL;
+
+    if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK) {
+        *ret_r = db_error(s, "read the copy of the database", e);
+        return false;
+    }
+    sqlite3_bind_text(st, 1, last, -1, SQLITE_STATIC);
+    bool found = sqlite3_step(st) == SQLITE_ROW;
+    if (found) {
+        db_column(st, 0, tenant, ID_LEN + 1);
+        db_column(st, 1, id, ID_LEN + 1);
+    }
+    sqlite3_finalize(st);
+    return found;
+}
+
+/* One that was being made or removed is not there. */
+int store_copied_volumes(struct store *s, bool (*fn)(const char *tenant, const char *id, void *arg),
+                         void *arg, struct sg_error *e)
+{
+    char last[ID_LEN + 1] = "", tenant[ID_LEN + 1], id[ID_LEN + 1];
+    int r = 0;
+
+    if (!has_table(s, "volume")) /* an older version */
+        return 0;
+    r = change(s, fn ? "DELETE FROM volume WHERE loose = 1" : "DELETE FROM volume", NULL, e);
+    while (r == 0 && next_volume(s, last, tenant, id, &r, e)) {
+        memcpy(last, id, sizeof(last));
+        if (!fn(tenant, id, arg))
+            r = change(s, "DELETE FROM volume WHERE id = ?1", id, e);
+    }
+    return r;
 }
 
 int store_copied_restored(struct store *s, struct sg_error *e)

@@ -18,6 +18,7 @@ int store_copy(const char *dir, const char *to, struct sg_error *e);
     X(keys, key)           \
     X(secrets, vault)      \
     X(snapshots, snapshot) \
+    X(volumes, volume)     \
     X(contexts, context)
 
 struct store_facts {
@@ -33,6 +34,9 @@ int store_copied_open(const char *dir, struct store **ret, struct store_facts *f
 /* Removes the row of each snapshot for which fn returns false: its layer is not in the backup. */
 int store_copied_snapshots(struct store *s, bool (*fn)(const char *id, void *arg), void *arg,
                            struct sg_error *e);
+/* The same for volumes; fn NULL: of all. */
+int store_copied_volumes(struct store *s, bool (*fn)(const char *tenant, const char *id, void *arg),
+                         void *arg, struct sg_error *e);
 /* Prepares the copy for a server that starts with it. The server must know that none of the
  * sandboxes in the list lives any more, and must not give out numbers of events again that were
  * given out after the copy was made. */

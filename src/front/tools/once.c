@@ -211,14 +211,20 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
     call_consumed(c, len);
 }
 
-static void end_of_program(struct once *o, uint32_t how, uint32_t code, bool timed_out)
+static void end_of_program(struct once *o, uint32_t how, uint32_t code, bool timed_out,
+                           uint64_t memory_limit)
 {
     const char *signal = how == PROC_KILLED ? signal_name((int)code) : "";
+    char text[MEMORY_LIMIT_TEXT];
 
     if (timed_out) {
         o->result.exit_code = EXIT_TIMEDOUT;
         conclude(o, ONCE_TIMEOUT, "the program was ended after %g s",
                  (double)o->request.timeout_ms / 1000);
+    } else if (memory_limit) {
+        o->result.exit_code = 128 + SIGKILL;
+        conclude(o, ONCE_EXECUTION_ERROR, "%s",
+                 memory_limit_text(memory_limit, how == PROC_KILLED ? 0 : code, text));
     } else if (how == PROC_KILLED) {
         o->result.exit_code = 128 + (int)(code & 0x7f);
         conclude(o, ONCE_EXECUTION_ERROR, "the program was killed by SIG%s%s", signal,
@@ -258,12 +264,13 @@ static void on_end(struct call *c, int status, const char *message, const void *
     wire_get_u64(&r); /* dropped bytes: `cut` says that there were some */
     wire_get_u64(&r);
     bool timed_out = wire_get_u32(&r) != 0;
+    uint64_t memory_limit = wire_get_u64(&r);
     if (!wire_done(&r)) {
         conclude(o, ONCE_SETUP_ERROR, "the sandbox sent a malformed answer");
         return;
     }
     o->result.cpu_us = user_us + system_us;
-    end_of_program(o, how, code, timed_out);
+    end_of_program(o, how, code, timed_out, memory_limit);
 }
 
 static void put_command(const struct once_request *q, struct strbuf *request)

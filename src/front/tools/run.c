@@ -17,6 +17,7 @@
  * If the sandbox turns out to be gone before anything has begun, the run asks for it once more, and
  * the context manager makes another. Later, it is an error of the code, since part of it has
  * run. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -195,6 +196,8 @@ static int exit_code(const struct tool_run *r)
 
     if (end->status == 0 && end->timed_out)
         return EXIT_TIMEDOUT;
+    if (end->status == 0 && end->memory_limit)
+        return 128 + SIGKILL;
     if (end->status == 0 && (end->how == KERNEL_DIED || end->how == KERNEL_DONE) &&
         end->code != KERNEL_CODE_UNKNOWN && end->code != 0)
         return (int)(end->code & 0xff);

@@ -3,7 +3,8 @@
  *   GET dir     entries as they come      POST dir    a directory
  *   GET path    one entry                 PATCH path  owner, mode
  *   GET file    bytes as they come        PUT file    bytes, as the helper takes them
- *   DELETE path                           */
+ *   DELETE path                           ours:
+ *   GET tar     a directory as it comes   PUT tar     an archive, as the helper takes it */
 #include "front/volumes/content.h"
 
 #include <string.h>
@@ -86,7 +87,9 @@ static void reply_failure(struct content *c, int status, const char *why)
 {
     if (status == 503)
         http_add_header(c->req, "Retry-After", "1");
-    if (status == 507)
+    if (c->ask.op == VOLUME_IMPORT && status != 507)
+        reply_error(c->req, status, "Volume \"%s\": %s", c->volume.name, why);
+    else if (status == 507)
         reply_error(c->req, status, "Volume \"%s\" is full: %s", c->volume.name, why);
     else
         reply_error(c->req, status, "\"%.512s\" in volume \"%s\": %s", c->path, c->volume.name,
@@ -118,9 +121,9 @@ static void succeed(struct content *c)
             http_start(c->req, 200, "application/json", -1);
         http_write(c->req, c->out.buf, c->out.len);
         http_finish(c->req);
-    } else if (op == VOLUME_READ) {
+    } else if (op == VOLUME_READ || op == VOLUME_EXPORT) {
         http_finish(c->req);
-    } else if (op == VOLUME_REMOVE) {
+    } else if (op == VOLUME_REMOVE || op == VOLUME_IMPORT) {
         reply_empty(c->req, 204);
     } else {
         reply_json(c->req, op == VOLUME_WRITE || op == VOLUME_MKDIR ? 201 : 200, &c->out);
@@ -163,6 +166,8 @@ static void on_data(void *owner, const void *p, size_t len)
 {
     struct content *c = owner;
 
+    if (c->ask.op == VOLUME_EXPORT && !http_started(c->req))
+        http_start(c->req, 200, "application/x-tar", -1);
     if (http_started(c->req))
         write_out(c, p, len);
 }
@@ -189,7 +194,7 @@ static void on_open(void *owner)
 {
     struct content *c = owner;
 
-    c->reading = c->ask.op == VOLUME_WRITE;
+    c->reading = c->ask.op == VOLUME_WRITE || c->ask.op == VOLUME_IMPORT;
     if (c->reading)
         http_body_stream(c->req);
 }
@@ -375,6 +380,16 @@ static void content_write(struct http_req *req)
     begin(c);
 }
 
+static void content_export(struct http_req *req)
+{
+    begin(content_of(req, VOLUME_EXPORT));
+}
+
+static void content_import(struct http_req *req)
+{
+    begin(content_of(req, VOLUME_IMPORT));
+}
+
 static const struct http_route routes[] = {
     {HTTP_M_GET, "/volumecontent/{id}/dir", content_list, 0},
     {HTTP_M_POST, "/volumecontent/{id}/dir", content_make_dir, 0},
@@ -383,6 +398,8 @@ static const struct http_route routes[] = {
     {HTTP_M_DELETE, "/volumecontent/{id}/path", content_remove, 0},
     {HTTP_M_GET, "/volumecontent/{id}/file", content_read, 0},
     {HTTP_M_PUT, "/volumecontent/{id}/file", content_write, 0},
+    {HTTP_M_GET, "/volumecontent/{id}/tar", content_export, 0},
+    {HTTP_M_PUT, "/volumecontent/{id}/tar", content_import, 0},
 };
 
 /* Checks the token before all else: strangers must not learn which volumes there are. */

@@ -14,7 +14,7 @@
 struct volume_stream;
 
 struct volume_stream_handlers {
-    /* It can be written to: for VOLUME_WRITE alone. */
+    /* It can be written to: for VOLUME_WRITE and VOLUME_IMPORT alone. */
     void (*on_open)(void *owner);
     void (*on_room)(void *owner); /* volume_stream_write said false, now it may go on */
     void (*on_entry)(void *owner, const struct volume_entry *entry, const char *path,

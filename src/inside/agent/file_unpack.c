@@ -13,7 +13,7 @@
 #include "inside/agent/accounts.h"
 #include "inside/agent/path.h"
 #include "inside/agent/serve.h"
-#include "inside/agent/tar.h"
+#include "lib/tar/tar_in.h"
 #include "inside/stage/confine.h"
 #include "lib/base/fault.h"
 #include "lib/base/fd.h"

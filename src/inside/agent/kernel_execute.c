@@ -1,4 +1,5 @@
 /* OP_KERNEL_EXECUTE: the queue of a context, the cell that runs, and the stream that follows it. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,13 +21,14 @@ int request_variables(struct wire_reader *r, struct strbuf *ret, struct sg_error
     return ret->truncated ? err_set(e, SG_ERR_LIMIT, -ENOMEM, "out of memory") : 0;
 }
 
-static void tell_end(struct execution *x, enum kernel_end how, uint32_t code)
+static void tell_end(struct execution *x, enum kernel_end how, uint32_t code, uint64_t memory_limit)
 {
-    AUTO(strbuf_done) struct strbuf out = strbuf_upto(16);
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(32);
 
     wire_put_u32(&out, how);
     wire_put_u32(&out, code);
     wire_put_u32(&out, x->timed_out);
+    wire_put_u64(&out, memory_limit);
     op_end(&x->op, &out);
 }
 
@@ -58,7 +60,7 @@ void context_end_waiting(struct context *c, enum kernel_end how)
 
     while ((x = first_waiting(c))) {
         dequeue(x);
-        tell_end(x, how, 0);
+        tell_end(x, how, 0, 0);
     }
 }
 
@@ -103,6 +105,7 @@ static void run_next(struct context *c)
     c->running = x;
     c->busy = true;
     c->cells++;
+    c->memory = memory_look(c->agent);
     tell_executing(c, x);
     if (x->timeout_ms > 0)
         countdown_start(&c->limit, x->timeout_ms);
@@ -127,6 +130,14 @@ void context_advance(struct context *c)
         run_next(c);
 }
 
+/* How a twin ended is not known: then what is counted must do. */
+static uint64_t memory_limit(struct context *c, enum kernel_end how, uint32_t code)
+{
+    bool killed = code == 128 + SIGKILL || code == KERNEL_CODE_UNKNOWN;
+
+    return how == KERNEL_DIED && killed ? memory_ended(c->agent, &c->memory) : 0;
+}
+
 void context_cell_over(struct context *c, enum kernel_end how, uint32_t code)
 {
     struct execution *x = c->running;
@@ -137,7 +148,7 @@ void context_cell_over(struct context *c, enum kernel_end how, uint32_t code)
     countdown_stop(&c->grace);
     if (x) {
         x->context = NULL;
-        tell_end(x, how, code);
+        tell_end(x, how, code, memory_limit(c, how, code));
     }
     context_advance(c);
     kernels_hold_check(c->agent);

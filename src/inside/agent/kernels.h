@@ -41,6 +41,7 @@
 #include "lib/base/languages.h"
 #include "inside/agent/countdown.h"
 #include "inside/agent/kernel_packets.h"
+#include "inside/agent/memory.h"
 #include "inside/agent/serve.h"
 
 #define KERNELS_DIR         "/usr/local/lib/sandglass/kernels"
@@ -137,6 +138,7 @@ struct context {
     size_t n_waiting;
     bool busy;                 /* a cell runs */
     struct execution *running; /* the execution of that cell; NULL: it was cancelled */
+    struct memory_mark memory; /* when that cell began */
     struct countdown limit, grace;
 
     struct list link;

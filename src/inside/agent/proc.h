@@ -21,6 +21,7 @@
  * it. */
 #pragma once
 
+#include "inside/agent/memory.h"
 #include "inside/agent/serve.h"
 
 #define GRACE_QUIET_NS (100 * 1000 * 1000ull)
@@ -91,6 +92,9 @@ struct proc {
     bool tty, exited, over;
     bool hurried; /* it was killed: nobody waits for output of what it left behind */
     bool timed_out;
+    bool killed;               /* the host sent it SIGKILL */
+    struct memory_mark memory; /* at its start */
+    uint64_t memory_limit;     /* that was its end; 0: it was not */
     struct proc_output out[2];
     struct proc_input in;
     struct list streams;

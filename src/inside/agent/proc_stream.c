@@ -34,6 +34,7 @@ void proc_tell_end(struct proc *p, struct proc_stream *s)
     wire_put_u64(&out, s->dropped[0]);
     wire_put_u64(&out, s->dropped[1]);
     wire_put_u32(&out, p->timed_out);
+    wire_put_u64(&out, p->memory_limit);
     op_end(&s->op, &out);
 }
 

@@ -87,6 +87,14 @@ static void on_report(struct loop_source *src, uint32_t events UNUSED)
     take_report(CONTAINER_OF(src, struct proc, report));
 }
 
+/* A shell exits with 128 + SIGKILL if that is how the program ended that it ran. */
+static bool died_of_kill(const struct proc *p)
+{
+    return !p->hurried && !p->killed &&
+           (WIFSIGNALED(p->status) ? WTERMSIG(p->status) == SIGKILL
+                                   : WEXITSTATUS(p->status) == 128 + SIGKILL);
+}
+
 static void on_exit_status(struct child *child, int status, const struct rusage *usage)
 {
     struct proc *p = CONTAINER_OF(child, struct proc, child);
@@ -97,6 +105,8 @@ static void on_exit_status(struct child *child, int status, const struct rusage 
     p->status = status;
     p->usage = *usage;
     p->exit_ns = clock_ns();
+    if (died_of_kill(p))
+        p->memory_limit = memory_ended(p->agent, &p->memory);
     loop_timer_cancel(&p->agent->loop, &p->limit);
     proc_output_exited(p);
     proc_input_close(p);
@@ -107,6 +117,7 @@ void proc_signal(struct proc *p, uint32_t sig)
 {
     if (p->exited || sig == 0 || sig > SIGNAL_MAX)
         return;
+    p->killed |= sig == SIGKILL;
     /* a child that has not called setsid yet has no group */
     if (kill(-p->child.pid, (int)sig) < 0)
         kill(p->child.pid, (int)sig);
@@ -145,6 +156,7 @@ void proc_new(struct request *q, const struct proc_start *start)
     p->agent = q->agent;
     snprintf(p->user, sizeof(p->user), "%s", q->as->name);
     p->tty = start->tty;
+    p->memory = memory_look(q->agent);
     p->tag = xstrdup(start->tag);
     p->note = xstrdup(start->note);
     memcpy(p->command, start->command, sizeof(p->command));

@@ -44,6 +44,7 @@ int process_signal(struct request *q)
     if (sig == 0 || sig > SIGNAL_MAX)
         return err_set(q->e, SG_ERR_INVALID, -EINVAL, "there is no signal %u: use 1 to %d", sig,
                        SIGNAL_MAX);
+    p->killed |= sig == SIGKILL;
     if (sig == SIGKILL)
         session_kill(p->child.pid);
     else

@@ -68,6 +68,7 @@ struct agent {
     struct door door;
     struct line line;
     struct view view;
+    uint64_t kills_told; /* memory.h: kills of the group up to this one have been told of */
 };
 
 /* procs.c */

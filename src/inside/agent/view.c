@@ -16,7 +16,6 @@
 #include "lib/base/fd.h"
 
 #define TEXT_MAX     (1u << 20) /* the size of the tmpfs */
-#define STAT_MAX     8192       /* memory.stat of v2 has about 2,000 */
 #define PATH_LEN     128
 #define CPUINFO_MAX  (8u << 20)
 #define DELAY_MIN_NS 1000000ull    /* most readers are done by then */
@@ -26,16 +25,15 @@ static struct view *only; /* for view_yield */
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-/* A file of the sandbox's group; under v1 the name has the controller in front. */
-static const char *read_small(const struct view *v, const char *name, char buf[STAT_MAX])
+const char *view_read_group(const struct view_fds *of, const char *name, char buf[VIEW_GROUP_MAX])
 {
     AUTO(close_p) int fd = -1;
     char path[PATH_LEN];
     ssize_t n;
 
-    snprintf(path, sizeof(path), "%s/%s", v->config->view->groups, name);
+    snprintf(path, sizeof(path), "%s/%s", of->groups, name);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? 0 : read(fd, buf, STAT_MAX - 1);
+    n = fd < 0 ? 0 : read(fd, buf, VIEW_GROUP_MAX - 1);
 
     buf[n > 0 ? n : 0] = '\0';
     return buf;
@@ -43,16 +41,16 @@ static const char *read_small(const struct view *v, const char *name, char buf[S
 
 static uint64_t read_number(const struct view *v, const char *name)
 {
-    char buf[STAT_MAX];
+    char buf[VIEW_GROUP_MAX];
 
-    return strtoull(read_small(v, name, buf), NULL, 10);
+    return strtoull(view_read_group(v->config->view, name, buf), NULL, 10);
 }
 
 static void look_at_memory(const struct view *v, struct view_figures *f)
 {
     bool v1 = v->config->view->v1;
     uint64_t limit = read_number(v, v1 ? "memory/memory.limit_in_bytes" : "memory.max");
-    char buf[STAT_MAX];
+    char buf[VIEW_GROUP_MAX];
     struct sysinfo host = {.mem_unit = 1};
 
     sysinfo(&host);
@@ -60,7 +58,8 @@ static void look_at_memory(const struct view *v, struct view_figures *f)
     if (limit > 0 && limit < f->memory_max)
         f->memory_max = limit;
     f->memory_used = read_number(v, v1 ? "memory/memory.usage_in_bytes" : "memory.current");
-    view_read_memory(f, read_small(v, v1 ? "memory/memory.stat" : "memory.stat", buf));
+    view_read_memory(
+        f, view_read_group(v->config->view, v1 ? "memory/memory.stat" : "memory.stat", buf));
 }
 
 static uint64_t usec_of(const struct timeval *t)
@@ -81,13 +80,13 @@ static void look_at_children(struct view_figures *f)
 
 static void look_at_cpu(const struct view *v, struct view_figures *f)
 {
-    char buf[STAT_MAX];
+    char buf[VIEW_GROUP_MAX];
 
     if (v->config->view->v1) {
         f->user_usec = read_number(v, "cpuacct/cpuacct.usage_user") / 1000;
         f->system_usec = read_number(v, "cpuacct/cpuacct.usage_sys") / 1000;
     } else {
-        view_read_cpu(f, read_small(v, "cpu.stat", buf));
+        view_read_cpu(f, view_read_group(v->config->view, "cpu.stat", buf));
     }
     if (f->user_usec + f->system_usec == 0)
         look_at_children(f);

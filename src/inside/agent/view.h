@@ -50,6 +50,11 @@ struct view_fds {
         .file = {-1, -1, -1, -1, -1, -1}, .cpuinfo = -1, .groups = "/sys/fs/cgroup" \
     }
 
+/* The text of a file of the sandbox's group; under v1 the name has the controller in front. Returns
+ * buf, which is empty if there is no such file. */
+#define VIEW_GROUP_MAX 8192 /* memory.stat of v2 has about 2,000 bytes */
+const char *view_read_group(const struct view_fds *of, const char *name, char buf[VIEW_GROUP_MAX]);
+
 struct view {
     struct loop *loop;
     const struct agent_config *config;

@@ -19,7 +19,7 @@
 #define CHILD_CALLS \
     ALLOW(openat), ALLOW(openat2), ALLOW(close), ALLOW(read), ALLOW(write), ALLOW(readv), ALLOW(writev), \
     ALLOW(lseek), ALLOW(fcntl), ALLOW(dup), ALLOW(fstat), ALLOW(newfstatat), ALLOW(statx), ALLOW(getdents64), \
-    ALLOW(readlinkat), ALLOW(mkdirat), ALLOW(linkat), ALLOW(unlinkat), ALLOW(renameat), ALLOW(renameat2), \
+    ALLOW(readlinkat), ALLOW(mkdirat), ALLOW(linkat), ALLOW(symlinkat), ALLOW(unlinkat), ALLOW(renameat), ALLOW(renameat2), ALLOW(utimensat), \
     ALLOW(fchown), ALLOW(fchownat), ALLOW(fchmod), ALLOW(fchmodat), \
     ALLOW(brk), ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(mprotect), ALLOW(madvise), \
     ALLOW(getrandom), ALLOW(clock_gettime), ALLOW(nanosleep), ALLOW(clock_nanosleep), ALLOW(sendto), ALLOW(recvfrom), ALLOW(rt_sigprocmask), \

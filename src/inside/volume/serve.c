@@ -143,6 +143,8 @@ static int (*const operations[VOLUME_OP_MAX_])(struct volume_serving *s) = {
     [VOLUME_CHANGE] = volume_do_change,
     [VOLUME_REMOVE] = volume_do_remove,
     [VOLUME_USAGE] = do_usage,
+    [VOLUME_EXPORT] = volume_do_export,
+    [VOLUME_IMPORT] = volume_do_import,
 };
 
 int volume_receive(int sock, void *p, size_t len)
@@ -156,13 +158,35 @@ int volume_receive(int sock, void *p, size_t len)
     return 0;
 }
 
+int volume_take_body(struct volume_serving *s, char *data,
+                     int (*fn)(void *arg, const char *data, size_t len), void *arg)
+{
+    struct volume_record r = {0};
+    int ret = 0;
+
+    while (ret == 0) {
+        ret = volume_receive(s->sock, &r, sizeof(r));
+        if (ret == 0 && r.kind == VOLUME_END)
+            return 0;
+        if (ret == 0 && (r.kind != VOLUME_DATA || r.len > VOLUME_RECORD_MAX))
+            return -EPROTO;
+        if (ret == 0)
+            ret = volume_receive(s->sock, data, r.len);
+        if (ret == 0)
+            ret = fn(arg, data, r.len);
+    }
+    return ret;
+}
+
 static void say_end(struct volume_serving *s, int r)
 {
     struct volume_end end = {.code = r,
                              .used = atomic_load(&s->size->used),
                              .measured = atomic_load(&s->size->measured_ns) != 0};
 
-    if (r == -EOVERFLOW)
+    if (r < 0 && s->why[0])
+        memcpy(end.message, s->why, sizeof(end.message));
+    else if (r == -EOVERFLOW)
         snprintf(end.message, sizeof(end.message),
                  "the volume has directories more than 1,000 deep, which cannot be counted");
     else if (r < 0)

@@ -26,6 +26,7 @@ struct volume_serving {
     char path[VOLUME_PATH_MAX];
     char *out; /* records that were not sent yet */
     size_t out_len;
+    char why[320]; /* more about the error than its number says; "" : nothing */
 };
 
 int volume_main(void);
@@ -37,6 +38,10 @@ int volume_confine_child(void);
 
 /* serve.c. Reads the request and answers it. */
 void volume_serve(int sock, int root, struct volume_size *size);
+/* Takes records of bytes until their end, and gives each to fn, which may fail. `data`: room for
+ * VOLUME_RECORD_MAX bytes. */
+int volume_take_body(struct volume_serving *s, char *data,
+                     int (*fn)(void *arg, const char *data, size_t len), void *arg);
 /* Reads so many bytes of the connection. -ECANCELED: it closes before. */
 int volume_receive(int sock, void *p, size_t len);
 /* Adds a record to what is sent; sends it when there is enough of it. -EPIPE: nobody reads. */
@@ -51,12 +56,14 @@ int volume_open(int root, const char *path, int flags);
 int volume_open_parent(const struct volume_serving *s, int *ret_dir, const char **ret_name);
 int volume_give(const struct volume_serving *s, int fd, mode_t mode);
 
-/* The operations; 0 or -errno. list.c, write.c, change.c, measure.c */
+/* The operations; 0 or -errno. list.c, write.c, change.c, measure.c, pack.c, unpack.c */
 int volume_do_list(struct volume_serving *s);
 int volume_do_write(struct volume_serving *s);
 int volume_do_mkdir(struct volume_serving *s);
 int volume_do_change(struct volume_serving *s);
 int volume_do_remove(struct volume_serving *s);
+int volume_do_export(struct volume_serving *s);
+int volume_do_import(struct volume_serving *s);
 /* Counts the volume anew, if that was more than `age_s` ago; waits if another process is at it: one
  * for each volume. */
 int volume_measure(struct volume_serving *s, uint32_t age_s);

@@ -12,25 +12,17 @@
 
 #define DEFAULT_MODE 0644
 
-static int take_body(struct volume_serving *s, int fd, char *data)
-{
-    struct volume_record r = {0};
-    int ret = 0;
+struct writing {
+    struct volume_serving *serving;
+    int fd;
+};
 
-    while (ret == 0) {
-        ret = volume_receive(s->sock, &r, sizeof(r));
-        if (ret == 0 && r.kind == VOLUME_END)
-            return 0;
-        if (ret == 0 && (r.kind != VOLUME_DATA || r.len > VOLUME_RECORD_MAX))
-            return -EPROTO;
-        if (ret == 0)
-            ret = volume_receive(s->sock, data, r.len);
-        if (ret == 0)
-            ret = volume_take_room(s, r.len);
-        if (ret == 0)
-            ret = fd_write_all(fd, data, r.len);
-    }
-    return ret;
+static int take_data(void *arg, const char *data, size_t len)
+{
+    const struct writing *w = arg;
+    int r = volume_take_room(w->serving, len);
+
+    return r < 0 ? r : fd_write_all(w->fd, data, len);
 }
 
 /* The file keeps the looks of the one whose place it takes, unless others are asked for. */
@@ -83,7 +75,7 @@ int volume_do_write(struct volume_serving *s)
     fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    r = take_body(s, fd, data);
+    r = volume_take_body(s, data, take_data, &(struct writing){.serving = s, .fd = fd});
     if (r == 0)
         r = set_looks(s, fd, dir, name);
     if (r == 0)

@@ -1,5 +1,4 @@
-/* Writes the headers of a tar. A name that is too long for a tar header goes into a pax header.
- * Owners are not kept: they are 0. */
+/* Writes the headers of a tar. A name that is too long for a tar header goes into a pax header. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -14,8 +13,8 @@ struct tar_out {
 
 struct tar_out_entry {
     const char *name, *link; /* link: "" unless it is one */
-    char type;               /* '0' a file, '2' a symbolic link, '5' a directory */
-    unsigned mode;
+    char type;               /* '0' a file, '1' a hard link, '2' a symbolic link, '5' a directory */
+    unsigned mode, uid, gid;
     int64_t mtime;
     uint64_t size; /* of a file, whose content follows */
 };

@@ -19,6 +19,9 @@ struct tar_entry {
     const char *link; /* target of a link; "" otherwise */
     uint32_t mode;    /* 07777 */
     uint64_t size;    /* of a file */
+    /* As the archive has them; 0 if it says nothing that can be read. */
+    uint64_t uid, gid;
+    int64_t mtime; /* seconds */
 };
 
 /* Each may refuse the archive: it returns -errno with e filled, and no callback follows. The texts
@@ -40,8 +43,10 @@ struct tar_reader {
     char more_type;                    /* TAR_AT_MORE: of a header that is about the next entry */
     struct strbuf more;                /* ... and its body */
     bool has_path, has_link, has_size; /* such a header gave these for the next entry */
+    bool has_uid, has_gid, has_mtime;
     char path[TAR_PATH_MAX], link[TAR_PATH_MAX];
-    uint64_t size;
+    uint64_t size, uid, gid;
+    int64_t mtime;
 };
 
 void tar_init(struct tar_reader *t, const struct tar_handlers *handlers, void *arg);

@@ -1,4 +1,4 @@
-#include "inside/agent/tar.h"
+#include "lib/tar/tar_in.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,10 @@
 enum {
     NAME = 0,
     MODE = 100,
+    OWNER = 108,
+    GROUP = 116,
     SIZE = 124,
+    MTIME = 136,
     CHECKSUM = 148,
     TYPE = 156,
     LINK = 157,
@@ -19,7 +22,9 @@ enum {
 };
 #define NAME_LEN     100
 #define MODE_LEN     8
+#define OWNER_LEN    8
 #define SIZE_LEN     12
+#define MTIME_LEN    12
 #define CHECKSUM_LEN 8
 #define PREFIX_LEN   155
 
@@ -89,6 +94,25 @@ static int take_text(const char *p, size_t len, char ret[TAR_PATH_MAX], struct s
     return 0;
 }
 
+/* Digits, of which a fraction is left out. Anything else: not said. */
+static bool take_number(const char *value, size_t len, uint64_t *ret)
+{
+    uint64_t v = 0;
+    size_t i = 0;
+
+    for (; i < len && value[i] >= '0' && value[i] <= '9' && v < SIZE_TOP; i++)
+        v = v * 10 + (uint64_t)(value[i] - '0');
+    if (i == 0 || (i < len && value[i] != '.'))
+        return false;
+    *ret = v;
+    return true;
+}
+
+static bool is_key(const char *key, size_t len, const char *name)
+{
+    return strlen(name) == len && memcmp(key, name, len) == 0;
+}
+
 static int take_record(struct tar_reader *t, const char *key, size_t key_len, const char *value,
                        size_t len, struct sg_error *e)
 {
@@ -108,6 +132,15 @@ static int take_record(struct tar_reader *t, const char *key, size_t key_len, co
             t->size = t->size * 10 + (uint64_t)(value[i] - '0');
         }
         t->has_size = true;
+    } else if (is_key(key, key_len, "uid")) {
+        t->has_uid = take_number(value, len, &t->uid);
+    } else if (is_key(key, key_len, "gid")) {
+        t->has_gid = take_number(value, len, &t->gid);
+    } else if (is_key(key, key_len, "mtime")) {
+        uint64_t mtime = 0;
+
+        t->has_mtime = take_number(value, len, &mtime);
+        t->mtime = (int64_t)mtime;
     } else if (key_len > 11 && memcmp(key, "GNU.sparse.", 11) == 0) {
         r = err_invalid(e, "the archive has a sparse file: make it without --sparse");
     }
@@ -158,6 +191,7 @@ static int take_more(struct tar_reader *t, struct sg_error *e)
 static void forget_more(struct tar_reader *t)
 {
     t->has_path = t->has_link = t->has_size = false;
+    t->has_uid = t->has_gid = t->has_mtime = false;
 }
 
 static void read_name(const unsigned char *b, char ret[TAR_PATH_MAX])
@@ -196,6 +230,22 @@ static int type_of(char type, const char *path, enum tar_type *ret, struct sg_er
     }
 }
 
+static uint64_t number_or_0(const unsigned char *p, size_t len)
+{
+    uint64_t v = 0;
+
+    return read_number(p, len, &v) == 0 ? v : 0;
+}
+
+static void take_owner(const struct tar_reader *t, struct tar_entry *ret)
+{
+    const unsigned char *b = t->block;
+
+    ret->uid = t->has_uid ? t->uid : number_or_0(b + OWNER, OWNER_LEN);
+    ret->gid = t->has_gid ? t->gid : number_or_0(b + GROUP, OWNER_LEN);
+    ret->mtime = t->has_mtime ? t->mtime : (int64_t)number_or_0(b + MTIME, MTIME_LEN);
+}
+
 static int begin_entry(struct tar_reader *t, uint64_t size, struct sg_error *e)
 {
     const unsigned char *b = t->block;
@@ -217,6 +267,7 @@ static int begin_entry(struct tar_reader *t, uint64_t size, struct sg_error *e)
     entry.size = entry.type == TAR_FILE ? size : 0;
     if (entry.type != TAR_FILE && size > 0)
         return malformed(e, "a directory or a link has a content");
+    take_owner(t, &entry);
     forget_more(t);
     return t->handlers->on_entry(t->arg, &entry, e);
 }

@@ -1,4 +1,4 @@
-#include "cli/shared/tar_out.h"
+#include "lib/tar/tar_out.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "lib/text/strbuf.h"
 
 #define BLOCK    512
+#define OCTAL_7  ((1u << 21) - 1)   /* the most that seven octal digits hold */
 #define OCTAL_11 ((1ull << 33) - 1) /* the most that eleven octal digits hold */
 
 struct header {
@@ -41,8 +42,8 @@ static int put_header(const struct tar_out *t, const struct tar_out_entry *e)
     memcpy(h.name, e->name, strnlen(e->name, sizeof(h.name)));
     memcpy(h.link, e->link, strnlen(e->link, sizeof(h.link)));
     octal(h.mode, sizeof(h.mode), e->mode & 07777);
-    octal(h.uid, sizeof(h.uid), 0);
-    octal(h.gid, sizeof(h.gid), 0);
+    octal(h.uid, sizeof(h.uid), e->uid <= OCTAL_7 ? e->uid : 0);
+    octal(h.gid, sizeof(h.gid), e->gid <= OCTAL_7 ? e->gid : 0);
     octal(h.size, sizeof(h.size), e->size <= OCTAL_11 ? e->size : 0);
     octal(h.mtime, sizeof(h.mtime),
           e->mtime < 0 || (uint64_t)e->mtime > OCTAL_11 ? 0 : (uint64_t)e->mtime);
@@ -83,7 +84,12 @@ int tar_out_entry(const struct tar_out *t, const struct tar_out_entry *e)
     if (e->size > OCTAL_11)
         pax_record(&pax, "size", digits);
     if (pax.len > 0) {
-        struct tar_out_entry x = {"././@PaxHeader", "", 'x', e->mode, e->mtime, pax.len};
+        struct tar_out_entry x = {.name = "././@PaxHeader",
+                                  .link = "",
+                                  .type = 'x',
+                                  .mode = e->mode,
+                                  .mtime = e->mtime,
+                                  .size = pax.len};
 
         r = put_header(t, &x);
         if (r == 0)
