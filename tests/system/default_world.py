@@ -10,11 +10,13 @@ import sys
 import urllib.parse
 
 import world_root
+from npm_registry import HOST as REGISTRY_HOST, NpmRegistry
 from server_client import Server, until
 from worlds import As, check, sandglass, says
 
 MARK = "cat /marker 2>/dev/null || echo the host"
 WORLD, HOST = "a file of the world\n", "the host\n"
+PATIENCE_S = 120  # for one command
 
 
 def imports(server, folder, name):
@@ -22,8 +24,8 @@ def imports(server, folder, name):
     check(f"a world is imported as {name}", ran.returncode == 0, f"{ran.stdout} {ran.stderr}")
 
 
-def begins(client, template):
-    return client.create(templateID=template)
+def begins(client, template, **fields):
+    return client.create(templateID=template, **fields)
 
 
 def automatic(server, folder):
@@ -73,11 +75,11 @@ def mirror():
     return "--egress-internal", ",".join(sorted(found))
 
 
-def set_to(server, world):
+def set_to(server, world, *options):
     server.stop()
-    server.options = ("--world", world, *mirror())
+    server.options = ("--world", world, *(options or mirror()))
     server.start()
-    return As(server)
+    return As(server, PATIENCE_S)
 
 
 WHEEL = """import zipfile
@@ -91,7 +93,7 @@ with zipfile.ZipFile('/tmp/hello-1-py3-none-any.whl', 'w') as z:
 
 def wheels(client):
     """Debian's pip refuses to install beside its packages, and to be root; a world says that it may."""
-    for user, place in (("user", "/home/user/.local"), ("root", "/usr/local/lib/python3.11")):
+    for user, place in (("user", "/usr/local/lib/python3.11"), ("root", "/usr/local/lib/python3.11")):
         s = begins(client, "made:v1")
         client.run_as(s, user, f"cat > /tmp/w.py <<'END'\n{WHEEL}END\npython /tmp/w.py")
         says(f"pip installs for {user}", client, s, f"pip install -q --no-index /tmp/*.whl 2>&1; python -c 'import hello; print(hello.__file__)' | sed 's,^\({place}\).*,\\1,'",
@@ -132,6 +134,35 @@ def installs(server):
     check("a build from base installs packages", told["status"] == "ready", told)
     s = begins(client, "installs")
     says("which are there", client, s, "tree --version | head -c 4; sudo apt-get install -y -qq less >/dev/null 2>&1; less --version | head -c 4", "treeless")
+
+
+REGISTRY_ONLY = {"allowOut": [REGISTRY_HOST], "denyOut": ["0.0.0.0/0"]}
+NPMRC = "registry={}\naudit=false\nfund=false\nupdate-notifier=false\nfetch-retries=0\n"
+SAYS = "hello from a library to a tool\n"
+
+
+def npm(server):
+    """From a registry, through the guard: what a package needs comes along, and its program is found."""
+    with NpmRegistry() as registry:
+        client = set_to(server, "made:v1", *registry.options)
+        for user in ("user", "root"):
+            s = begins(client, "base", network=REGISTRY_ONLY)
+            client.run_as(s, user, f"printf '{NPMRC.format(registry.url)}' > ~/.npmrc")
+            says(f"npm i -g for {user}", client, s, "npm i -g --silent hello-tool 2>&1; hello-tool; command -v hello-tool",
+                 SAYS + "/usr/local/bin/hello-tool\n", user=user)
+            says(f"npm install for {user}", client, s, "mkdir ~/app && cd ~/app && npm install --silent hello-tool 2>&1; npx --no-install hello-tool; "
+                 "node -p 'require(\"hello-lib\").says'", SAYS + "hello from a library\n", user=user)
+        s = begins(client, "base", network=REGISTRY_ONLY)
+        client.run_as(s, "user", f"printf '{NPMRC.format(registry.url)}' > ~/.npmrc")
+        got = client.cell(s, "!npm i -g --silent hello-tool; hello-tool")
+        check("npm i -g in a cell", got == SAYS, got)
+        got = client.cell(s, "import os, subprocess\nos.mkdir('app')\n"
+                          "subprocess.run(['npm', 'install', '--silent', 'hello-lib'], cwd='app', check=True)\n"
+                          "print(os.listdir('app/node_modules'), subprocess.run('hello-tool', capture_output=True, text=True).stdout)")
+        check("npm install in a cell, and a program started there", "'hello-lib'" in got and SAYS in got, got)
+        fetched = sorted(path for path in registry.asked if path.endswith(".tgz"))
+        check("each was fetched from the registry", set(fetched) == {"/hello-lib/-/hello-lib-1.0.0.tgz", "/hello-tool/-/hello-tool-1.0.0.tgz"} and
+              len(fetched) >= 6, registry.asked)
 
 
 def made(server, folder):
@@ -182,6 +213,7 @@ def main():
     says("and used when it is", client, begins(client, "base"), MARK, WORLD)
     made(server, folder)
     installs(server)
+    npm(server)
     server.stop()
 
 

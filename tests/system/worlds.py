@@ -42,6 +42,14 @@ class As(Client):
         user = getattr(self, "user", "user")
         return headers | {"Authorization": "Basic " + base64.b64encode(f"{user}:".encode()).decode()}
 
+    def cell(self, sandbox, code):
+        """What a cell prints; the whole answer if it fails."""
+        headers = self.data_headers(sandbox, "application/json") | {"E2b-Sandbox-Port": "49999"}
+        status, data = self.raw("POST", "/execute", json.dumps({"code": code}), headers)
+        lines = [json.loads(line) for line in data.decode().splitlines() if line] if status == 200 else []
+        failed = status != 200 or any(line.get("type") == "error" for line in lines)
+        return data.decode() if failed else "".join(line.get("text", "") for line in lines if line.get("type") == "stdout")
+
 
 def sandglass(server, *arguments, seconds=120, **more):
     return subprocess.run([server.program, *arguments], text=True, capture_output=True, check=False, timeout=seconds, **more)
@@ -249,12 +257,8 @@ def strict(program, folder):
 
 
 def cells(client, s):
-    body = json.dumps({"code": "import sys, os; print(sys.version_info[0], os.path.exists('/marker'))"})
-    headers = client.data_headers(s, "application/json") | {"E2b-Sandbox-Port": "49999"}
-    status, data = client.raw("POST", "/execute", body, headers)
-    lines = [json.loads(line) for line in data.decode().splitlines() if line]
-    text = "".join(line.get("text", "") for line in lines if line.get("type") == "stdout")
-    check("cells run in the world's own Python", status == 200 and text == "3 True\n", data[:500])
+    text = client.cell(s, "import sys, os; print(sys.version_info[0], os.path.exists('/marker'))")
+    check("cells run in the world's own Python", text == "3 True\n", text)
 
 
 def builds(client):
