@@ -16,6 +16,7 @@ from worlds import As, check, sandglass, says
 
 MARK = "cat /marker 2>/dev/null || echo the host"
 WORLD, HOST = "a file of the world\n", "the host\n"
+NO_CRON = "crontab: a sandbox has no cron: it runs no jobs at set times\n"
 PATIENCE_S = 120  # for one command
 
 
@@ -32,6 +33,7 @@ def automatic(server, folder):
     client = As(server)
     before = begins(client, "base")
     says("without a world, base is the host's", client, before, MARK, HOST)
+    says("where crontab has a word", client, before, "crontab -l 2>&1", NO_CRON, status=1)
     imports(server, folder, "code-interpreter-v1")
     for template in ("base", "code-interpreter-v1"):
         says(f"with one, {template} stands on it at once", client, begins(client, template), MARK, WORLD)
@@ -89,6 +91,18 @@ with zipfile.ZipFile('/tmp/hello-1-py3-none-any.whl', 'w') as z:
     z.writestr('hello-1.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
     z.writestr('hello-1.dist-info/RECORD', '')
 """
+
+
+def behaves(client, s):
+    """What a Linux is asked for, as root and by sudo."""
+    for user in ("user", "root"):
+        says(f"crontab has a word for {user}", client, s, "crontab -l 2>&1", NO_CRON, user=user, status=1)
+    says("users can be made and become", client, s, "useradd -m bob && su bob -c 'id -un; echo ~'", "bob\n/home/bob\n", user="root")
+    says("also by sudo", client, s, "sudo useradd -m -s /bin/bash carol && sudo -u carol id -un && sudo su - carol -c 'pwd; id -un'",
+         "carol\n/home/carol\ncarol\n")
+    says("locales that are there are quiet", client, s, "LC_ALL=en_US.UTF-8 perl -e 'print qq(fine\\n)' 2>&1", "fine\n")
+    says("others can be made", client, s, "echo de_DE.UTF-8 UTF-8 | sudo tee -a /etc/locale.gen && sudo locale-gen >/dev/null && "
+         "LC_ALL=de_DE.UTF-8 date -d 2026-03-01 +%B", "de_DE.UTF-8 UTF-8\nMärz\n")
 
 
 def wheels(client):
@@ -181,8 +195,7 @@ def made(server, folder):
     s = begins(client, "made:v1")
     says("its packages are configured", client, s, "dpkg -l | grep -c ^i[^i]; dpkg --audit; python -c 'print(6 * 7)'; locale -a | grep en", "0\n42\nen_US.utf8\n")
     says("it is another Debian than the host's", client, s, "cat /etc/hostname; id -un; ls -d ~; ls /usr/share/man 2>/dev/null | wc -l", "sandbox\nuser\n/home/user\n0\n")
-    says("a missing crontab has a word", client, s, "crontab -l 2>&1", "crontab: a sandbox has no cron: it runs no jobs at set times\n", status=1)
-    says("users can be made and become", client, s, "useradd -m bob && su bob -c 'id -un; echo ~'", "bob\n/home/bob\n", user="root")
+    behaves(client, s)
     wheels(client)
     waits(client)
     names = [t["names"] for t in client.api("GET", "/snapshots")[1]]
