@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 build = tools/configure $(1) >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: all start test test-vm test-fresh test-fork-long asan tsan fuzz bench format lint install clean help
+.PHONY: all start test test-vm test-fresh test-long test-fork-long asan tsan fuzz bench format lint install clean help
 
 all: ## build the programs into build/bin and the libraries into build/lib
 	@$(call build,release)
@@ -26,6 +26,10 @@ test-vm: all ## test with Debian's own kernel and cgroup v2, in a virtual machin
 
 test-fresh: ## try `make start` on fresh machines: /root, /opt, a user with sudo
 	@tests/fresh/run
+
+test-long: all ## test what takes long and fetches much: frameworks and the desktop, in a world of their own
+	@tools/install-deps --runtime --test
+	@tests/long/run
 
 test-fork-long: all ## live fork against a model, 20,000 random sequences
 	@tools/install-deps --runtime
