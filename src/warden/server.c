@@ -305,7 +305,9 @@ static void open_scratch_store(struct server *s)
 {
     struct scratch_store_spec spec = {.dir = s->state.dir,
                                       .bytes = s->settings.worlds_disk,
-                                      .maker = slot_first_id(s->files.slot.first)};
+                                      .maker = slot_first_id(s->files.slot.first),
+                                      .discard = discard,
+                                      .discard_arg = s};
     struct sg_error e = {0};
     char said[DISKS_MAX] = "in memory\n";
     int r = spec.bytes == 0 ? 0 : -EOPNOTSUPP;
@@ -316,7 +318,7 @@ static void open_scratch_store(struct server *s)
         r = scratch_store_open(&spec, &s->scratch_store, &e);
     if (s->scratch_store)
         snprintf(said, sizeof(said), "%llu MiB of the state directory (btrfs)\n",
-                 (unsigned long long)(scratch_store_size(s->scratch_store) >> 20));
+                 (unsigned long long)(s->scratch_store->bytes >> 20));
     else if (r < 0)
         snprintf(said, sizeof(said), "in memory: %.*s\n", DISKS_MAX - 16, e.message);
     log_line(r < 0 ? LEVEL_WARN : LEVEL_INFO, "disks of sandboxes: %.*s", (int)strcspn(said, "\n"),

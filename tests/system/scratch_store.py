@@ -2,9 +2,11 @@
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+import types
 
 from server_client import Server, until
 from worlds import As, check, says
@@ -88,6 +90,99 @@ def owners(client):
     return one
 
 
+def fork(client, s):
+    """One branch, or what was said instead."""
+    status, forked = client.api("POST", f"/sandboxes/{s['sandboxID']}/fork", {"count": 1})
+    return forked[0]["sandbox"] if status in (200, 201) else (status, forked)
+
+
+def end(client, s):
+    client.api("DELETE", f"/sandboxes/{s['sandboxID']}")
+
+
+MANY = "mkdir ~/{0}; for i in $(seq 300); do echo {0} > ~/{0}/$i; done; ls ~/{0} | wc -l"
+TWICE = """python3 -c '
+import collections, os
+seen = collections.Counter()
+for top, _, names in os.walk("/home/user"):
+    for name in names:
+        st = os.stat(os.path.join(top, name))
+        seen[st.st_dev, st.st_ino] += 1
+print(sum(seen.values()) >= {0}, sum(n > 1 for n in seen.values()))'"""
+
+
+def numbers(client):
+    """Programs take two files with one inode number for the same file."""
+    s = client.create()
+    says("a sandbox writes files", client, s, MANY.format("a"), "300\n")
+    line = [s]
+    for generation, name in enumerate("bcd", 2):
+        line.append(fork(client, line[-1]))
+        says(f"generation {generation}: a branch writes others", client, line[-1], MANY.format(name), "300\n")
+        says("no two files have one inode number", client, line[-1], TWICE.format(generation * 300), "True 0\n")
+    status, made = client.api("POST", f"/sandboxes/{s['sandboxID']}/snapshots", {"name": "numbered"})
+    check("a snapshot is taken", status in (200, 201), made)
+    line.append(client.create(templateID="numbered"))
+    says("a sandbox of a snapshot writes others", client, line[-1], MANY.format("e"), "300\n")
+    says("and no two of its files have one inode number", client, line[-1], TWICE.format(600), "True 0\n")
+    for one in line:
+        end(client, one)
+
+
+def family(client, top):
+    """A branch is in its parent's place, and what it wrote goes with it."""
+    s = client.create()
+
+    def others():
+        return {p for p in glob.glob(f"{top}/s[0-9]*/[0-9]*/files") if not p.endswith("/1/files")}
+    before = others()
+    client.run(s, "echo of the parent > ~/f")
+    b = fork(client, s)
+    client.run(b, "mkdir -p ~/a/b/c; head -c 3000000 /dev/zero > ~/a/b/f")
+    there = sorted(others() - before)
+    check("a branch has a directory in its parent's place", len(there) == 1, there)
+    own = os.path.dirname(there[0])
+    place = os.path.dirname(own)
+    end(client, b)
+    check("its files go when it ends", until(lambda: not os.path.exists(there[0]), 30), os.listdir(place))
+    client.run(s, "echo more >> ~/f")
+    b = fork(client, s)
+    check("and its directory when the next one is made", not os.path.exists(own), os.listdir(place))
+    end(client, s)
+    says("a branch has its files when the parent has ended", client, b, "cat ~/f", "of the parent\nmore\n")
+    end(client, b)
+    check("the place goes with the last of them", until(lambda: not os.path.exists(place), 30), os.listdir(top))
+
+
+def shares(server, client):
+    """Checkpoints keep what was written: without end, they fill what the tenant may have, and nothing else."""
+    key = subprocess.run([server.program, "key", "create", "--tenant", "other", "--state", server.state], text=True, capture_output=True, check=True)
+    other = As(types.SimpleNamespace(port=server.port, key=re.search(r"\be2b_\w+", key.stdout)[0]))
+    s, said, written = client.create(), None, 0
+    for i in range(40):
+        _, out = client.run(s, f"head -c 50000000 /dev/zero 2>&1 > ~/f{i} | grep -o 'Disk quota exceeded'")
+        made = None if out else fork(client, s)
+        if out or isinstance(made, tuple):
+            said = out or made
+            break
+        written += 50
+        end(client, made)
+    check("a sandbox that is forked without end is told when its tenant's share is full", said is not None, written)
+    check("which is most of the room, and not all of it", 500 <= written < 850, (written, said))
+    says("a sandbox of another tenant writes on", other, other.create(), "head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some", "50000000\n")
+    says("the first one can remove files", client, s, f"rm ~/f{i} && ls ~/f{i} 2>/dev/null | wc -l", "0\n")
+    end(client, s)
+
+    def writes():
+        status, one = client.api("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 60})
+        if status != 201:
+            return False
+        _, out = client.run(one, "head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some")
+        end(client, one)
+        return out == "50000000\n"
+    check("when it has ended, its tenant has room again", until(writes, 60))
+
+
 def grows(client):
     """What was frozen does not take from what can be written."""
     s = client.create()
@@ -113,10 +208,14 @@ def merges(client):
     says("and nothing is lost", client, s, "wc -l < ~/lines; ls ~/f* | wc -l; stat -c %u ~/f7", "60\n60\n1000\n")
 
 
+def top_of(server):
+    fds = f"/proc/{server.process.pid}/fd"
+    return next(p for p in (f"{fds}/{n}" for n in os.listdir(fds)) if os.path.isdir(p) and glob.glob(f"{p}/s[0-9]*/1/files"))
+
+
 def ends(server, client, before):
     """The places of sandboxes that end are removed, and the scratch store with the server, however it ends."""
-    fds = f"/proc/{server.process.pid}/fd"
-    top = next(p for p in (f"{fds}/{n}" for n in os.listdir(fds)) if os.path.isdir(p) and glob.glob(f"{p}/s[0-9]*/files"))
+    top = top_of(server)
     there = len(os.listdir(top))
     made = [client.create() for _ in range(5)]
     for s in made:
@@ -171,7 +270,10 @@ def main():
     limits(client)
     owners(client)
     grows(client)
+    numbers(client)
+    family(client, top_of(server))
     merges(client)
+    shares(server, client)
     ends(server, client, before)
     in_memory(program, folder)
 
