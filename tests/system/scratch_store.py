@@ -183,6 +183,19 @@ def shares(server, client):
     check("when it has ended, its tenant has room again", until(writes, 60))
 
 
+def copies(client):
+    """Copies of a file that share its contents take no room here, and would in a snapshot."""
+    s = client.create()
+    says("copies on a small disk share their contents", client, s,
+         "head -c 20000000 /dev/urandom > ~/f; for i in $(seq 20); do cp --reflink=always ~/f ~/f$i; done; ls ~/f* | wc -l", "21\n")
+    status, answer = client.api("POST", f"/sandboxes/{s['sandboxID']}/snapshots", {"name": "copies"})
+    check("a snapshot of more than the disk is refused", status == 409 and "share their contents" in answer["message"], (status, answer))
+    says("the sandbox goes on", client, s, "cat ~/f* | wc -c", "420000000\n")
+    status, _ = client.api("POST", f"/sandboxes/{s['sandboxID']}/pause")
+    check("and can be paused with its memory", status == 204, status)
+    end(client, s)
+
+
 def grows(client):
     """What was frozen does not take from what can be written."""
     s = client.create()
@@ -272,6 +285,7 @@ def main():
     grows(client)
     numbers(client)
     family(client, top_of(server))
+    copies(client)
     merges(client)
     shares(server, client)
     ends(server, client, before)

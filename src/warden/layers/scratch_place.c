@@ -84,6 +84,15 @@ int scratch_place_grow(const struct scratch_place *p, struct sg_error *e)
                                   : scratch_quota_limit(p->share->store, p->id, used + p->bytes, e);
 }
 
+uint64_t scratch_place_copied(const struct scratch_place *p)
+{
+    const struct scratch_share *h = p->share;
+    uint64_t used = 0;
+
+    scratch_quota_used(h->store, p->id, &used, NULL);
+    return h->most > 0 ? used + h->most / h->sandboxes : 0;
+}
+
 static const char *name_of(const struct scratch_place *p, uint32_t number, const char *in,
                            char ret[NAME_MAX_])
 {

@@ -40,6 +40,9 @@ int scratch_place_enter(struct scratch_place *p, uint64_t bytes, uint32_t owner,
                         uint32_t *ret_number, int *ret_mount, struct sg_error *e);
 /* A whole disk can be written from now on, by each that writes. */
 int scratch_place_grow(const struct scratch_place *p, struct sg_error *e);
+/* The most that a copy of all that is on it may take elsewhere: what it takes here, and a disk more for
+ * files that are smaller here. 0: anything. */
+uint64_t scratch_place_copied(const struct scratch_place *p);
 /* One with a disk of this size writes there no more. */
 void scratch_place_rest(struct scratch_place *p, uint64_t bytes);
 /* The scratch has gone: its directory is removed, and the place with the last. */

@@ -24,6 +24,7 @@
 struct provider;
 struct instance;
 struct stack;         /* warden/layers/layer_stack.h */
+struct scratch_place; /* warden/layers/scratch_place.h */
 struct scratch_share; /* warden/layers/scratch_store.h */
 struct world_source;  /* warden/layers/world.h */
 struct child_exit;
@@ -319,6 +320,7 @@ static inline bool kernel_pending(const struct instance *i)
  * which first_id is the sandbox's id 0. Valid as long as the sandbox, or the stack. With `line` only. */
 #define LAYER_STACK_MAX 64
 struct layer_stack_view {
+    const struct scratch_place *place; /* that they are in; NULL: none */
     size_t n;
     struct {
         int mount;

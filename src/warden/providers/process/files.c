@@ -17,6 +17,7 @@ static void layers_of(const struct stack *s, struct layer_stack_view *ret)
 {
     *ret = (struct layer_stack_view){.n = stack_depth(s)};
     for (size_t k = 0; k < ret->n; k++) {
+        ret->place = s->v[k]->scratch->place;
         ret->v[k].mount = s->v[k]->scratch->mount;
         ret->v[k].first_id = s->v[k]->scratch->first_id;
         ret->v[k].dir = s->v[k]->dir;
@@ -25,6 +26,7 @@ static void layers_of(const struct stack *s, struct layer_stack_view *ret)
 
 static void add_upper(const struct scratch *s, const char *upper, struct layer_stack_view *ret)
 {
+    ret->place = s->place;
     ret->v[ret->n].mount = s->mount;
     ret->v[ret->n].first_id = s->first_id;
     ret->v[ret->n++].dir = upper;
