@@ -303,8 +303,10 @@ static int try_host(struct server *s, struct sg_error *e)
  * doctor`. */
 static void open_scratch_store(struct server *s)
 {
+    bool chosen = s->settings.worlds_disk == SETTINGS_AUTO;
     struct scratch_store_spec spec = {.dir = s->state.dir,
-                                      .bytes = s->settings.worlds_disk,
+                                      .bytes =
+                                          chosen ? SCRATCH_STORE_AUTO : s->settings.worlds_disk,
                                       .maker = slot_first_id(s->files.slot.first),
                                       .discard = discard,
                                       .discard_arg = s};
@@ -319,10 +321,11 @@ static void open_scratch_store(struct server *s)
     if (s->scratch_store)
         snprintf(said, sizeof(said), "%llu MiB of the state directory (btrfs)\n",
                  (unsigned long long)(s->scratch_store->bytes >> 20));
-    else if (r < 0)
-        snprintf(said, sizeof(said), "in memory: %.*s\n", DISKS_MAX - 16, e.message);
-    log_line(r < 0 ? LEVEL_WARN : LEVEL_INFO, "disks of sandboxes: %.*s", (int)strcspn(said, "\n"),
-             said);
+    else if (r < 0) /* doctor warns of the first, since somebody wished otherwise */
+        snprintf(said, sizeof(said), "in memory%s %.*s\n", chosen ? ", since" : ":", DISKS_MAX - 24,
+                 e.message);
+    log_line(r < 0 && !chosen ? LEVEL_WARN : LEVEL_INFO, "disks of sandboxes: %.*s",
+             (int)strcspn(said, "\n"), said);
     AUTO(close_p)
     int fd = openat(s->state.dir, DISKS_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                     0644);

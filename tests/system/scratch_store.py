@@ -13,7 +13,8 @@ from worlds import As, check, says
 
 MIB = 1 << 20
 OPTIONS = ("--worlds-disk", "1G", "--sandbox-disk", "64M", "--sandbox-memory", "512M", "--pool-max", "2")
-FULL = "head -c 100000000 /dev/zero 2>&1 > ~/full | grep -o 'Disk quota exceeded'"
+# Two files, since one has a limit of its own (RLIMIT_FSIZE).
+FULL = "for i in 1 2; do head -c 50000000 /dev/zero 2>&1 > ~/full$i; done | grep -o 'Disk quota exceeded'"
 
 
 def told(server, text):
@@ -47,7 +48,7 @@ def limits(client):
     check("its figures have its own limit and use", full and full[0] <= full[1] == 64 * MIB, full or disk(client, a))
     says("files do not count as memory", client, a, "cat /sys/fs/cgroup/memory.max", f"{512 * MIB}\n")
     says("its neighbour writes on", client, b, "head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some", "50000000\n")
-    says("and can when it has made room", client, a, "rm ~/full; head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some", "50000000\n")
+    says("and can when it has made room", client, a, "rm ~/full*; head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some", "50000000\n")
     says("many small files count too", client, b,
          "mkdir ~/d; cd ~/d; python3 -c 'for i in range(100000): open(str(i), \"w\").write(\"x\" * 3000)' 2>&1 | grep -o 'Disk quota exceeded'",
          "Disk quota exceeded\n")
@@ -96,6 +97,11 @@ def fork(client, s):
     return forked[0]["sandbox"] if status in (200, 201) else (status, forked)
 
 
+def branches(top):
+    """The scratches that are in the place of another one."""
+    return {p for p in glob.glob(f"{top}/s[0-9]*/[0-9]*/files") if not p.endswith("/1/files")}
+
+
 def end(client, s):
     client.api("DELETE", f"/sandboxes/{s['sandboxID']}")
 
@@ -132,14 +138,11 @@ def numbers(client):
 def family(client, top):
     """A branch is in its parent's place, and what it wrote goes with it."""
     s = client.create()
-
-    def others():
-        return {p for p in glob.glob(f"{top}/s[0-9]*/[0-9]*/files") if not p.endswith("/1/files")}
-    before = others()
+    before = branches(top)
     client.run(s, "echo of the parent > ~/f")
     b = fork(client, s)
     client.run(b, "mkdir -p ~/a/b/c; head -c 3000000 /dev/zero > ~/a/b/f")
-    there = sorted(others() - before)
+    there = sorted(branches(top) - before)
     check("a branch has a directory in its parent's place", len(there) == 1, there)
     own = os.path.dirname(there[0])
     place = os.path.dirname(own)
@@ -170,16 +173,16 @@ def shares(server, client):
     check("a sandbox that is forked without end is told when its tenant's share is full", said is not None, written)
     check("which is most of the room, and not all of it", 500 <= written < 850, (written, said))
     says("a sandbox of another tenant writes on", other, other.create(), "head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some", "50000000\n")
-    says("the first one can remove files", client, s, f"rm ~/f{i} && ls ~/f{i} 2>/dev/null | wc -l", "0\n")
+    says("the first one can remove files", client, s, f"rm -f ~/f{i} && ls ~/f{i} 2>/dev/null | wc -l", "0\n")
     end(client, s)
 
     def writes():
-        status, one = client.api("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 60})
-        if status != 201:
-            return False
-        _, out = client.run(one, "head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some")
-        end(client, one)
-        return out == "50000000\n"
+        made = [client.api("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 60}) for _ in range(6)]
+        made = [one for status, one in made if status == 201]
+        outs = [client.run(one, "head -c 50000000 /dev/zero > ~/some && stat -c %s ~/some")[1] for one in made]
+        for one in made:
+            end(client, one)
+        return outs == ["50000000\n"] * 6
     check("when it has ended, its tenant has room again", until(writes, 60))
 
 
@@ -196,14 +199,16 @@ def copies(client):
     end(client, s)
 
 
-def grows(client):
+def grows(client, top):
     """What was frozen does not take from what can be written."""
+    before = branches(top)
     s = client.create()
     for i in range(3):
         says("a checkpoint leaves the whole limit", client, s, f"head -c 50000000 /dev/zero > ~/f{i} && stat -c %s ~/f{i}", "50000000\n")
         status, forked = client.api("POST", f"/sandboxes/{s['sandboxID']}/fork", {"count": 1})
         check("a branch is made", status in (200, 201) and forked[0].get("sandbox"), forked)
         client.api("DELETE", f"/sandboxes/{forked[0]['sandbox']['sandboxID']}")
+    check("branches are gone", until(lambda: branches(top) <= before, 30), branches(top))
     says("and no more than that", client, s, FULL, "Disk quota exceeded\n")
 
 
@@ -229,14 +234,13 @@ def top_of(server):
 def ends(server, client, before):
     """The places of sandboxes that end are removed, and the scratch store with the server, however it ends."""
     top = top_of(server)
-    there = len(os.listdir(top))
     made = [client.create() for _ in range(5)]
     for s in made:
         client.run(s, "mkdir -p ~/a/b; head -c 3000000 /dev/zero > ~/a/b/f")
-    more = len(os.listdir(top))
+    places = [p.split("/files/")[0] for p in glob.glob(f"{top}/s[0-9]*/1/files/u*/home/user/a/b/f")]
     for s in made:
-        client.api("DELETE", f"/sandboxes/{s['sandboxID']}")
-    check("places of sandboxes that end are removed", more > there and until(lambda: len(os.listdir(top)) <= there, 30), os.listdir(top))
+        end(client, s)
+    check("places of sandboxes that end are removed", len(places) == 5 and until(lambda: not any(map(os.path.exists, places)), 30), places)
     client.create()
     server.kill()
     check("nothing is left of the scratch store of a server that was killed", until(lambda: loops() == before, 30), loops())
@@ -271,6 +275,26 @@ def in_memory(program, folder):
         subprocess.run(["umount", f"{folder}/small"], check=True)
 
 
+def by_itself(program, folder):
+    """What a server does that nobody has told anything."""
+    os.environ.pop("SANDGLASS_WORLDS_DISK")
+    free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
+    server = Server(program, f"{folder}/itself", "--sandbox-disk", "64M")
+    server.start()
+    client = As(server)
+    s = client.create()
+    if free < 8 << 30:
+        check("with little room, disks are in memory", told(server, "disks of sandboxes: in memory, since a quarter of"), free)
+        says("their limit holds", client, s, FULL.replace("Disk quota exceeded", "No space left on device"), "No space left on device\n")
+    else:
+        found = told(server, "MiB of the state directory (btrfs)")
+        size = int(re.search(r"(\d+) MiB", found[0])[1]) if found else 0
+        check("disks are on disk, on a part of what is free", 2048 <= size <= 16384 and size <= free * 1.1 / 4 / MIB, found)
+        says("a sandbox's disk is there", client, s, f"df -m / | awk 'END {{ print ($2 > {size * 0.9}) }}'", "1\n")
+        says("and its limit holds", client, s, FULL, "Disk quota exceeded\n")
+    check("the server ends well", server.stop() == 0)
+
+
 def main():
     program, folder = sys.argv[1:3]
     before = loops()
@@ -282,7 +306,7 @@ def main():
     check("and so does doctor", (said["state"], said["value"]) == ("ok", "1024 MiB of the state directory (btrfs)"), said)
     limits(client)
     owners(client)
-    grows(client)
+    grows(client, top_of(server))
     numbers(client)
     family(client, top_of(server))
     copies(client)
@@ -290,6 +314,7 @@ def main():
     shares(server, client)
     ends(server, client, before)
     in_memory(program, folder)
+    by_itself(program, folder)
 
 
 if __name__ == "__main__":

@@ -39,16 +39,15 @@ static int find_id(int top, const char *name, uint64_t *ret, struct sg_error *e)
 int scratch_place_make(struct scratch_share *h, struct scratch_place **ret, struct sg_error *e)
 {
     struct scratch_store *s = h->store;
-    struct {
-        struct btrfs_qgroup_inherit inherit;
-        uint64_t share;
-    } counts = {.inherit.num_qgroups = 1, .share = h->id};
-    struct btrfs_ioctl_vol_args_v2 args = {.flags = BTRFS_SUBVOL_QGROUP_INHERIT,
-                                           .size = sizeof(counts),
-                                           .qgroup_inherit = &counts.inherit};
+    uint64_t counts[sizeof(struct btrfs_qgroup_inherit) / sizeof(uint64_t) + 1] = {0};
+    struct btrfs_qgroup_inherit *inherit = (struct btrfs_qgroup_inherit *)counts;
+    struct btrfs_ioctl_vol_args_v2 args = {
+        .flags = BTRFS_SUBVOL_QGROUP_INHERIT, .size = sizeof(counts), .qgroup_inherit = inherit};
     struct scratch_place p = {.share = h, .users = 1};
     int r;
 
+    inherit->num_qgroups = 1;
+    inherit->qgroups[0] = h->id;
     snprintf(p.name, sizeof(p.name), "s%llu", (unsigned long long)++s->n_places);
     snprintf(args.name, sizeof(args.name), "%s", p.name);
     if (ioctl(s->top, BTRFS_IOC_SUBVOL_CREATE_V2, &args) < 0)

@@ -48,7 +48,7 @@ void scratch_place_rest(struct scratch_place *p, uint64_t bytes);
 /* The scratch has gone: its directory is removed, and the place with the last. */
 void scratch_place_leave(struct scratch_place *p, uint32_t number, uint32_t owner);
 /* Opens three files with a number each: bytes in use, bytes that are in memory and not on disk yet,
- * and the limit. What was removed counts until the file system has written that down: half a minute,
+ * and the limit. What was removed counts until the file system has written that down: some seconds,
  * or until the room is needed. */
 #define SCRATCH_PLACE_FIGURES 3
 int scratch_place_open_figures(const struct scratch_place *p, int ret[SCRATCH_PLACE_FIGURES],

@@ -42,7 +42,8 @@ static int mount_device(int device, int *ret, struct sg_error *e)
     for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
         if (sys_fsconfig_flag(fs, flags[i]) < 0)
             return mounts_mount_error(fs, e, "mount the scratch store");
-    if (sys_fsconfig_create(fs) < 0)
+    /* Seconds until what was removed counts no more. */
+    if (sys_fsconfig_string(fs, "commit", "5") < 0 || sys_fsconfig_create(fs) < 0)
         return mounts_mount_error(fs, e, "mount the scratch store");
     *ret = sys_fsmount(fs, SCRATCH_STORE_FLAGS);
     return *ret < 0 ? err_errno(e, "mount the scratch store") : 0;

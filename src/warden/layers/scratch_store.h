@@ -15,9 +15,11 @@
 #include "lib/base/err.h"
 #include "lib/base/list.h"
 
+#define SCRATCH_STORE_AUTO UINT64_MAX
+
 struct scratch_store_spec {
     int dir;        /* the state directory */
-    uint64_t bytes; /* wanted; it gets half of what is free at most */
+    uint64_t bytes; /* wanted, or SCRATCH_STORE_AUTO; it gets half of what is free at most */
     uint32_t maker; /* an id that nobody else has, for the process that makes the file system */
     /* Removes a directory, and all that is in it, some time later. first_id: of its files. */
     void (*discard)(void *arg, int mount, uint32_t first_id, const char *dir);
