@@ -137,7 +137,10 @@ _sandglass_serve_value()
     --listen)
         _sandglass_words "127.0.0.1:3000 [::1]:3000" "$cur"
         ;;
-    --sandbox-memory | --sandbox-disk | --worlds-disk | --volume-size | --machine-memory | --tenant-memory | --checkpoint-memory | --agent-replay | --log-size)
+    --worlds-disk)
+        _sandglass_words "auto 0 16G 64G" "$cur"
+        ;;
+    --sandbox-memory | --sandbox-disk | --volume-size | --machine-memory | --tenant-memory | --checkpoint-memory | --agent-replay | --log-size)
         _sandglass_words "512M 1G 2G 4G" "$cur"
         ;;
     --context-keep | --usage-keep)

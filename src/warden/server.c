@@ -303,9 +303,13 @@ static int try_host(struct server *s, struct sg_error *e)
  * doctor`. */
 static void open_scratch_store(struct server *s)
 {
+    bool chosen = s->settings.worlds_disk == SETTINGS_AUTO;
     struct scratch_store_spec spec = {.dir = s->state.dir,
-                                      .bytes = s->settings.worlds_disk,
-                                      .maker = slot_first_id(s->files.slot.first)};
+                                      .bytes =
+                                          chosen ? SCRATCH_STORE_AUTO : s->settings.worlds_disk,
+                                      .maker = slot_first_id(s->files.slot.first),
+                                      .discard = discard,
+                                      .discard_arg = s};
     struct sg_error e = {0};
     char said[DISKS_MAX] = "in memory\n";
     int r = spec.bytes == 0 ? 0 : -EOPNOTSUPP;
@@ -316,11 +320,12 @@ static void open_scratch_store(struct server *s)
         r = scratch_store_open(&spec, &s->scratch_store, &e);
     if (s->scratch_store)
         snprintf(said, sizeof(said), "%llu MiB of the state directory (btrfs)\n",
-                 (unsigned long long)(scratch_store_size(s->scratch_store) >> 20));
-    else if (r < 0)
-        snprintf(said, sizeof(said), "in memory: %.*s\n", DISKS_MAX - 16, e.message);
-    log_line(r < 0 ? LEVEL_WARN : LEVEL_INFO, "disks of sandboxes: %.*s", (int)strcspn(said, "\n"),
-             said);
+                 (unsigned long long)(s->scratch_store->bytes >> 20));
+    else if (r < 0) /* doctor warns of the first, since somebody wished otherwise */
+        snprintf(said, sizeof(said), "in memory%s %.*s\n", chosen ? ", since" : ":", DISKS_MAX - 24,
+                 e.message);
+    log_line(r < 0 && !chosen ? LEVEL_WARN : LEVEL_INFO, "disks of sandboxes: %.*s",
+             (int)strcspn(said, "\n"), said);
     AUTO(close_p)
     int fd = openat(s->state.dir, DISKS_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                     0644);

@@ -75,9 +75,9 @@ struct server {
     struct list tenant_pools, snapshots, checkpoints;
     struct list volumes, volume_helpers; /* see volume.h */
     size_t n_volume_helpers;
-    struct list discards; /* see discard.h */
+    struct list discards, discards_left; /* see discard.h */
     struct files_workers files;
-    struct loop_timer discard_timer;
+    struct loop_timer discard_timer, discard_again;
     bool discards_due;
     bool squashing;     /* layers are being merged */
     bool closing;       /* the server ends; nothing new is begun */

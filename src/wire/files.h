@@ -56,6 +56,7 @@ struct files_request {
     uint32_t n_mounts;
     uint32_t n_layers, n_uppers; /* of v: layers, bottom first; MERGE, DIFF: then uppers */
     uint32_t first_id;           /* SAVE, TRUSTED: id 0 of the sandbox in the layers */
+    uint64_t most;               /* SAVE: bytes that may be copied; 0: any number */
     char below[FILES_NAME];      /* SAVE: a directory of the first tree; "": none */
     char aside[FILES_NAME];      /* SAVE, MERGE: the name of the result while it is being made */
     char name[FILES_NAME];       /* and when it is complete */

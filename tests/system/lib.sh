@@ -23,6 +23,8 @@ chmod 755 "$T"
 # Nothing of the caller's surroundings decides a test: neither its standard input nor its policy.
 exec </dev/null
 unset NO_COLOR
+# On disk, each server would take the room for the disks of all its sandboxes at its start.
+export SANDGLASS_WORLDS_DISK=0
 
 # Copies the scripts to $REACHABLE, for programs that a user without rights is to run: a clone may be in a folder that
 # is root's alone, as /root.

@@ -229,7 +229,7 @@ class Server:
             [SANDGLASS, "serve", "--config", self.config(),
              "--listen", "127.0.0.1:0", "--state", self.state, "--front-program", puppet(),
              "--guard-program", puppet(), *options],
-            stdout=self.log, stderr=self.log, env=env)
+            stdout=self.log, stderr=self.log, env={"SANDGLASS_WORLDS_DISK": "0"} | (os.environ if env is None else env))
         self.patience = patience
 
     def config(self):

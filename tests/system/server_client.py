@@ -12,6 +12,9 @@ import subprocess
 import time
 
 ENVD_PORT = 49983
+# Disks of sandboxes are in memory unless a test asks for something else: on disk, each server would take the room for all
+# of them at its start.
+os.environ.setdefault("SANDGLASS_WORLDS_DISK", "0")
 
 
 class Server:

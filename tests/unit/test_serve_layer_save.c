@@ -88,6 +88,8 @@ static bool holds(const char *path, const char *text)
     return file_read(top_fd, path, 1u << 20, &got, NULL) == 0 && strcmp(got, text) == 0;
 }
 
+static uint64_t *left; /* see struct layer_save */
+
 static int save(bool with_upper, bool with_below, uint64_t *bytes, struct sg_error *e)
 {
     AUTO(close_p) int upper = openat(top_fd, "upper", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -98,7 +100,8 @@ static int save(bool with_upper, bool with_below, uint64_t *bytes, struct sg_err
                            .below = with_below ? below : -1,
                            .parent = out,
                            .aside = "new",
-                           .name = "it"};
+                           .name = "it",
+                           .left = left};
 
     return layer_save_write(&l, bytes, e);
 }
@@ -259,6 +262,30 @@ TEST(what_comes_from_below_is_not_copied)
 }
 
 /* Whiteouts in a directory that only the layer has. */
+TEST(no_more_is_copied_than_may_be)
+{
+    struct sg_error e = {0};
+    char text[40001];
+    uint64_t bytes, most;
+
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    begin();
+    put("upper/one", text);
+    put("upper/two", text);
+    EXPECT(linkat(top_fd, "upper/one", top_fd, "upper/again", 0) == 0);
+    put("below/three", text);
+    left = &most;
+    most = 70000;
+    EXPECT(save(true, true, &bytes, &e) == -EBUSY && e.kind == SG_ERR_GONE);
+    EXPECT(absent("out/new") && absent("out/it"));
+    most = 100000;
+    EXPECT(save(true, true, &bytes, &e) == 0 && most < 30000);
+    EXPECT(holds("out/it/again", text) && holds("out/it/three", text));
+    left = NULL;
+    end();
+}
+
 TEST(what_was_removed_is_not_listed)
 {
     AUTO(close_p) int fs = sys_fsopen("overlay"), root = -1, listed = -1;

@@ -47,6 +47,7 @@ TEST(defaults_are_as_documented)
     EXPECT_STR(s.tls_cert, "");
     EXPECT(!s.insecure);
     EXPECT(s.sandbox_memory == 2ull << 30 && s.sandbox_disk == 1u << 30);
+    EXPECT(s.worlds_disk == SETTINGS_AUTO);
     EXPECT(s.sandbox_cpus_milli == 2000 && s.sandbox_pids == 512);
     EXPECT(s.pool_min == 2 && s.pool_max == 32 && s.tenant_sandboxes == 100);
     EXPECT(s.checkpoints && s.checkpoint_keep == 20 && s.checkpoint_max == 32);
@@ -65,12 +66,15 @@ TEST(a_file_of_lines)
     EXPECT(parse(&s,
                  "# comment\n\n  listen=[::1]:80 , 127.0.0.1:81\r\n\tsandbox_memory = 3G  \n"
                  "domain = box.test:8443\ninsecure = yes\nlog = json\nsandbox_cpus = 0.5\n"
-                 "max_timeout = 90m",
+                 "max_timeout = 90m\nworlds_disk = 20G",
                  &e) == 0);
+    EXPECT(s.worlds_disk == 20ull << 30);
     EXPECT_STR(s.listen, "[::1]:80 , 127.0.0.1:81");
     EXPECT(s.sandbox_memory == 3ull << 30 && s.insecure && s.log == SETTINGS_LOG_JSON);
     EXPECT_STR(s.domain, "box.test:8443");
     EXPECT(s.sandbox_cpus_milli == 500 && s.max_timeout_ms == 5400000);
+    EXPECT(parse(&s, "worlds_disk = auto", &e) == 0 && s.worlds_disk == SETTINGS_AUTO);
+    EXPECT(parse(&s, "sandbox_disk = auto", &e) == -EINVAL);
 }
 
 TEST(a_dot_in_a_key_is_an_underscore)

@@ -10,11 +10,14 @@
 /* What is refused may be some of this before the limit: the kernel sets room aside for directories. */
 #define LAST_BYTES (1u << 20)
 
-static int figures = -1;
+static int figures[STAGE_FIGURES] = {-1, -1, -1};
 
-void disk_use_figures(int fd)
+void disk_use_figures(const int fds[STAGE_FIGURES])
 {
-    figures = fd;
+    for (size_t i = 0; i < STAGE_FIGURES; i++) {
+        close_p(&figures[i]);
+        figures[i] = fds[i];
+    }
 }
 
 static uint64_t read_number(int fd)
@@ -29,9 +32,9 @@ struct disk disk_look(void)
     struct statfs fs;
     struct disk d = {0};
 
-    if (figures >= 0) {
-        d.used = read_number(figures) + read_number(figures + 1);
-        d.total = read_number(figures + 2);
+    if (figures[0] >= 0) {
+        d.used = read_number(figures[0]) + read_number(figures[1]);
+        d.total = read_number(figures[2]);
         d.full = d.used + LAST_BYTES > d.total;
         return d;
     }

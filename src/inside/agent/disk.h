@@ -5,13 +5,15 @@
 
 #include <stdint.h>
 
+#include "inside/stage/stage.h"
+
 struct disk {
     uint64_t total, used; /* bytes */
     uint32_t full;        /* bit 0: no blocks left, bit 1: no inodes left */
 };
 
-/* fd and the two after it: files with bytes in use, in use but not on disk yet, and the limit. Each
- * is a number in text. */
-void disk_use_figures(int fd);
+/* Files with bytes in use, in use but not on disk yet, and the limit. Each is a number in text. Takes
+ * them over, in place of those that it has. */
+void disk_use_figures(const int fds[STAGE_FIGURES]);
 /* All fields are 0 if the kernel does not say. */
 struct disk disk_look(void);

@@ -19,9 +19,9 @@ static bool take(struct line *l, const struct line_message *m, const int *fds, s
         kernel_came(a, m->pid, m->was, fds);
     } else if (m->what == LINE_NO_KERNEL && n == 0 && kernels) {
         no_kernel_came(a);
-    } else if (m->what == LINE_ROOT && n == 1 &&
+    } else if (m->what == LINE_ROOT && (n == 1 || n == 1 + STAGE_FIGURES) &&
                (m->code & ~(LINE_ROOT_CLEAR | LINE_ROOT_BARE)) == 0) {
-        root_came(a, fds[0], m->code);
+        root_came(a, fds, n, m->code);
     } else if (m->what == LINE_MOUNT && n == 1 && memchr(m->target, '\0', sizeof(m->target))) {
         line_told(l, LINE_MOUNT, root_attach(fds[0], m->target, NULL));
         close(fds[0]);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inside/agent/disk.h"
 #include "inside/agent/kernels.h"
 #include "inside/agent/launch.h"
 #include "inside/agent/path.h"
@@ -41,12 +42,17 @@ static int move_root(struct agent *a, int root, bool clear, bool bare)
     return r;
 }
 
-void root_came(struct agent *a, int root, int how)
+void root_came(struct agent *a, const int *fds, size_t n, int how)
 {
     bool clear = how & LINE_ROOT_CLEAR, bare = how & LINE_ROOT_BARE;
+    int r = move_root(a, fds[0], clear, bare);
 
-    line_told(&a->line, LINE_ROOT, move_root(a, root, clear, bare));
-    close(root);
+    line_told(&a->line, LINE_ROOT, r);
+    close(fds[0]);
+    if (r == 0 && n > 1)
+        disk_use_figures(fds + 1);
+    for (size_t i = 1; r < 0 && i < n; i++)
+        close(fds[i]);
 }
 
 /* Whether the path, or as much of it as is there, lies in the cover, which is a file system of its

@@ -86,8 +86,9 @@ void kernels_clear(struct agent *a);
  * 0. Or none, although one was asked for. */
 void kernel_came(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX]);
 void no_kernel_came(struct agent *a);
-/* root.c: a new root; how: LINE_ROOT_... Answers with line_told. */
-void root_came(struct agent *a, int root, int how);
+/* root.c: a new root, and with more descriptors the figures of its disk; how: LINE_ROOT_... Answers
+ * with line_told. */
+void root_came(struct agent *a, const int *fds, size_t n, int how);
 /* root.c: somebody is about to change files at or below this path. Takes the cover off /usr if it is
  * in the way of root. */
 int root_written(const struct agent_user *as, const char *path, struct sg_error *e);

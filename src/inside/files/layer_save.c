@@ -13,6 +13,7 @@
 #define DEPTH_MAX 2048 /* nested directories: as deep as a path can name */
 #define IDS       65536u
 #define NOBODY    65534u
+#define DIR_BYTES 4096u
 
 struct work {
     const struct layer_save *save;
@@ -32,6 +33,21 @@ static int fail_with(struct work *w, int r, const char *what, const char *name)
 {
     errno = -r;
     return fail(w, what, name);
+}
+
+/* A directory takes up as much as a small file. */
+static int spend(struct work *w, uint64_t bytes)
+{
+    uint64_t *left = w->save->left;
+
+    if (left && bytes > *left)
+        return err_set(w->e, SG_ERR_GONE, -EBUSY,
+                       "the snapshot would be larger than the sandbox's disk: it has files that "
+                       "share their contents (cp --reflink), or very many small ones; keep the "
+                       "memory, or copy what you need to another sandbox");
+    if (left)
+        *left -= bytes;
+    return 0;
 }
 
 /* ---- attributes ------------------------------------------------------------------------------ */
@@ -79,6 +95,9 @@ static int copy_file(struct work *w, int from, const char *name, bool from_upper
     if (!S_ISREG(st.st_mode))
         return err_set(w->e, SG_ERR_GONE, -EBUSY, "'%.64s' changed while it was copied: try again",
                        name);
+    r = from_upper ? spend(w, (uint64_t)st.st_blocks * 512) : 0;
+    if (r < 0)
+        return r;
     out = layer_make_file(to, name);
     if (out < 0)
         return fail(w, "make", name);
@@ -293,7 +312,9 @@ static int merge_dir(struct work *w, int upper, const char *name, int below, int
     if (depth > DEPTH_MAX)
         return too_deep(w, name);
     if (has_upper) {
-        r = open_dir(w, upper, name, &st, &up);
+        r = spend(w, DIR_BYTES);
+        if (r == 0)
+            r = open_dir(w, upper, name, &st, &up);
         opaque = r == 0 && layer_is_opaque(up);
     }
     if (r == 0)

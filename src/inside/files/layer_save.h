@@ -17,7 +17,10 @@
  * The sandbox stands still meanwhile, and its files are hostile: no link is followed, no name leads
  * out of the directory. Devices and sockets are left out, and so are attributes other than user.*.
  * Files lose their set-uid and set-gid bits, which mean nothing inside: as files of the host they
- * must not have them. */
+ * must not have them.
+ *
+ * Files of `upper` that share their contents, as copies on btrfs do, share them no more in the layer. So
+ * what is copied is counted. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -30,6 +33,7 @@ struct layer_save {
     const char *aside; /* its name there while it is being written */
     const char *name;  /* its name when it is complete: must be free */
     bool durable;      /* on disk when it returns */
+    uint64_t *left;    /* bytes that may still be copied; NULL: any number */
 };
 
 /* Writes the layer completely, or leaves nothing of it. ret_bytes: its size on disk. */

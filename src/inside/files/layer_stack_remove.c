@@ -1,5 +1,6 @@
 /* Removes a layer of any depth: a directory that is not empty is moved up to the top, so that in
- * the end all directories are one level deep. */
+ * the end all directories are one level deep. Where a quota is full only removing is possible: then the
+ * way leads down, as far as there are descriptors for it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "inside/files/layer_file.h"
 #include "inside/files/layer_stack_merge.h"
 #include "inside/files/layer_stack_origin.h"
+
+#define DEPTH_MAX 200
 
 struct removal {
     int top;
@@ -55,9 +58,9 @@ static int move_to_top(struct removal *w, int dir, const char *name)
     return r < 0 ? fail(w, "move", name) : 0;
 }
 
-static int empty_dir(struct removal *w, int dir, bool is_top);
+static int empty_dir(struct removal *w, int dir, unsigned depth);
 
-static int remove_dir(struct removal *w, int dir, const char *name, bool from_top)
+static int remove_dir(struct removal *w, int dir, const char *name, unsigned depth)
 {
     AUTO(close_p) int in = -1;
     int r;
@@ -66,17 +69,18 @@ static int remove_dir(struct removal *w, int dir, const char *name, bool from_to
         return 0;
     if (errno != ENOTEMPTY && errno != EEXIST)
         return fail(w, "remove", name);
-    if (!from_top)
-        return move_to_top(w, dir, name);
+    r = depth > 0 ? move_to_top(w, dir, name) : -EDQUOT;
+    if (r != -EDQUOT || depth == DEPTH_MAX)
+        return r;
     in = openat(dir, name, LAYER_DIR_FLAGS);
     if (in < 0)
         return fail(w, "open", name);
-    r = empty_dir(w, in, false);
+    r = empty_dir(w, in, depth + 1);
     return r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 ? fail(w, "remove", name) : r;
 }
 
 /* While the top is listed, directories are moved there; the list may or may not show them. */
-static int empty_dir(struct removal *w, int dir, bool is_top)
+static int empty_dir(struct removal *w, int dir, unsigned depth)
 {
     AUTO(layer_closedir_p) DIR *d = layer_list(dir);
     const char *name;
@@ -86,7 +90,7 @@ static int empty_dir(struct removal *w, int dir, bool is_top)
     while (r == 0 && (got = layer_next(d, &name)) > 0) {
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             return fail(w, "stat", name);
-        r = S_ISDIR(st.st_mode) ? remove_dir(w, dir, name, is_top) : remove_file(w, dir, name, &st);
+        r = S_ISDIR(st.st_mode) ? remove_dir(w, dir, name, depth) : remove_file(w, dir, name, &st);
     }
     return r == 0 && got < 0 ? fail(w, "list", "a directory") : r;
 }
@@ -103,7 +107,7 @@ static int remove_tree(int at, const char *dir, int kept, struct sg_error *e)
     while (r == 0 && unlinkat(at, dir, AT_REMOVEDIR) < 0) {
         if (errno != ENOTEMPTY)
             return fail(&w, "remove", "all");
-        r = empty_dir(&w, top, true);
+        r = empty_dir(&w, top, 0);
     }
     return r;
 }

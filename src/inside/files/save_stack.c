@@ -41,8 +41,10 @@ int files_save(const struct files_request *q, const int *fds, uint64_t *ret_byte
 {
     struct layer_save s = {.upper = -1, .below = -1, .parent = fds[0], .first_id = q->first_id};
     char between[ID_LEN + 8] = "";
+    uint64_t left = q->most;
     int r = 0;
 
+    s.left = left > 0 ? &left : NULL;
     if (q->below[0] && (s.below = open_dir(fds[0], q->below)) < 0)
         return err_errno(e, "open the snapshot below");
     for (size_t i = 0; i < q->n_layers && r == 0; i++) {

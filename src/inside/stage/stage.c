@@ -85,10 +85,10 @@ static void close_setup(const struct stage_setup *setup, const struct ipc_fds *f
     unsigned end = view_end(view, CHANNEL_FD);
 
     if (setup->flags & STAGE_SCRATCH_STORE) {
+        int figures[STAGE_FIGURES];
         for (size_t i = 0; i < STAGE_FIGURES; i++)
-            dup3(fds->at[fds->n - STAGE_FIGURES + i], (int)(end + i), O_CLOEXEC);
-        disk_use_figures((int)end);
-        end += STAGE_FIGURES;
+            figures[i] = dup3(fds->at[fds->n - STAGE_FIGURES + i], (int)end++, O_CLOEXEC);
+        disk_use_figures(figures);
     }
     sys_close_range(end, ~0U, 0);
 }

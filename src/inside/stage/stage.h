@@ -99,9 +99,9 @@ enum line_what {
                          * stderr, pidfd. From the agent: it asks for a kernel */
     LINE_NO_KERNEL = 'n', /* to the agent: there is no kernel to be had now */
     /* To the agent: a detached mount that becomes the root directory of everything that runs inside
-     * (root_move). With LINE_ROOT_CLEAR the agent first kills everything inside but itself, and
-     * contexts lose their kernels. From the agent: how that went. -EBUSY: the agent is writing a
-     * file for the host. */
+     * (root_move); and if its disk is another one then, the figures of that. With LINE_ROOT_CLEAR the
+     * agent first kills everything inside but itself, and contexts lose their kernels. From the
+     * agent: how that went. -EBUSY: the agent is writing a file for the host. */
     LINE_ROOT = 'r',
     /* To the agent: a detached mount, to be attached at `target` (root_attach). From the agent: how
      * that went. */

@@ -9,13 +9,27 @@
 #define ENGINE_MAX      16384u
 #define CHECKPOINTS_MAX 1024u /* of a sandbox */
 
-enum kind { TEXT, PATH, SECRET, URL, LISTEN, MODULES, YES_NO, SIZE, MILLI, COUNT, TIME, CHOICE };
+enum kind {
+    TEXT,
+    PATH,
+    SECRET,
+    URL,
+    LISTEN,
+    MODULES,
+    YES_NO,
+    SIZE,
+    AUTO_SIZE,
+    MILLI,
+    COUNT,
+    TIME,
+    CHOICE
+};
 
 struct row {
     struct setting_info info;
     enum kind kind;
     size_t offset, size;
-    uint64_t min, max;   /* SIZE, MILLI, COUNT, TIME */
+    uint64_t min, max;   /* SIZE, AUTO_SIZE, MILLI, COUNT, TIME */
     const char *choices; /* CHOICE: words with | between */
 };
 
@@ -25,19 +39,20 @@ struct row {
 #define FIXED  true
 #define LIVE   false
 
-#define AT(field)                      offsetof(struct settings, field), sizeof(((struct settings *)0)->field)
-#define BOUNDS_TEXT(key, low, high)    AT(key), low, high, NULL
-#define BOUNDS_PATH(key, low, high)    AT(key), low, high, NULL
-#define BOUNDS_URL(key, low, high)     AT(key), low, high, NULL
-#define BOUNDS_LISTEN(key, low, high)  AT(key), low, high, NULL
-#define BOUNDS_MODULES(key, low, high) AT(key), low, high, NULL
-#define BOUNDS_SECRET(key, low, high)  AT(key), low, high, NULL
-#define BOUNDS_YES_NO(key, low, high)  AT(key), low, high, NULL
-#define BOUNDS_SIZE(key, low, high)    AT(key), low, high, NULL
-#define BOUNDS_TIME(key, low, high)    AT(key##_ms), low, high, NULL
-#define BOUNDS_COUNT(key, low, high)   AT(key), low, high, NULL
-#define BOUNDS_MILLI(key, low, high)   AT(key##_milli), low, high, NULL
-#define BOUNDS_CHOICE(key, low, high)  AT(key), 0, 0, high
+#define AT(field)                        offsetof(struct settings, field), sizeof(((struct settings *)0)->field)
+#define BOUNDS_TEXT(key, low, high)      AT(key), low, high, NULL
+#define BOUNDS_PATH(key, low, high)      AT(key), low, high, NULL
+#define BOUNDS_URL(key, low, high)       AT(key), low, high, NULL
+#define BOUNDS_LISTEN(key, low, high)    AT(key), low, high, NULL
+#define BOUNDS_MODULES(key, low, high)   AT(key), low, high, NULL
+#define BOUNDS_SECRET(key, low, high)    AT(key), low, high, NULL
+#define BOUNDS_YES_NO(key, low, high)    AT(key), low, high, NULL
+#define BOUNDS_SIZE(key, low, high)      AT(key), low, high, NULL
+#define BOUNDS_AUTO_SIZE(key, low, high) AT(key), low, high, NULL
+#define BOUNDS_TIME(key, low, high)      AT(key##_ms), low, high, NULL
+#define BOUNDS_COUNT(key, low, high)     AT(key), low, high, NULL
+#define BOUNDS_MILLI(key, low, high)     AT(key##_milli), low, high, NULL
+#define BOUNDS_CHOICE(key, low, high)    AT(key), 0, 0, high
 
 static const struct row rows[] = {
 #define SETTING(kind, key, when, low, high, argument, normal, help) \
@@ -218,12 +233,19 @@ static void print_choice(const struct row *row, uint64_t which, struct strbuf *o
     strbuf_add(out, word, len);
 }
 
+static bool is_size(const struct row *row)
+{
+    return row->kind == SIZE || row->kind == AUTO_SIZE;
+}
+
 /* Formats a number for people or, if exact, so that settings_parse_text reads it back. */
 static void format_number(const struct row *row, uint64_t v, bool exact, char *buf, size_t cap)
 {
-    if (row->kind == MILLI)
+    if (row->kind == AUTO_SIZE && v == SETTINGS_AUTO)
+        snprintf(buf, cap, "auto");
+    else if (row->kind == MILLI)
         snprintf(buf, cap, "%" PRIu64 ".%03u", v / 1000, (unsigned)(v % 1000));
-    else if (row->kind == SIZE && !exact)
+    else if (is_size(row) && !exact)
         format_size(v, buf, cap);
     else if (row->kind == TIME && !exact)
         format_duration_us(v * 1000, buf, cap);
@@ -239,7 +261,11 @@ static int set_number(const struct row *row, void *at, const char *what, const c
     uint64_t v = 0;
     int r;
 
-    if (row->kind == SIZE) {
+    if (row->kind == AUTO_SIZE && strcmp(value, "auto") == 0) {
+        put_number(at, row->size, SETTINGS_AUTO);
+        return 0;
+    }
+    if (is_size(row)) {
         r = parse_size(what, value, &v, e);
     } else if (row->kind == TIME) {
         r = parse_duration_ms(what, value, &v, e);
@@ -283,6 +309,7 @@ int settings_set(struct settings *s, enum setting k, const char *what, const cha
     case CHOICE:
         return set_choice(row, at, what, value, e);
     case SIZE:
+    case AUTO_SIZE:
     case MILLI:
     case COUNT:
     case TIME:

@@ -39,18 +39,21 @@ enum settings_level { LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_MA
  * has a slot, descriptors and an agent. */
 #define PAUSED_LEAST (16u * 1024 * 1024)
 
-#define FIELD_TEXT(key, low, high)    char key[high];
-#define FIELD_PATH(key, low, high)    char key[high];
-#define FIELD_URL(key, low, high)     char key[high];
-#define FIELD_LISTEN(key, low, high)  char key[high];
-#define FIELD_MODULES(key, low, high) char key[high];
-#define FIELD_SECRET(key, low, high)  struct hidden key;
-#define FIELD_YES_NO(key, low, high)  bool key;
-#define FIELD_SIZE(key, low, high)    uint64_t key;
-#define FIELD_TIME(key, low, high)    uint64_t key##_ms;
-#define FIELD_COUNT(key, low, high)   uint32_t key;
-#define FIELD_MILLI(key, low, high)   uint32_t key##_milli;
-#define FIELD_CHOICE(key, low, high)  enum low key;
+#define SETTINGS_AUTO UINT64_MAX /* an AUTO_SIZE that is left to the server */
+
+#define FIELD_TEXT(key, low, high)      char key[high];
+#define FIELD_PATH(key, low, high)      char key[high];
+#define FIELD_URL(key, low, high)       char key[high];
+#define FIELD_LISTEN(key, low, high)    char key[high];
+#define FIELD_MODULES(key, low, high)   char key[high];
+#define FIELD_SECRET(key, low, high)    struct hidden key;
+#define FIELD_YES_NO(key, low, high)    bool key;
+#define FIELD_SIZE(key, low, high)      uint64_t key;
+#define FIELD_AUTO_SIZE(key, low, high) uint64_t key;
+#define FIELD_TIME(key, low, high)      uint64_t key##_ms;
+#define FIELD_COUNT(key, low, high)     uint32_t key;
+#define FIELD_MILLI(key, low, high)     uint32_t key##_milli;
+#define FIELD_CHOICE(key, low, high)    enum low key;
 
 struct settings {
 #define SETTING(kind, key, when, low, high, argument, normal, help) FIELD_##kind(key, low, high)

@@ -13,6 +13,7 @@
  *   SECRET    a text that is not shown    0, HIDDEN_MAX        struct hidden key
  *   YES_NO    yes or no                   0, 1                 bool key
  *   SIZE      bytes: 2G                   least, most          uint64_t key
+ *   AUTO_SIZE the same, or auto           least, most          uint64_t key, SETTINGS_AUTO
  *   TIME      90s, 2h                     least, most in ms    uint64_t key_ms
  *   COUNT     a number                    least, most          uint32_t key
  *   MILLI     0.5, in thousandths         least, most          uint32_t key_milli
@@ -43,9 +44,9 @@ SETTING(TEXT, world, LIVE, 0, 132, "auto|host|NAME", "auto",
 SETTING(SIZE, sandbox_memory, LIVE, 16 * MIB, 8 * TIB, "SIZE", "2G", "memory of a sandbox")
 SETTING(SIZE, sandbox_disk, LIVE, MIB, 8 * TIB, "SIZE", "1G",
         "disk of a sandbox")
-/* 0: disks are kept in memory. */
-SETTING(SIZE, worlds_disk, FIXED, 0, 64 * TIB, "SIZE", "0",
-        "room for the disks of all sandboxes; 0: in memory")
+/* auto: some of what is free (warden/layers/scratch_store_file.c). 0: disks are kept in memory. */
+SETTING(AUTO_SIZE, worlds_disk, FIXED, 0, 64 * TIB, "SIZE|auto", "auto",
+        "room on disk for the disks of all sandboxes; 0: in memory")
 SETTING(YES_NO, strict, FIXED, 0, 1, "yes|no", "no",
         "no two sandboxes share files of an image, nor their pages")
 SETTING(MILLI, sandbox_cpus, LIVE, 10, 1024000, "NUMBER", "2", "processors of a sandbox")

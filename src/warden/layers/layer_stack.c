@@ -41,15 +41,45 @@ int scratch_make(uint64_t bytes, uint64_t inodes, struct scratch **ret, struct s
     return 0;
 }
 
-int scratch_make_in(struct scratch_store *s, uint64_t bytes, uint32_t first_id,
-                    struct scratch **ret, struct sg_error *e)
+static int make_at(struct scratch_place *p, uint64_t bytes, uint32_t first_id, struct scratch **ret,
+                   struct sg_error *e)
 {
-    struct scratch_store_place place;
-    int mount = -1, r = scratch_store_make(s, bytes, first_id, &place, &mount, e);
+    uint32_t number = 0;
+    int mount = -1, r = scratch_place_enter(p, bytes, first_id, &number, &mount, e);
 
     if (r == 0)
-        *ret = NEW(struct scratch, .mount = mount, .users = 1, .bytes = bytes, .scratch_store = s,
-                   .place = place, .first_id = first_id, .shares = true);
+        *ret = NEW(struct scratch, .mount = mount, .users = 1, .bytes = bytes, .place = p,
+                   .number = number, .first_id = first_id, .shares = true);
+    return r;
+}
+
+int scratch_make_in(struct scratch_share *h, uint64_t bytes, uint32_t first_id,
+                    struct scratch **ret, struct sg_error *e)
+{
+    struct scratch_place *p = NULL;
+    int r = scratch_place_make(h, &p, e);
+
+    if (r < 0)
+        return r;
+    r = make_at(p, bytes, first_id, ret, e);
+    scratch_place_release(p);
+    return r;
+}
+
+int scratch_make_below(struct scratch *has, const struct layer *top, struct scratch **ret,
+                       struct sg_error *e)
+{
+    int r;
+
+    if (!top || top->scratch->place == has->place) {
+        *ret = scratch_use(has);
+        return 0;
+    }
+    r = make_at(top->scratch->place, has->bytes, has->first_id, ret, e);
+    if (r == 0) {
+        (*ret)->discard = has->discard;
+        (*ret)->discard_arg = has->discard_arg;
+    }
     return r;
 }
 
@@ -72,12 +102,23 @@ void scratch_release(struct scratch *s)
 {
     if (!s || --s->users > 0)
         return;
-    if (s->discard && s->scratch_store)
-        s->discard(s->discard_arg, scratch_store_top(s->scratch_store), 0, s->place.name);
-    else if (s->discard && is_large(s))
+    if (s->place) {
+        scratch_place_rest(s->place, s->bytes);
+        scratch_place_leave(s->place, s->number, s->first_id);
+    } else if (s->discard && is_large(s)) {
         s->discard(s->discard_arg, s->mount, s->first_id, "u1");
+    }
     close_p(&s->mount);
     free(s);
+}
+
+void scratch_leave(struct scratch *s)
+{
+    if (s && s->place) {
+        scratch_place_rest(s->place, s->bytes);
+        s->bytes = 0;
+    }
+    scratch_release(s);
 }
 
 void scratch_work_name(const char upper[LAYER_NAME], char ret[LAYER_NAME])
@@ -94,8 +135,8 @@ static int grow(const struct scratch *s, struct sg_error *e)
 
     if (s->n_uppers == 0 || s->bytes == 0)
         return 0;
-    if (s->scratch_store)
-        return scratch_store_grow(s->scratch_store, &s->place, s->bytes, e);
+    if (s->place)
+        return scratch_place_grow(s->place, e);
     if (fstatfs(s->mount, &now) < 0)
         return err_errno(e, "stat the scratch file system");
     fs = sys_fspick(s->mount);

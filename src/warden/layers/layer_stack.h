@@ -1,7 +1,7 @@
 /* Layers and stacks: the files that a sandbox writes, layer by layer.
  *
- * A sandbox's disk is its *scratch*: a place in the scratch store (scratch_store.h), or without a scratch store a tmpfs. On
- * it are directories u1, u2, ..., each the upper layer of the sandbox's root overlay at one time. Freezing a sandbox's files turns its present
+ * A sandbox's disk is its *scratch*: a directory of a place in the scratch store (scratch_place.h), or without a scratch
+ * store a tmpfs. On it are directories u1, u2, ..., each the upper layer of the sandbox's root overlay at one time. Freezing a sandbox's files turns its present
  * upper layer into a *layer*: nobody writes there again, and the sandbox goes on with an empty
  * upper layer above it. An ordered set of layers is a *stack*:
  *
@@ -17,6 +17,9 @@
  * slow to find files if its upper layer is mapped. Files on a tmpfs have ids 0 to 65535, which needs
  * a tmpfs with id maps (Linux 6.3).
  *
+ * All scratches that a stack has layers on are in one place. So a sandbox that gets the files of
+ * another one leaves the scratch that it had for a new one, beside those of the layers.
+ *
  * Layers and scratches are counted: the files of a layer go when no stack has it, the scratch goes
  * when nothing on it is used. */
 #pragma once
@@ -24,17 +27,17 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
-#include "warden/layers/scratch_store.h"
+#include "warden/layers/scratch_place.h"
 
 #define LAYER_NAME 16
 #define STACK_MAX  48 /* layers; merged long before. With those below: 50 */
 
 struct scratch {
-    int mount;                           /* detached, without id mapping */
-    struct scratch_store *scratch_store; /* that it is in; NULL: it is a tmpfs */
-    struct scratch_store_place place;
-    uint32_t first_id; /* its files have this id and those after it */
-    bool shares;       /* other sandboxes can have its layers */
+    int mount;                   /* detached, without id mapping */
+    struct scratch_place *place; /* that it is in; NULL: it is a tmpfs */
+    uint32_t number;             /* of its directory there */
+    uint32_t first_id;           /* its files have this id and those after it */
+    bool shares;                 /* other sandboxes can have its layers */
     unsigned users;
     unsigned n_uppers;      /* made so far */
     uint64_t bytes, inodes; /* that one upper layer may have; 0: no limit */
@@ -58,11 +61,18 @@ struct stack {
 
 /* Makes an empty tmpfs. */
 int scratch_make(uint64_t bytes, uint64_t inodes, struct scratch **ret, struct sg_error *e);
-/* Makes an empty place in the scratch store, for files of this id and those after it. */
-int scratch_make_in(struct scratch_store *s, uint64_t bytes, uint32_t first_id,
+/* Makes an empty place in the scratch store and a scratch there, for files of this id and those after
+ * it. */
+int scratch_make_in(struct scratch_share *h, uint64_t bytes, uint32_t first_id,
                     struct scratch **ret, struct sg_error *e);
+/* The scratch that a sandbox needs whose files are to be over this layer, or over none: the one that
+ * it has, which the caller uses then, or a new one like it in the layer's place. */
+int scratch_make_below(struct scratch *has, const struct layer *top, struct scratch **ret,
+                       struct sg_error *e);
 struct scratch *scratch_use(struct scratch *s);
 void scratch_release(struct scratch *s); /* NULL is allowed */
+/* The same, for the sandbox that writes there: others may still need the layers, but not the room. */
+void scratch_leave(struct scratch *s);
 /* Makes an empty upper layer. The scratch gets room for it, as the limits say, beside all that
  * is there already. like: the layer whose root directory it continues, or NULL. */
 int scratch_upper(struct scratch *s, const struct layer *like, char ret[LAYER_NAME],

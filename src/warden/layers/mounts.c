@@ -89,7 +89,7 @@ static int map_scratch(const struct mounts_spec *spec, int *ret, struct sg_error
     AUTO(close_p) int fd = -1;
     int r;
 
-    if (spec->scratch->scratch_store) {
+    if (spec->scratch->place) {
         *ret = fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
         return *ret < 0 ? err_errno(e, "open the scratch file system") : 0;
     }
@@ -447,9 +447,9 @@ static int make_usr(const struct mounts_spec *spec, int *ret, struct sg_error *e
 
 int mounts_begin(const struct mounts_spec *spec, struct layers *l, struct sg_error *e)
 {
-    int r = spec->scratch_store ? scratch_make_in(spec->scratch_store, spec->disk_bytes,
-                                                  spec->first_id, &l->scratch, e)
-                                : scratch_make(spec->disk_bytes, spec->disk_inodes, &l->scratch, e);
+    int r = spec->share
+                ? scratch_make_in(spec->share, spec->disk_bytes, spec->first_id, &l->scratch, e)
+                : scratch_make(spec->disk_bytes, spec->disk_inodes, &l->scratch, e);
 
     if (r == 0)
         r = scratch_upper(l->scratch, NULL, l->upper, e);

@@ -7,9 +7,9 @@
 
 struct mounts_spec {
     const struct template *template;
-    struct scratch_store *scratch_store; /* for its scratch; NULL: a tmpfs */
-    uint64_t disk_bytes, disk_inodes;    /* 0: no limit (control builds) */
-    bool allow_suid;                     /* control builds */
+    struct scratch_share *share;      /* for its scratch; NULL: a tmpfs */
+    uint64_t disk_bytes, disk_inodes; /* 0: no limit (control builds) */
+    bool allow_suid;                  /* control builds */
     /* For mounts_finish: */
     const struct lowers *lowers; /* the slot's */
     int world;                   /* its world, as world_mount made it; -1: the template alone */

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <linux/btrfs.h>
 #include <linux/btrfs_tree.h>
 
@@ -18,14 +19,9 @@
 #define SCRATCH_STORE_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME)
 #define SIMPLE_QUOTAS       4 /* BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA, Linux 6.7 */
 #define NUMBER_MAX          32
-#define FILES_DIR           "files"
-
-struct scratch_store {
-    int mount;   /* detached */
-    int top;     /* its topmost directory, open */
-    int figures; /* its directory in sysfs */
-    uint64_t bytes, n_made;
-};
+/* A quota over others: of level 1. */
+#define SHARE_FIRST (1ull << BTRFS_QGROUP_LEVEL_SHIFT)
+#define SHARE_EMPTY (1u << 20) /* bytes: all of it is gone, or soon will be */
 
 /* Nothing on it is needed after a crash, and all its space stays its own: so writes need no order,
  * and what is removed is not given back to the host. */
@@ -46,7 +42,8 @@ static int mount_device(int device, int *ret, struct sg_error *e)
     for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
         if (sys_fsconfig_flag(fs, flags[i]) < 0)
             return mounts_mount_error(fs, e, "mount the scratch store");
-    if (sys_fsconfig_create(fs) < 0)
+    /* Seconds until what was removed counts no more. */
+    if (sys_fsconfig_string(fs, "commit", "5") < 0 || sys_fsconfig_create(fs) < 0)
         return mounts_mount_error(fs, e, "mount the scratch store");
     *ret = sys_fsmount(fs, SCRATCH_STORE_FLAGS);
     return *ret < 0 ? err_errno(e, "mount the scratch store") : 0;
@@ -99,130 +96,152 @@ int scratch_store_open(const struct scratch_store_spec *spec, struct scratch_sto
     if (r < 0)
         return r;
     *ret = NEW(struct scratch_store, .mount = steal_fd(&mount), .top = steal_fd(&top),
-               .figures = steal_fd(&figures), .bytes = bytes);
+               .figures = steal_fd(&figures), .bytes = bytes, .discard = spec->discard,
+               .discard_arg = spec->discard_arg);
     return 0;
 }
 
 void scratch_store_close(struct scratch_store *s)
 {
+    struct scratch_share *h;
+
     if (!s)
         return;
+    while ((h = LIST_POP(struct scratch_share, &s->shares, link)))
+        free(h);
     close(s->top);
     close(s->mount);
     close(s->figures);
     free(s);
 }
 
-uint64_t scratch_store_size(const struct scratch_store *s)
-{
-    return s->bytes;
-}
+/* ---- quotas ---------------------------------------------------------------------------------- */
 
-int scratch_store_top(const struct scratch_store *s)
-{
-    return s->top;
-}
-
-static int limit(const struct scratch_store *s, const struct scratch_store_place *p, uint64_t bytes,
-                 struct sg_error *e)
+int scratch_quota_limit(const struct scratch_store *s, uint64_t id, uint64_t bytes,
+                        struct sg_error *e)
 {
     struct btrfs_ioctl_qgroup_limit_args args = {
-        .qgroupid = p->id, .lim = {.flags = BTRFS_QGROUP_LIMIT_MAX_RFER, .max_rfer = bytes}};
+        .qgroupid = id, .lim = {.flags = BTRFS_QGROUP_LIMIT_MAX_RFER, .max_rfer = bytes}};
 
     return ioctl(s->top, BTRFS_IOC_QGROUP_LIMIT, &args) < 0 ? err_errno(e, "limit a sandbox's disk")
                                                             : 0;
 }
 
-static int find_id(int mount, uint64_t *ret, struct sg_error *e)
-{
-    struct btrfs_ioctl_ino_lookup_args args = {.objectid = BTRFS_FIRST_FREE_OBJECTID};
-    AUTO(close_p) int fd = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0 || ioctl(fd, BTRFS_IOC_INO_LOOKUP, &args) < 0)
-        return err_errno(e, "ask for the number of a sandbox's disk");
-    *ret = args.treeid;
-    return 0;
-}
-
-/* The topmost directory of a subvolume stays root's, so that a files worker may remove all of it. */
-static int open_place(const struct scratch_store *s, uint32_t owner, struct scratch_store_place *p,
-                      int *ret_mount, struct sg_error *e)
-{
-    char files[SCRATCH_STORE_NAME + sizeof("/" FILES_DIR)];
-    AUTO(close_p) int mount = -1;
-    int r;
-
-    snprintf(files, sizeof(files), "%s/" FILES_DIR, p->name);
-    if (mkdirat(s->top, files, 0755) < 0 || fchownat(s->top, files, owner, owner, 0) < 0)
-        return err_errno(e, "fill a sandbox's disk");
-    mount = sys_open_tree(s->top, files, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-    r = mount < 0 ? err_errno(e, "open a sandbox's disk") : find_id(mount, &p->id, e);
-    if (r == 0)
-        *ret_mount = steal_fd(&mount);
-    return r;
-}
-
-int scratch_store_make(struct scratch_store *s, uint64_t bytes, uint32_t owner,
-                       struct scratch_store_place *ret, int *ret_mount, struct sg_error *e)
-{
-    struct btrfs_ioctl_vol_args args = {0};
-    AUTO(close_p) int mount = -1;
-    struct scratch_store_place p = {0};
-    int r;
-
-    snprintf(p.name, sizeof(p.name), "s%llu", (unsigned long long)++s->n_made);
-    snprintf(args.name, sizeof(args.name), "%s", p.name);
-    if (ioctl(s->top, BTRFS_IOC_SUBVOL_CREATE, &args) < 0)
-        return err_errno(e, "make a sandbox's disk");
-    r = open_place(s, owner, &p, &mount, e);
-    if (r == 0 && bytes > 0)
-        r = limit(s, &p, bytes, e);
-    if (r < 0) {
-        ioctl(s->top, BTRFS_IOC_SNAP_DESTROY, &args);
-        return r;
-    }
-    *ret = p;
-    *ret_mount = steal_fd(&mount);
-    return 0;
-}
-
-/* What is on disk, and what is in memory for now. */
-static const char *const used[] = {"referenced", "rsv_data"};
-
-static int open_figure(const struct scratch_store *s, const struct scratch_store_place *p,
-                       const char *name)
+int scratch_quota_open_figure(const struct scratch_store *s, uint64_t id, const char *name)
 {
     char path[64];
 
-    snprintf(path, sizeof(path), "0_%llu/%s", (unsigned long long)p->id, name);
+    snprintf(path, sizeof(path), "%llu_%llu/%s",
+             (unsigned long long)(id >> BTRFS_QGROUP_LEVEL_SHIFT),
+             (unsigned long long)(id & (SHARE_FIRST - 1)), name);
     return openat(s->figures, path, O_RDONLY | O_CLOEXEC);
 }
 
-int scratch_store_grow(struct scratch_store *s, const struct scratch_store_place *p, uint64_t bytes,
+int scratch_quota_used(const struct scratch_store *s, uint64_t id, uint64_t *ret,
                        struct sg_error *e)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(used); i++) {
-        AUTO(close_p) int fd = open_figure(s, p, used[i]);
+    static const char *const names[] = {"referenced", "rsv_data"}; /* on disk; in memory for now */
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        AUTO(close_p) int fd = scratch_quota_open_figure(s, id, names[i]);
         char text[NUMBER_MAX] = "";
 
         if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
             return err_errno(e, "ask how full a sandbox's disk is");
         bytes += strtoull(text, NULL, 10);
     }
-    return limit(s, p, bytes, e);
+    *ret = bytes;
+    return 0;
 }
 
-int scratch_store_open_figures(const struct scratch_store *s, const struct scratch_store_place *p,
-                               int ret[SCRATCH_STORE_FIGURES], struct sg_error *e)
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+static bool is_free(const struct scratch_share *h)
 {
-    for (size_t i = 0; i < SCRATCH_STORE_FIGURES; i++) {
-        ret[i] = open_figure(s, p, i < ARRAY_SIZE(used) ? used[i] : "max_referenced");
-        if (ret[i] < 0) {
-            int r = err_errno(e, "open the figures of a sandbox's disk");
-            while (i-- > 0)
-                close_p(&ret[i]);
-            return r;
-        }
-    }
+    uint64_t used;
+
+    return h->users == 0 && scratch_quota_used(h->store, h->id, &used, NULL) == 0 &&
+           used < SHARE_EMPTY;
+}
+
+static int make_share(struct scratch_store *s, struct scratch_share **ret, struct sg_error *e)
+{
+    struct btrfs_ioctl_qgroup_create_args args = {.create = 1,
+                                                  .qgroupid = SHARE_FIRST + ++s->n_shares};
+
+    if (ioctl(s->top, BTRFS_IOC_QGROUP_CREATE, &args) < 0)
+        return err_errno(e, "make a tenant's share of the scratch store");
+    *ret = NEW(struct scratch_share, .store = s, .id = args.qgroupid);
+    list_push(&s->shares, &(*ret)->link);
     return 0;
+}
+
+/* The share of a tenant that has left is another's then: so there are no more than tenants at a
+ * time. */
+int scratch_share_open(struct scratch_store *s, const char *tenant, uint32_t sandboxes,
+                       struct scratch_share **ret, struct sg_error *e)
+{
+    struct scratch_share *h =
+        LIST_FIND(struct scratch_share, at, &s->shares, link, strcmp(at->tenant, tenant) == 0);
+
+    if (!h)
+        h = LIST_FIND(struct scratch_share, at, &s->shares, link, is_free(at));
+    if (!h) {
+        int r = make_share(s, &h, e);
+        if (r < 0)
+            return r;
+    }
+    if (strcmp(h->tenant, tenant) != 0)
+        h->most = 0;
+    snprintf(h->tenant, sizeof(h->tenant), "%s", tenant);
+    h->sandboxes = sandboxes;
+    h->users++;
+    *ret = h;
+    return 0;
+}
+
+void scratch_share_release(struct scratch_share *h)
+{
+    if (h)
+        h->users--;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int hold(struct scratch_share *h, struct sg_error *e)
+{
+    const struct scratch_store *s = h->store;
+    uint64_t bytes = least(h->most, s->bytes / 5 * 4), slack = h->limit / 16;
+    struct statfs fs;
+    int r;
+
+    if (fstatfs(s->top, &fs) < 0)
+        return err_errno(e, "stat the scratch store");
+    bytes = least(bytes, (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize * 4);
+    if (h->most == 0 || (bytes + slack >= h->limit && bytes <= h->limit + slack))
+        return 0;
+    r = scratch_quota_limit(s, h->id, bytes, e);
+    if (r == 0)
+        h->limit = bytes;
+    return r;
+}
+
+int scratch_share_raise(struct scratch_share *h, uint64_t bytes, struct sg_error *e)
+{
+    if (h->sandboxes * bytes <= h->most)
+        return 0;
+    h->most = h->sandboxes * bytes;
+    return hold(h, e);
+}
+
+void scratch_store_share_out(struct scratch_store *s)
+{
+    if (!s)
+        return;
+    LIST_EACH(struct scratch_share, h, &s->shares, link)
+        hold(h, NULL);
 }

@@ -22,6 +22,9 @@
 #define BLOCK        4096
 #define DEVICE_TRIES 64 /* others may take the free one first */
 #define ROUND        (1ull << 20)
+#define AUTO_MOST \
+    (16ull << 30) /* bytes that SCRATCH_STORE_AUTO takes, if they are a quarter of what */
+#define AUTO_LEAST (2ull << 30) /* is free */
 
 /* Where the host's own file system copies what it overwrites, that would need room once more. */
 static void forbid_copies(int file)
@@ -33,20 +36,24 @@ static void forbid_copies(int file)
 
 static int choose_size(const struct scratch_store_spec *spec, uint64_t *ret, struct sg_error *e)
 {
+    bool chosen = spec->bytes == SCRATCH_STORE_AUTO;
+    uint64_t wanted = chosen ? AUTO_MOST : spec->bytes, least, most;
+    unsigned part = chosen ? 4 : 2;
     struct statfs fs;
-    uint64_t most;
 
     if (fstatfs(spec->dir, &fs) < 0)
         return err_errno(e, "stat the file system of the state directory");
     if (fs.f_type == TMPFS_MAGIC)
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP, "the state directory is in memory");
-    most = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize / 2;
-    *ret = (spec->bytes < most ? spec->bytes : most) / ROUND * ROUND;
-    if (*ret < SCRATCH_STORE_LEAST)
+    least = chosen ? AUTO_LEAST : SCRATCH_STORE_LEAST;
+    most = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize / part;
+    *ret = (wanted < most ? wanted : most) / ROUND * ROUND;
+    if (*ret < least)
         return err_set(e, SG_ERR_LIMIT, -ENOSPC,
-                       "half of what is free in the state directory is %llu MiB, and worlds_disk "
+                       "%s of what is free in the state directory is %llu MiB, and worlds_disk "
                        "needs %llu: free some, or use another --state",
-                       (unsigned long long)(*ret >> 20), SCRATCH_STORE_LEAST >> 20);
+                       chosen ? "a quarter" : "half", (unsigned long long)(*ret >> 20),
+                       (unsigned long long)(least >> 20));
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/log/log.h"
+#include "warden/layers/scratch_store.h"
 #include "warden/sandboxes/checkpoint.h"
 #include "warden/server.h"
 #include "warden/sandboxes/tenant_pool.h"
@@ -116,6 +117,7 @@ void pressure_look(struct server *s)
     s->budget.used = r.used;
     s->pressure.available = r.available;
     tenant_pools_measure(s);
+    scratch_store_share_out(s->scratch_store);
     if (state != s->pressure.state)
         log_line(state > s->pressure.state ? LEVEL_WARN : LEVEL_INFO, "%s: %llu of %llu MiB free",
                  words[state], (unsigned long long)(free_of(&r) >> 20),

@@ -86,6 +86,8 @@ int files_order_add_view(struct files_order *o, const struct layer_stack_view *v
 {
     int r = 0;
 
+    if (view->place)
+        o->request.most = scratch_place_copied(view->place);
     if (view->n > 0)
         o->request.first_id = view->v[view->n - 1].first_id;
     for (size_t i = 0; r == 0 && i < view->n; i++)

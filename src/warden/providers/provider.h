@@ -24,7 +24,8 @@
 struct provider;
 struct instance;
 struct stack;         /* warden/layers/layer_stack.h */
-struct scratch_store; /* warden/layers/scratch_store.h */
+struct scratch_place; /* warden/layers/scratch_place.h */
+struct scratch_share; /* warden/layers/scratch_store.h */
 struct world_source;  /* warden/layers/world.h */
 struct child_exit;
 struct provider_ops;
@@ -48,11 +49,11 @@ struct provider_setup {
     uint32_t max_instances;
     /* Where the control groups of its instances are: see warden/host/cgroup_place.h. */
     const char *server, *tenant;
-    unsigned omit;                       /* control builds only, see inside/stage/defences.h */
-    bool account;                        /* count the processor time of instances */
-    struct scratch_store *scratch_store; /* where its instances have their disks; NULL: in memory */
-    bool strict;                         /* no two instances share a mounted world */
-    bool user_marks; /* overlays keep their marks in user.overlay.*: see wire/files.h */
+    unsigned omit;               /* control builds only, see inside/stage/defences.h */
+    bool account;                /* count the processor time of instances */
+    struct scratch_share *share; /* where its instances have their disks; NULL: in memory */
+    bool strict;                 /* no two instances share a mounted world */
+    bool user_marks;             /* overlays keep their marks in user.overlay.*: see wire/files.h */
     /* Removes the files that a freed stack or a dropped root leaves behind, which may take long;
      * or NULL. Files may outlive the provider. */
     void (*discard)(void *arg, int mount, uint32_t first_id, const char *dir);
@@ -319,6 +320,7 @@ static inline bool kernel_pending(const struct instance *i)
  * which first_id is the sandbox's id 0. Valid as long as the sandbox, or the stack. With `line` only. */
 #define LAYER_STACK_MAX 64
 struct layer_stack_view {
+    const struct scratch_place *place; /* that they are in; NULL: none */
     size_t n;
     struct {
         int mount;

@@ -15,12 +15,23 @@
  * time; and if there never is idle time, at DISCARD_LATE_NS all the same. */
 #define DISCARD_NS      30000000ull
 #define DISCARD_LATE_NS 250000000ull
+/* Files on disk that could not be removed take up room for as long as the server runs. So they are
+ * tried again, after so long, and as often. */
+#define DISCARD_AGAIN_NS 10000000000ull
+#define DISCARD_TRIES    10
 
 struct discarded {
     struct list link;
     int mount;
     uint32_t first_id;
+    unsigned tries;
     char dir[FILES_NAME];
+};
+
+/* The work of one worker. */
+struct batch {
+    struct server *server;
+    struct list discards; /* empty if they are in memory: a file system goes with its last user */
 };
 
 static void start(struct server *s);
@@ -38,6 +49,25 @@ static void on_timer(struct loop_timer *timer)
     loop_timer_set(&s->loop, timer, clock_ns() + DISCARD_LATE_NS);
 }
 
+static void await(struct server *s)
+{
+    if (!list_empty(&s->discards))
+        return;
+    s->discards_due = false;
+    s->discard_timer.fn = on_timer;
+    loop_timer_set(&s->loop, &s->discard_timer, clock_ns() + DISCARD_NS);
+}
+
+static void on_again(struct loop_timer *timer)
+{
+    struct server *s = CONTAINER_OF(timer, struct server, discard_again);
+    struct discarded *d;
+
+    await(s);
+    while ((d = LIST_POP(struct discarded, &s->discards_left, link)))
+        list_append(&s->discards, &d->link);
+}
+
 void discard(void *server, int mount, uint32_t first_id, const char *dir)
 {
     struct server *s = server;
@@ -49,12 +79,8 @@ void discard(void *server, int mount, uint32_t first_id, const char *dir)
     d->first_id = first_id;
     d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);
     snprintf(d->dir, sizeof(d->dir), "%s", dir);
-    if (list_empty(&s->discards)) {
-        s->discards_due = false;
-        s->discard_timer.fn = on_timer;
-        loop_timer_set(&s->loop, &s->discard_timer, clock_ns() + DISCARD_NS);
-    }
-    list_push(&s->discards, &d->link);
+    await(s);
+    list_append(&s->discards, &d->link);
 }
 
 /* Runs in the child: whoever closes a mount last unmounts it. */
@@ -82,39 +108,59 @@ void discard_mount(void *server, int mount)
     close_p(&ends[1]);
 }
 
-static void forget_first(struct server *s)
+static void forget(struct discarded *d)
 {
-    struct discarded *d = LIST_POP(struct discarded, &s->discards, link);
-
     close_p(&d->mount);
     free(d);
 }
 
-static void on_removed(void *arg UNUSED, const struct files_answer *a)
+/* Some of a batch may have been removed: that is no error when it is tried again. */
+static void end_batch(struct batch *b, const char *trouble)
 {
-    if (a->code < 0)
-        log_line(LEVEL_DEBUG, "files of a sandbox are left in memory: %s", a->message);
+    struct server *s = b->server;
+    struct discarded *d;
+
+    if (trouble)
+        log_line(LEVEL_DEBUG, "files of a sandbox are left: %s", trouble);
+    while ((d = LIST_POP(struct discarded, &b->discards, link))) {
+        if (trouble && ++d->tries < DISCARD_TRIES && !s->closing) {
+            list_append(&s->discards_left, &d->link);
+            s->discard_again.fn = on_again;
+            loop_timer_set(&s->loop, &s->discard_again, clock_ns() + DISCARD_AGAIN_NS);
+        } else {
+            forget(d);
+        }
+    }
+    free(b);
+}
+
+static void on_removed(void *arg, const struct files_answer *a)
+{
+    end_batch(arg, a->code < 0 ? a->message : NULL);
 }
 
 /* Starts a worker for as many directories as one worker removes. */
 static void start(struct server *s)
 {
     AUTO(free_p) struct files_order *o = xcalloc(1, sizeof(*o));
+    struct batch *b = NEW(struct batch, .server = s);
     struct sg_error e = {0};
-    size_t n = 0;
+    struct discarded *d;
+    struct list memory = {0};
 
     files_order_init(o, FILES_REMOVE);
-    LIST_EACH(struct discarded, d, &s->discards, link) {
-        if (n == DISCARDS_MAX)
-            break;
-        n++;
+    for (size_t n = 0; n < DISCARDS_MAX && (d = LIST_POP(struct discarded, &s->discards, link));
+         n++) {
         if (d->mount >= 0)
             files_order_add(o, d->mount, d->first_id, d->dir, false);
+        list_append(s->scratch_store ? &b->discards : &memory, &d->link);
     }
-    if (o->request.n_layers > 0 && !files_worker_start(s, o, on_removed, NULL, &e))
-        log_line(LEVEL_WARN, "%s", e.message);
-    while (n-- > 0)
-        forget_first(s);
+    if (o->request.n_layers == 0)
+        end_batch(b, NULL);
+    else if (!files_worker_start(s, o, on_removed, b, &e))
+        end_batch(b, e.message);
+    while ((d = LIST_POP(struct discarded, &memory, link)))
+        forget(d);
     loop_timer_cancel(&s->loop, &s->discard_timer);
     if (!list_empty(&s->discards))
         loop_timer_set(&s->loop, &s->discard_timer, clock_ns() + DISCARD_LATE_NS);
@@ -130,7 +176,11 @@ bool discards_idle(struct server *s)
 
 void discards_close(struct server *s)
 {
+    struct discarded *d;
+
     loop_timer_cancel(&s->loop, &s->discard_timer);
-    while (!list_empty(&s->discards))
-        forget_first(s);
+    loop_timer_cancel(&s->loop, &s->discard_again);
+    while ((d = LIST_POP(struct discarded, &s->discards, link)) ||
+           (d = LIST_POP(struct discarded, &s->discards_left, link)))
+        forget(d);
 }

@@ -1,4 +1,4 @@
-/* Files in memory that nobody needs any more: files workers remove them, when there is time. Providers call the first two,
+/* Files of sandboxes that nobody needs any more: files workers remove them, when there is time. Providers call the first two,
  * with the server (struct provider_setup). */
 #pragma once
 

@@ -6,6 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fds.h"
 #include "lib/log/log.h"
+#include "warden/layers/scratch_store.h"
 #include "warden/sandboxes/discard.h"
 #include "warden/sandboxes/kernels.h"
 #include "warden/sandboxes/recent_templates.h"
@@ -101,6 +102,7 @@ static void tenant_pool_close(struct tenant_pool *w)
     loop_timer_cancel(&w->server->loop, &w->calm);
     if (OPS(w->provider)->close(w->provider, &e) < 0)
         log_line(LEVEL_ERROR, "%s", e.message);
+    scratch_share_release(w->share);
     free(w);
 }
 
@@ -148,20 +150,23 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
     int r;
 
     snprintf(w->tenant, sizeof(w->tenant), "%s", tenant);
-    struct provider_setup setup = {.max_instances =
-                                       tenant_pool_is_nobodys(w) ? PROBE_SLOTS : room(&s->settings),
+    uint32_t slots = tenant_pool_is_nobodys(w) ? PROBE_SLOTS : room(&s->settings);
+    r = s->scratch_store ? scratch_share_open(s->scratch_store, w->tenant, slots, &w->share, e) : 0;
+    struct provider_setup setup = {.max_instances = slots,
                                    .server = s->state.name,
                                    .tenant = w->tenant,
                                    .account = true,
-                                   .scratch_store = s->scratch_store,
+                                   .share = w->share,
                                    .strict = s->settings.strict,
                                    .user_marks = s->files.userns >= 0,
                                    .discard = discard,
                                    .discard_mount = discard_mount,
                                    .discard_arg = s};
-    r = s->provider->open(&setup, &w->provider, e);
+    if (r == 0)
+        r = s->provider->open(&setup, &w->provider, e);
     if (r < 0) {
         readiness_failed(s, e);
+        scratch_share_release(w->share);
         free(w);
         return r;
     }

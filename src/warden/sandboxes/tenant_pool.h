@@ -80,7 +80,8 @@ struct tenant_pool {
     struct server *server;
     char tenant[ORDER_TENANT_LEN + 1];
     struct provider *provider;
-    bool broken; /* takes no more requests */
+    struct scratch_share *share; /* of the scratch store; NULL: disks are in memory */
+    bool broken;                 /* takes no more requests */
     bool spawner_gone;
     struct loop_source spawner;
     struct start *asked;  /* the spawner has not answered yet */

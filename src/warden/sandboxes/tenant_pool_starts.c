@@ -58,7 +58,8 @@ void start_refused(struct tenant_pool *w, const struct sg_error *e)
 {
     log_line(LEVEL_WARN, "cannot make a sandbox for the pool: %s", e->message);
     w->refused_ns = clock_ns() + TENANT_POOL_SECOND_NS;
-    readiness_failed(w->server, e);
+    if (e->code != -EDQUOT) /* that is its tenant's own limit */
+        readiness_failed(w->server, e);
 }
 
 void start_fail(struct start *b, const struct sg_error *e)

@@ -21,8 +21,10 @@ BWRAP = ["/usr/bin/bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/de
          "/proc", "--die-with-parent"]
 # Kernels with the same modules on every machine, unless a row says which.
 os.environ["SANDGLASS_WARM_KERNELS"] = "standard"
+# Disks are in memory, unless a row says where.
+os.environ["SANDGLASS_WORLDS_DISK"] = "0"
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
-               "SANDGLASS_WARM_KERNELS": "standard"}
+               "SANDGLASS_WARM_KERNELS": "standard", "SANDGLASS_WORLDS_DISK": "0"}
 
 WARNINGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra"]
 

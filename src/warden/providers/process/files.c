@@ -17,29 +17,31 @@ static void layers_of(const struct stack *s, struct layer_stack_view *ret)
 {
     *ret = (struct layer_stack_view){.n = stack_depth(s)};
     for (size_t k = 0; k < ret->n; k++) {
+        ret->place = s->v[k]->scratch->place;
         ret->v[k].mount = s->v[k]->scratch->mount;
         ret->v[k].first_id = s->v[k]->scratch->first_id;
         ret->v[k].dir = s->v[k]->dir;
     }
 }
 
-static void add_upper(const struct instance *i, const char *upper, struct layer_stack_view *ret)
+static void add_upper(const struct scratch *s, const char *upper, struct layer_stack_view *ret)
 {
-    ret->v[ret->n].mount = i->scratch->mount;
-    ret->v[ret->n].first_id = i->scratch->first_id;
+    ret->place = s->place;
+    ret->v[ret->n].mount = s->mount;
+    ret->v[ret->n].first_id = s->first_id;
     ret->v[ret->n++].dir = upper;
 }
 
 static void layers(const struct instance *i, struct layer_stack_view *ret)
 {
     layers_of(i->stack, ret);
-    add_upper(i, i->upper, ret);
+    add_upper(i->scratch, i->upper, ret);
 }
 
 static void next_layers(const struct instance *i, struct layer_stack_view *ret)
 {
     layers_of(i->move.stack, ret);
-    add_upper(i, i->move.upper, ret);
+    add_upper(i->move.scratch, i->move.upper, ret);
 }
 
 static const struct stack *stack_of(const struct instance *i)
@@ -102,13 +104,22 @@ static bool changes_usr(const struct instance *i, const int *layer)
     return layer && world_is_changed_by(*layer, ".");
 }
 
-/* Makes the upper layer of the sandbox's next root, on its own scratch. */
+static void forget_next(struct instance *i)
+{
+    stack_free(steal_ptr(&i->move.stack));
+    scratch_release(steal_ptr(&i->move.scratch));
+}
+
+/* Makes the upper layer of the sandbox's next root, on a scratch of its own. */
 static int begin_move(struct instance *i, struct sg_error *e)
 {
-    int r = scratch_upper(i->scratch, stack_top(i->move.stack), i->move.upper, e);
+    const struct layer *top = stack_top(i->move.stack);
+    int r = scratch_make_below(i->scratch, top, &i->move.scratch, e);
 
+    if (r == 0)
+        r = scratch_upper(i->move.scratch, top, i->move.upper, e);
     if (r < 0)
-        stack_free(steal_ptr(&i->move.stack));
+        forget_next(i);
     i->move.under_way = r == 0;
     return r;
 }
@@ -128,7 +139,7 @@ static int make_root(struct instance *i, const int *layer, int *ret, struct sg_e
                              .user_marks = p->user_marks,
                              .late = &p->late,
                              .stack = i->move.stack,
-                             .scratch = i->scratch,
+                             .scratch = i->move.scratch,
                              .upper = i->move.upper};
     int r = open_of_agent(i, "ns/user", O_RDONLY, &userns, e);
 
@@ -217,31 +228,41 @@ static int root_send(struct instance *i, int root, bool clear, struct sg_error *
 {
     struct line_message m = {
         .what = LINE_ROOT, .code = (clear ? LINE_ROOT_CLEAR : 0) | (i->bare ? LINE_ROOT_BARE : 0)};
-    AUTO(close_p) int fd = root;
+    int fds[1 + STAGE_FIGURES] = {root};
+    size_t n = 1;
     int r = 0;
 
     if (i->move.frozen)
         r = open_of_agent(i, "root", O_PATH | O_DIRECTORY, &i->old_root, e);
+    if (r == 0 && i->move.scratch->place != i->scratch->place) {
+        r = scratch_place_open_figures(i->move.scratch->place, fds + 1, e);
+        n += r == 0 ? STAGE_FIGURES : 0;
+    }
     if (r == 0)
         r = fd_set_nonblock(i->channel, true);
     if (r == 0) {
-        r = ipc_send(i->channel, &m, sizeof(m), &fd, 1);
+        r = ipc_send(i->channel, &m, sizeof(m), fds, n);
         if (r < 0)
             err_set(e, SG_ERR_GONE, r, "the sandbox cannot take a new root: %s", strerror(-r));
     }
+    while (n > 0)
+        close_p(&fds[--n]);
     return r;
 }
 
 static void moved_to(struct instance *i, bool moved)
 {
+    struct scratch *to = i->move.scratch, *from = moved ? i->scratch : to;
     char left[LAYER_NAME];
 
     if (!i->move.under_way)
         return;
     i->move.under_way = false;
+    i->move.scratch = NULL;
     memcpy(left, moved ? i->upper : i->move.upper, sizeof(left));
     if (moved) {
         memcpy(i->upper, i->move.upper, sizeof(i->upper));
+        i->scratch = to;
         stack_free(i->stack);
         stack_free(steal_ptr(&i->same));
         i->stack = steal_ptr(&i->move.stack);
@@ -254,7 +275,8 @@ static void moved_to(struct instance *i, bool moved)
     if (moved != i->move.frozen)
         close_p(&i->old_root);
     if (!moved || !i->move.frozen)
-        scratch_discard(i->scratch, left);
+        scratch_discard(from, left);
+    (from == i->scratch ? scratch_release : scratch_leave)(from);
 }
 
 static void swap(struct instance *i, struct stack *s)
@@ -286,10 +308,10 @@ int instance_mount(struct instance *i, int dir, const char *target, bool readonl
 void instance_files_done(struct instance *i)
 {
     close_p(&i->old_root);
-    stack_free(steal_ptr(&i->move.stack));
+    forget_next(i);
     stack_free(steal_ptr(&i->stack));
     stack_free(steal_ptr(&i->same));
-    scratch_release(steal_ptr(&i->scratch));
+    scratch_leave(steal_ptr(&i->scratch));
     i->move.under_way = false;
 }
 

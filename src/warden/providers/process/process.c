@@ -26,7 +26,7 @@ static int provider_open(const struct provider_setup *setup, struct provider **r
                            .account = setup->account,
                            .strict = setup->strict,
                            .user_marks = setup->user_marks,
-                           .scratch_store = setup->scratch_store,
+                           .share = setup->share,
                            .discard = setup->discard,
                            .discard_mount = setup->discard_mount,
                            .discard_arg = setup->discard_arg};

@@ -56,7 +56,7 @@ struct provider {
     uint64_t kernel_seq;   /* last request to the broker; numbers sandboxes and frozen kernels */
     struct instance *home; /* of the zygote; NULL: none */
     struct list frozen_kernels; /* of frozen_kernels.c */
-    struct scratch_store *scratch_store;
+    struct scratch_share *share;
     void (*discard)(void *arg, int mount, uint32_t first_id, const char *dir);
     void (*discard_mount)(void *arg, int mount);
     void *discard_arg;
@@ -89,6 +89,7 @@ struct instance {
         bool under_way; /* a new root is made, and perhaps sent */
         bool frozen;    /* the old upper layer is part of the new stack */
         char upper[LAYER_NAME];
+        struct scratch *scratch; /* that it is on: the sandbox's, or one that will be */
         struct stack *stack;
     } move;
     int old_root;  /* the root it moved from, not sealed yet; -1: none */

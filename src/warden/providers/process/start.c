@@ -140,7 +140,7 @@ static uint32_t flags_of(const struct instance *i, const struct instance_spec *s
 {
     return (spec->line ? STAGE_LINE : 0) | (spec->twins ? STAGE_TWINS : 0) |
            (i->world ? STAGE_WORLD : 0) | (i->bare ? STAGE_BARE : 0) |
-           (i->provider->scratch_store ? STAGE_SCRATCH_STORE : 0);
+           (i->provider->share ? STAGE_SCRATCH_STORE : 0);
 }
 
 static int send_setup(struct instance *i, const struct instance_spec *spec, const struct layers *l,
@@ -160,10 +160,9 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, cons
         r = spec->open_mount(spec, m, first_id, &list.fds[list.n], e);
         list.n += r == 0;
     }
-    if (r == 0 && l->scratch->scratch_store) {
-        r = scratch_store_open_figures(l->scratch->scratch_store, &l->scratch->place,
-                                       &list.fds[list.n], e);
-        list.n += r == 0 ? SCRATCH_STORE_FIGURES : 0;
+    if (r == 0 && l->scratch->place) {
+        r = scratch_place_open_figures(l->scratch->place, &list.fds[list.n], e);
+        list.n += r == 0 ? SCRATCH_PLACE_FIGURES : 0;
     }
     if (r < 0)
         return r;
@@ -224,7 +223,7 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     struct provider *p = i->provider;
     bool unlimited = DEFENCE_OMITTED(p->omit, DEFENCE_DISK);
     struct mounts_spec ls = {.template = &p->template,
-                             .scratch_store = p->scratch_store,
+                             .share = p->share,
                              .first_id = instance_first_id(i),
                              .allow_suid = DEFENCE_OMITTED(p->omit, DEFENCE_NNP),
                              .disk_bytes = unlimited ? 0 : spec->limits.disk_bytes,
