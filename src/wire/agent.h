@@ -139,6 +139,10 @@ enum chan_op {
      * dropped. All is done as root, for user and group ("": the user's). -EINVAL: the archive is malformed, or leads
      * out of the path; then part of it may be there. */
     OP_FILE_UNPACK,
+    /* request: user str, path str, mode u32, flags u32 (FILE_PARENTS), n u32 (to FILE_SOURCES_MAX), path str...
+     * The contents of these regular files, one after the other, become the file, which appears whole or not at
+     * all; then they are removed. END result: one entry. */
+    OP_FILE_COMPOSE,
     /* request: user str, path str. END result: the path, made absolute: "" is the user's home. */
     OP_USER,
     OP_MAX_
@@ -163,6 +167,8 @@ enum chan_op {
 #define FILE_PARENTS   2u
 #define FILE_ENTRIES   4u /* changes carry the entry */
 #define FILE_IN_PLACE  8u
+
+#define FILE_SOURCES_MAX 256
 
 #define UNPACK_OWN_MODE 0xffffffffu
 

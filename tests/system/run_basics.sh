@@ -37,8 +37,10 @@ check "code has several lines, quotes and any letter" gives 0 $'0: \'q\' "d" ün
 echo 'print("relative")' >"$T/rel.py"
 cd "$T" || exit 1
 sg run -f rel.py
-cd "$TOP" || exit 1
 check "a relative file name starts at the caller's directory" gives 0 relative
+sg run rel.py
+check "the name of a file as code is told of" all status_is 1 -- err_has "to run the file of that name: -f rel.py"
+cd "$TOP" || exit 1
 
 { printf 'data = """'; head -c 5000000 /dev/zero | tr '\0' x; printf '"""\nprint(len(data))\n'; } >"$T/big.py"
 sg run -f "$T/big.py"

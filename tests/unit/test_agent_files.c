@@ -416,6 +416,35 @@ TEST(written_in_place)
     host_stop(&h);
 }
 
+TEST(one_file_of_several)
+{
+    struct agent_host h;
+    struct call c;
+
+    host_start(&h);
+    shell_says(&h, "user", "echo a > a; echo b > b; ln -s b link; mkfifo fifo; mkdir d");
+    CALL(&h, &c, OP_FILE_COMPOSE, "ssuuuss", "user", "new/ab", 0640u, FILE_PARENTS, 2u, "a",
+         "link");
+    EXPECT_STR(call_entry(&c).path, "/home/user/new/ab");
+    call_done(&c);
+    EXPECT_STR(shell_says(&h, "user", "cat new/ab; stat -c %a new/ab; ls"),
+               "a\nb\n640\nb\nd\nfifo\nnew\n");
+    CALL(&h, &c, OP_FILE_COMPOSE, "ssuuuss", "user", "x", 0640u, 0u, 2u, "b", "fifo");
+    EXPECT(c.status == EINVAL);
+    call_done(&c);
+    CALL(&h, &c, OP_FILE_COMPOSE, "ssuuuss", "user", "x", 0640u, 0u, 2u, "b", "gone");
+    EXPECT(c.status == ENOENT && strstr(c.message, "gone"));
+    call_done(&c);
+    CALL(&h, &c, OP_FILE_COMPOSE, "ssuuu", "user", "x", 0640u, 0u, 0u);
+    EXPECT(c.status == EINVAL);
+    call_done(&c);
+    CALL(&h, &c, OP_FILE_COMPOSE, "ssuuus", "user", "x", 0640u, 0u, 2u, "b");
+    EXPECT(c.status != 0);
+    call_done(&c);
+    EXPECT_STR(shell_says(&h, "user", "ls -A; cat b"), "b\nd\nfifo\nnew\nb\n");
+    host_stop(&h);
+}
+
 TEST(requests_that_make_no_sense)
 {
     struct agent_host h;

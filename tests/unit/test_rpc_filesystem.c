@@ -336,8 +336,8 @@ TEST(other_paths)
     expect_plain("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", 404, "{\"code\":404,");
     expect_plain("PUT /health HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 405,
                  "{\"code\":405,");
-    expect_plain("POST /files/compose HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 501,
-                 "{\"code\":501,");
+    expect_plain("POST /files/compose HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 400,
+                 "source_paths");
     expect_plain("GET /envs HTTP/1.1\r\nHost: x\r\n\r\n", 200, "\"GLOBAL\":\"1\"");
     expect_plain("OPTIONS /filesystem.Filesystem/Stat HTTP/1.1\r\nHost: x\r\nOrigin: http://o\r\n"
                  "Access-Control-Request-Method: POST\r\n\r\n",

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -157,6 +158,17 @@ static int run_live(const struct run_options *o, const struct run_inputs *in, st
     return status;
 }
 
+/* Whoever gives the name of a file as code wants the file, as a rule. */
+static void note_file_as_code(const struct run_options *o)
+{
+    struct stat st;
+
+    if (o->source == RUN_SOURCE_CODE && !o->cage.quiet && !o->json &&
+        stat(o->source_text, &st) == 0 && S_ISREG(st.st_mode))
+        ui_note("'%.128s' is taken as code; to run the file of that name: -f %.128s",
+                o->source_text, o->source_text);
+}
+
 static int run_parsed(const struct run_options *o)
 {
     AUTO(run_inputs_done) struct run_inputs in = {0};
@@ -168,6 +180,7 @@ static int run_parsed(const struct run_options *o)
         ui_error("%s", e.message);
         return CLI_EXIT_USAGE;
     }
+    note_file_as_code(o);
     signal_fd = signals_open();
     if (signal_fd < 0) {
         ui_error("cannot watch for signals: %s", strerror(errno));

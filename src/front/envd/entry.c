@@ -123,3 +123,15 @@ json_t *entry_read(struct wire_reader *r)
     json_decref(entry);
     return NULL;
 }
+
+json_t *entry_of_written(json_t *entry)
+{
+    static const char *const told[] = {"path", "name", "type", "metadata"};
+    json_t *file = json_object();
+
+    json_object_set_new(entry, "type", json_string("file"));
+    for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+        json_object_set(file, told[i], json_object_get(entry, told[i]));
+    json_decref(entry);
+    return file;
+}

@@ -7,3 +7,5 @@
 /* Reads one entry (its layout is in wire/agent.h) and stops after it. NULL: the bytes are no
  * entry. */
 json_t *entry_read(struct wire_reader *r);
+/* What /files tells of a file that was written. Takes the entry over. */
+json_t *entry_of_written(json_t *entry);

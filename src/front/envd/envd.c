@@ -23,11 +23,6 @@ static void reply_internal_path(struct http_req *req)
     reply_json(req, 404, &out);
 }
 
-static void files_compose(struct sandbox *b UNUSED, struct http_req *req)
-{
-    reply_error(req, 501, "files cannot be composed yet: write the whole file with POST /files");
-}
-
 static const struct route {
     enum http_method method;
     const char *path;
@@ -37,7 +32,7 @@ static const struct route {
     {HTTP_M_GET, "/health", true, envd_health},
     {HTTP_M_GET, "/files", true, envd_files_get},
     {HTTP_M_POST, "/files", true, envd_files_post},
-    {HTTP_M_POST, "/files/compose", false, files_compose},
+    {HTTP_M_POST, "/files/compose", false, envd_files_compose},
     {HTTP_M_GET, "/metrics", false, envd_metrics},
     {HTTP_M_GET, "/envs", false, envd_envs},
 };

@@ -6,7 +6,7 @@
  *   filesystem*.c   filesystem.Filesystem   (the same)
  *   watch*.c        watches of directories: as a stream, and polled
  *   service.c       code that the two services share;  messages.h: their messages
- *   files*.c        GET and POST /files
+ *   files*.c        GET and POST /files, POST /files/compose
  *   http_small.c    GET /health, /metrics, /envs */
 #pragma once
 
@@ -30,6 +30,7 @@ void envd_metrics(struct sandbox *b, struct http_req *req);
 void envd_envs(struct sandbox *b, struct http_req *req);
 void envd_files_get(struct sandbox *b, struct http_req *req);
 void envd_files_post(struct sandbox *b, struct http_req *req);
+void envd_files_compose(struct sandbox *b, struct http_req *req);
 
 /* The path that `given` means for a user: "~" and relative paths start at the user's home. It is
  * absolute for "user" and "root". The homes of others are the sandbox's, so of their paths only the

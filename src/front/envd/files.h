@@ -4,6 +4,7 @@
  *   files_get.c    downloads
  *   files_post.c   uploads: the body's encodings and parts
  *   files_write.c  one file on its way to the agent
+ *   files_compose.c  several files become one
  *   files_text.c   ranges, names, metadata
  *   signature.c    signed addresses */
 #pragma once

@@ -53,19 +53,6 @@ static void fail(struct sink *s, int status, const char *message)
     s->on_fail(s, s->path, status, message);
 }
 
-/* Adds a written file to s->written. Takes over the entry. */
-static void add_written(struct sink *s, json_t *entry)
-{
-    static const char *const told[] = {"path", "name", "type", "metadata"};
-    json_t *file = json_object();
-
-    json_object_set_new(entry, "type", json_string("file"));
-    for (size_t i = 0; i < ARRAY_SIZE(told); i++)
-        json_object_set(file, told[i], json_object_get(entry, told[i]));
-    json_array_append_new(s->written, file);
-    json_decref(entry);
-}
-
 static bool pump(struct sink *s);
 
 static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
@@ -82,7 +69,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
         fail(s, EPROTO, "the sandbox sent a malformed answer");
         return;
     }
-    add_written(s, entry);
+    json_array_append_new(s->written, entry_of_written(entry));
     s->open = s->ending = false;
     if (pump(s))
         s->on_room(s);

@@ -142,6 +142,7 @@ static const struct handler {
     [OP_FILE_LIST] = {.fn = file_list_start, .target = FILE_TARGET},
     [OP_FILE_STAT] = {.fn = file_stat, .target = FILE_TARGET},
     [OP_FILE_MOVE] = {.fn = file_move_start, .target = FILE_TARGET, .writes = true},
+    [OP_FILE_COMPOSE] = {.fn = file_compose_start, .target = FILE_TARGET, .writes = true},
     [OP_FILE_REMOVE] = {.fn = file_remove_start, .target = FILE_TARGET, .writes = true},
     [OP_FILE_MKDIR] = {.fn = file_mkdir, .target = FILE_TARGET, .writes = true},
     [OP_FILE_WATCH] = {.fn = file_watch_start, .target = FILE_TARGET},

@@ -170,6 +170,7 @@ int file_unpack_start(struct request *q);
 int file_list_start(struct request *q);
 int file_stat(struct request *q);
 int file_move_start(struct request *q);
+int file_compose_start(struct request *q);
 int file_remove_start(struct request *q);
 int file_mkdir(struct request *q);
 int file_watch_start(struct request *q);

@@ -1,6 +1,7 @@
 """The filesystem service and /files, as other clients than the JavaScript SDK use them."""
 import gzip
 import http.client
+import json
 import re
 import time
 
@@ -182,6 +183,46 @@ def _():
         same(answer.status, status, str(answer))
         same(answer.json["code"], status, str(answer))
         assert words in answer.json["message"], answer
+
+
+@test("/files/compose: several files become one, and are gone then")
+def _():
+    sandbox = common()
+    d = folder(sandbox)
+
+    def compose(sources, destination, **more):
+        body = {"source_paths": sources, "destination": destination, **more}
+        return sandbox.request("POST", "/files/compose", json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    parts = [bytes([65 + i]) * (300000 * i + 1) for i in range(4)]
+    for i, part in enumerate(parts):
+        upload(sandbox, f"{d}/part-{i}", part)
+    names = [f"{d}/part-{i}" for i in range(4)]
+    a = compose(names, f"{d}/deep/whole")
+    same((a.status, a.json), (200, {"path": f"{d}/deep/whole", "name": "whole", "type": "file"}), str(a))
+    same(sandbox.request("GET", f"/files?path={d}/deep/whole").body, b"".join(parts))
+    same(run(sandbox, f"ls {d}; stat -c %U {d}/deep/whole")[0], "deep\nuser\n")
+    # the file itself among its sources, over a file that is there, as somebody else
+    upload(sandbox, f"{d}/more", b"!")
+    a = compose([f"{d}/deep/whole", f"{d}/more"], f"{d}/deep/whole", username="root")
+    same(a.status, 200, str(a))
+    same(run(sandbox, f"tail -c 2 {d}/deep/whole; stat -c ' %U' {d}/deep/whole; ls {d}")[0], "D! root\ndeep\n")
+    upload(sandbox, f"{d}/one", b"1")
+    for a, status, words in (
+        (compose([f"{d}/one", f"{d}/none"], f"{d}/x"), 404, "none"),
+        (compose([f"{d}/one", d], f"{d}/x"), 400, "directory"),
+        (compose([f"{d}/one"], d), 400, "directory"),
+        (compose([], f"{d}/x"), 400, "source_paths"),
+        (compose([f"{d}/one", 7], f"{d}/x"), 400, "source_paths"),
+        (compose(["a"] * 257, f"{d}/x"), 400, "source_paths"),
+        (compose([f"{d}/one"], ""), 400, "destination"),
+        (compose([f"{d}/one"], f"{d}/x", username="nobody-here"), 401, "nobody-here"),
+        (compose(["/proc/1/environ"], f"{d}/x"), 403, ""),
+        (sandbox.request("POST", "/files/compose", b"[]"), 400, ""),
+    ):
+        same(a.status, status, str(a))
+        assert words in a.json["message"], a
+    same(run(sandbox, f"ls -A {d}")[0], "deep\none\n", "what failed left nothing, and took nothing")
 
 
 @test("/files: metadata by headers, in any case, bounded")
