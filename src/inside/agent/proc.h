@@ -93,7 +93,7 @@ struct proc {
     bool hurried; /* it was killed: nobody waits for output of what it left behind */
     bool timed_out;
     bool killed;               /* the host sent it SIGKILL */
-    struct memory_mark memory; /* at its start */
+    struct memory_mark memory; /* before it began */
     uint64_t memory_limit;     /* that was its end; 0: it was not */
     struct proc_output out[2];
     struct proc_input in;
@@ -114,6 +114,7 @@ struct proc_start {
     int report_fd, in, out, err; /* all taken over; -1: none */
     bool tty, detach;
     uint64_t timeout_ms;
+    struct memory_mark memory; /* before it began */
     const char *tag, *note;
     char command[COMMAND_MAX];
 };

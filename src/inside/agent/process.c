@@ -156,7 +156,7 @@ void proc_new(struct request *q, const struct proc_start *start)
     p->agent = q->agent;
     snprintf(p->user, sizeof(p->user), "%s", q->as->name);
     p->tty = start->tty;
-    p->memory = memory_look(q->agent);
+    p->memory = start->memory;
     p->tag = xstrdup(start->tag);
     p->note = xstrdup(start->note);
     memcpy(p->command, start->command, sizeof(p->command));

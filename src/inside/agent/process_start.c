@@ -132,6 +132,7 @@ int process_start(struct request *q)
                        .stdio = {s.inside[0], s.inside[1], s.inside[2]},
                        .control = -1,
                        .tty = s.proc.tty};
+    s.proc.memory = memory_look(q->agent);
     res = launch_start(&l, q->agent->config, &s.proc.pid, &s.proc.report_fd, q->e);
     if (res < 0)
         return res;
