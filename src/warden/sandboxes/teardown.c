@@ -28,7 +28,8 @@ static void look(struct teardown *g)
         int fd = OPS(g->instance)->process(g->instance);
 
         /* No descriptor: the process to wait for belongs to the broker, which was copying the
-         * sandbox, and nobody will tell of its end. So look again by the timer. */
+         * sandbox or starting a kernel in it, and nobody will tell of its end. So look again by the
+         * timer. */
         if (fd >= 0)
             loop_watch(&s->loop, &g->process, fd, EPOLLIN);
         loop_timer_set(&s->loop, &g->timer,

@@ -8,6 +8,7 @@
 #include "warden/layers/mounts.h"
 #include "inside/stage/stage.h"
 
+#define LOOK_MS     5  /* where no descriptor tells of the end */
 #define STRAY_LOOKS 20 /* each a millisecond later than the one before */
 
 static int provider_open(const struct provider_setup *setup, struct provider **ret,
@@ -59,7 +60,7 @@ int instance_destroy(struct instance *i, struct sg_error *e)
     instance_end(i, 0);
     while ((r = instance_ended(i, e)) == -EAGAIN) {
         struct pollfd p = {.fd = instance_pidfd(i), .events = POLLIN};
-        poll(&p, 1, clock_poll_ms(i->end_deadline_ns));
+        poll(&p, 1, p.fd < 0 ? LOOK_MS : clock_poll_ms(i->end_deadline_ns));
     }
     return r;
 }

@@ -87,7 +87,8 @@ void instance_end(struct instance *i, uint32_t siblings)
 }
 
 /* pid 1 of the sandbox dies last: the kernel ends everything else in its pid namespace first. If
- * pid 1 does not die in time, the whole group is killed and waited for once more. */
+ * pid 1 does not die in time, the whole group is killed and waited for once more. A process that was
+ * just being put into the group is killed, too, and takes a moment to leave. */
 static int check_ended(struct instance *i, struct cgroup *cg, struct sg_error *e)
 {
     int r = child_reap(&i->pidfd, NULL);
@@ -107,6 +108,8 @@ static int check_ended(struct instance *i, struct cgroup *cg, struct sg_error *e
                        "a sandbox does not end: its id range %u stays in use", slot_number(i));
     if (cg && !cg->ops->empty(cg)) {
         cg->ops->kill(cg);
+        if (clock_ns() < i->end_deadline_ns)
+            return -EAGAIN;
         return err_set(e, SG_ERR_INTERNAL, -EBUSY,
                        "control group %u is not empty after its sandbox", slot_number(i));
     }
