@@ -65,9 +65,9 @@ static int ask_value(const char *name, struct strbuf *ret)
 {
     struct terminal t;
 
-    interrupt_watch(); /* so that the terminal is restored before we end */
+    interrupt_watch();               /* so that the terminal is restored before we end */
+    terminal_hide(&t, STDIN_FILENO); /* first: a quick answer would be shown, and thrown away */
     fprintf(stderr, "Value of %s (it is not shown): ", name);
-    terminal_hide(&t, STDIN_FILENO);
     int r = read_fd(STDIN_FILENO, true, ret);
     terminal_restore(&t);
     if (r == -EINTR)
