@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 
 from . import programs
@@ -133,13 +134,12 @@ def memory(report, folder):
 def disks(report):
     subprocess.run(["musl-gcc", *programs.WARNINGS, "-static", "-s", programs.SOURCES / "inside/many.c", "-o",
                     programs.INSIDE / "many"], check=True)
-    with Server("--worlds-disk", "16G") as server:
-        folder = f"{server.state}-tars"
-        os.makedirs(folder)
-        try:
+    folder = tempfile.mkdtemp(prefix="sandglass-bench-tars-")
+    try:
+        with Server("--worlds-disk", "16G") as server:
             client = Client(server, 120)
             files(report, server, client, folder)
             writes(report, server, client)
-            memory(report, folder)
-        finally:
-            subprocess.run(["rm", "-rf", folder], check=True)
+        memory(report, folder)
+    finally:
+        subprocess.run(["rm", "-rf", folder], check=True)
