@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 build = tools/configure $(1) >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: all start test test-vm test-fresh test-long test-fork-long asan tsan fuzz bench format lint install clean help
+.PHONY: all start test test-programs test-vm test-fresh test-long test-fork-long asan tsan fuzz bench format lint install clean help
 
 all: ## build the programs into build/bin and the libraries into build/lib
 	@$(call build,release)
@@ -19,6 +19,10 @@ start: ## install what is missing, build, start the server and run a first cell 
 test: ## install what is missing, build, run every test
 	@tools/install-deps --build --runtime --test
 	@JOBS=$(JOBS) tools/test-all
+
+test-programs: all ## test every program of tests/programs: versions of E2B's packages, frameworks, agents
+	@tools/install-deps --runtime --test
+	@tests/programs/run
 
 test-vm: all ## test with Debian's own kernel and cgroup v2, in a virtual machine
 	@tools/install-deps --vm

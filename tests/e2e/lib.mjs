@@ -79,7 +79,7 @@ function describe(err) {
   if (!(err instanceof Error)) return `thrown: ${err}`
   const more = err instanceof e2b.CommandExitError ? `\nstdout: ${err.stdout}\nstderr: ${err.stderr}` : ''
   const cause = err.cause ? `\ncause: ${err.cause}` : ''
-  const where = (err.stack ?? '').split('\n').filter((l) => l.includes('/tests/e2e/') && !l.includes('lib.mjs'))
+  const where = (err.stack ?? '').split('\n').filter((l) => l.includes('/tests/') && !l.includes('lib.mjs'))
   return `${err.constructor.name}: ${err.message}${more}${cause}\n${where.slice(0, 3).join('\n')}`
 }
 

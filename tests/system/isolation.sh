@@ -34,8 +34,8 @@ for user in $USERS; do
     sg run -u "$user" -- sh -c 'ls -A /dev | sort | tr "\n" " "'
     check "$user: devices" gives 0 "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "
     sg run -u "$user" -- sh -c 'ls -A /usr/local/* | tr -d "\n"; ls /sys /sys/devices/system/cpu /sys/fs | tr "\n" " "'
-    check "$user: /usr/local has sudo, a word instead of crontab, the kernels and tools of ready commands only, /sys has its own limits only" gives 0 \
-        "/usr/local/bin:crontabsudo/usr/local/etc:/usr/local/games:/usr/local/include:/usr/local/lib:sandglasssandglass-tools/usr/local/sbin:/usr/local/share:/usr/local/src:/sys: devices fs limits  /sys/devices/system/cpu: online possible present  /sys/fs: cgroup "
+    check "$user: /usr/local has sudo, a word instead of crontab, python, the kernels and tools of ready commands only, /sys has its own limits only" gives 0 \
+        "/usr/local/bin:crontabpythonsudo/usr/local/etc:/usr/local/games:/usr/local/include:/usr/local/lib:sandglasssandglass-tools/usr/local/sbin:/usr/local/share:/usr/local/src:/sys: devices fs limits  /sys/devices/system/cpu: online possible present  /sys/fs: cgroup "
     sg run -u "$user" -- sh -c 'ls -d /etc/machine-id /etc/hostname.old /etc/ssh /boot /work /var/lib/sandglass /run/sandglass/slots /sys/kernel /sys/class /var/log/* "$0" 2>/dev/null' "$TOP"
     check "$user: no state of the host" gives 2 ''
     sg run -u "$user" -- sh -c 'cut -d: -f1,3 /etc/passwd | grep -E "^(root|user):" | sort; test "$(wc -l < /etc/passwd)" -lt 15'

@@ -66,6 +66,16 @@ static bool token_given(const struct sandbox *b, const struct http_req *req)
     return b->spec.envd_token[0] == '\0' || (token && token_equal(b->spec.envd_token, token));
 }
 
+struct sandbox *envd_sandbox_by_token(struct front *f, const struct http_req *req)
+{
+    const char *token = http_header_get(req, "x-access-token");
+
+    SANDBOXES_EACH(b, f)
+        if (token && b->spec.envd_token[0] != '\0' && token_equal(b->spec.envd_token, token))
+            return b;
+    return NULL;
+}
+
 bool envd_allows(const struct sandbox *b, struct http_req *req)
 {
     return token_given(b, req) || (strcmp(req->path, "/files") == 0 && files_allow(b, req));

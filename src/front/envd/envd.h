@@ -21,6 +21,9 @@ void envd_request(struct sandbox *b, struct http_req *req);
  * before a paused sandbox is woken: a client that may not talk to a sandbox may not wake it
  * either. */
 bool envd_allows(const struct sandbox *b, struct http_req *req);
+/* The sandbox whose token the request carries, for a request that names none: E2B's SDKs from 2.7 to
+ * 2.16, given E2B_SANDBOX_URL, send nothing else to /files and /health. NULL: there is none. */
+struct sandbox *envd_sandbox_by_token(struct front *f, const struct http_req *req);
 
 /* The routes that are not RPC. If the sandbox has an access token, the caller has checked it for
  * all of them but /health, which needs none, and /files, which checks token and signature by

@@ -149,15 +149,28 @@ static void to_sandbox(struct http_req *req, const char *id, unsigned port)
     sandbox_wake(b, on_awake, a);
 }
 
-/* A signed address names no sandbox: the sandbox is found by the signature. */
-static void by_signature(struct http_req *req)
+/* A signed address names no sandbox, and old SDKs do not either: the sandbox is found by the signature
+ * or by the token. */
+static void by_token(struct http_req *req)
 {
-    struct sandbox *b = files_sandbox_by_signature(front_of(req), req);
+    struct front *f = front_of(req);
+    struct sandbox *b = http_header_get(req, "x-access-token") ? envd_sandbox_by_token(f, req)
+                                                               : files_sandbox_by_signature(f, req);
 
     if (b)
         to_sandbox(req, b->id, FRONT_ENVD_PORT);
+    else if (strcmp(req->path, "/health") == 0)
+        reply_error(req, 502, "The sandbox was not found");
     else
         reply_error(req, 401, "invalid signature");
+}
+
+/* Paths of a sandbox's own API that are asked for without its name. The server's own /health asks for
+ * no token. */
+static bool is_by_token(const struct http_req *req)
+{
+    return strcmp(req->path, "/files") == 0 ||
+           (strcmp(req->path, "/health") == 0 && http_header_get(req, "x-access-token"));
 }
 
 static void route(struct http_req *req)
@@ -188,8 +201,8 @@ static void route(struct http_req *req)
         to_sandbox(req, id, by_host ? host_port : port);
     } else if (by_host) {
         to_sandbox(req, host_id, host_port);
-    } else if (strcmp(req->path, "/files") == 0) {
-        by_signature(req);
+    } else if (is_by_token(req)) {
+        by_token(req);
     } else if (strncmp(req->path, "/v1/", strlen("/v1/")) == 0) {
         v1_request(req);
     } else if (strcmp(req->path, "/mcp") == 0) {

@@ -68,6 +68,11 @@ def tampered(site, sandbox, other):
     header = {"E2b-Sandbox-Id": sandbox.id, "X-Access-Token": other.token}
     wrong += answered("a wrong token beside a right signature",
                       site.ask("GET", address(path=path, signature=good), header), 401)
+    for what, token in (("empty", ""), ("cut", sandbox.token[:-1]), ("longer", sandbox.token + "0"), ("a sandbox's id", sandbox.id)):
+        header = {"X-Access-Token": token}
+        wrong += answered(f"a token that is {what} and no sandbox named", site.ask("GET", address(path=path), header), 401)
+        wrong += answered(f"health of a token that is {what}", site.ask("GET", "/health", header), 502)
+    wrong += answered("a file of the sandbox whose token it is", site.ask("GET", address(path=path), {"X-Access-Token": other.token}), 404)
     return wrong
 
 
