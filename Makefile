@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 build = tools/configure $(1) >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: all start test test-programs test-vm test-fresh test-long test-fork-long asan tsan fuzz bench format lint install clean help
+.PHONY: all start test test-programs test-vm test-fresh test-long test-fork-long asan tsan fuzz bench sdk format lint install clean help
 
 all: ## build the programs into build/bin and the libraries into build/lib
 	@$(call build,release)
@@ -52,6 +52,10 @@ bench: all ## speed and memory, as ratios
 	@tools/install-deps --build --runtime --bench
 	@$(call build,dev)
 	@tests/perf/run
+
+sdk: ## build the JavaScript package in build/sdk/sandglass; the Python one, sdk/python, needs none
+	@tools/install-deps --test
+	@tools/sdk-js
 
 format: ## bring all C files into the house format
 	@clang-format -i $$(tools/lint --list-c)

@@ -192,8 +192,10 @@ TEST(output_in_lines)
     EXPECT(strstr(out.buf, "}\n{\"type\":\"stderr\"") != NULL);
     EXPECT(out.len > 6 * sizeof(big) && out.len < 6 * sizeof(big) + 300);
     lines_keepalive(&lines);
-    lines_end(&lines);
+    lines_end(&lines, 0);
     EXPECT(strstr(out.buf, "{\"type\":\"keepalive\"}\n{\"type\":\"end_of_execution\"}\n") != NULL);
+    lines_end(&lines, 3);
+    EXPECT(strstr(out.buf, "{\"type\":\"end_of_execution\",\"exit_code\":3}\n") != NULL);
     end();
 }
 

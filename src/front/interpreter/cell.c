@@ -158,7 +158,7 @@ static void finish(struct cell *c)
     if (failed)
         lines_error(&c->lines, &r->error[ERROR_NAME], &r->error[ERROR_VALUE],
                     &r->error[ERROR_TRACEBACK]);
-    lines_end(&c->lines);
+    lines_end(&c->lines, ending_code(&c->ending));
     if (c->running)
         sandbox_log_add(&c->sandbox->log, LOG_INFO, FAULT_CODE, 0, "Cell %u ended%s%.64s",
                         c->number, failed ? ": " : "", failed ? r->error[ERROR_NAME].buf : "");

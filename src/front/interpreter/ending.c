@@ -21,6 +21,13 @@ bool ending_read(const void *result, size_t len, struct ending *ret)
     return true;
 }
 
+unsigned ending_code(const struct ending *end)
+{
+    bool told = end->how == KERNEL_DIED || end->how == KERNEL_DONE;
+
+    return end->status == 0 && told && end->code != KERNEL_CODE_UNKNOWN ? end->code & 0xff : 0;
+}
+
 static void say_died(struct strbuf *value, uint32_t code, uint64_t memory_limit)
 {
     char text[MEMORY_LIMIT_TEXT];

@@ -14,6 +14,8 @@ struct ending {
 
 /* Reads the result of OP_KERNEL_EXECUTE. False: it makes no sense. */
 bool ending_read(const void *result, size_t len, struct ending *ret);
+/* The status of a shell's cell, or of a kernel that ended by itself; 0 if that is not known. */
+unsigned ending_code(const struct ending *end);
 /* Puts the error that the client gets into r->error. An error that the kernel told is overwritten
  * if the cell ran out of time or its kernel is gone: that matters more than how the cell took it.
  * `message` is the call's. False: there was no error. */

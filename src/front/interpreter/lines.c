@@ -152,8 +152,12 @@ void lines_keepalive(struct lines *l)
     lines_flush(l);
 }
 
-void lines_end(struct lines *l)
+void lines_end(struct lines *l, unsigned code)
 {
-    lines_put_str(l, "{\"type\":\"end_of_execution\"}\n");
+    char text[80] = "{\"type\":\"end_of_execution\"}\n";
+
+    if (code != 0)
+        snprintf(text, sizeof(text), "{\"type\":\"end_of_execution\",\"exit_code\":%u}\n", code);
+    lines_put_str(l, text);
     lines_flush(l);
 }

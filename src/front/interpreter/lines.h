@@ -34,7 +34,8 @@ void lines_output_end(struct lines *l);
 void lines_error(struct lines *l, const struct strbuf *name, const struct strbuf *value,
                  const struct strbuf *traceback);
 void lines_keepalive(struct lines *l);
-void lines_end(struct lines *l);
+/* `code`: the status that a shell, or a kernel that is gone, ended with; 0: there is none to tell. */
+void lines_end(struct lines *l, unsigned code);
 
 /* Parts of a line: text as it is, and text as the inside of a string. lines_flush passes the buffer
  * on. */

@@ -198,10 +198,8 @@ static int exit_code(const struct tool_run *r)
         return EXIT_TIMEDOUT;
     if (end->status == 0 && end->memory_limit)
         return 128 + SIGKILL;
-    if (end->status == 0 && (end->how == KERNEL_DIED || end->how == KERNEL_DONE) &&
-        end->code != KERNEL_CODE_UNKNOWN && end->code != 0)
-        return (int)(end->code & 0xff);
-    return r->failed ? EXIT_FAILED : 0;
+    int code = (int)ending_code(end);
+    return code != 0 ? code : r->failed ? EXIT_FAILED : 0;
 }
 
 static void parse(struct tool_run *r)

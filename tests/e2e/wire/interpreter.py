@@ -27,6 +27,8 @@ def check_line(line):
     message = json.loads(line, parse_constant=lambda name: 1 / 0)  # NaN is no JSON
     line.decode("ascii")
     kind = message.pop("type")
+    if kind == "end_of_execution" and "exit_code" in message:  # ours: of a shell that failed
+        assert isinstance(message.pop("exit_code"), int), line[:300]
     if kind == "result":
         assert isinstance(message.pop("is_main_result"), bool), line[:300]
         for name, value in message.items():
