@@ -5,6 +5,7 @@
 
 #include "inside/agent/environ.h"
 #include "inside/agent/kernels.h"
+#include "inside/agent/own_ports.h"
 
 #define NOTE_STUCK \
     "the kernel did not stop when it was interrupted, and was killed: its variables are gone"
@@ -315,6 +316,7 @@ int kernel_execute(struct request *q)
                       "the cells that wait hold too much code: wait for some to end");
     if (res < 0)
         return res;
+    own_ports_open(q->agent);
     struct execution *x = op_new(q, &execution_ops, sizeof(*x));
     chan_set_mark(q->stream, KERNEL_PACKET_MAX);
     memcpy(x->context_id, c->id, sizeof(x->context_id));

@@ -6,6 +6,7 @@
 #include "lib/base/fault.h"
 #include "inside/agent/environ.h"
 #include "inside/agent/launch.h"
+#include "inside/agent/own_ports.h"
 #include "inside/agent/path.h"
 #include "inside/agent/proc.h"
 #include "inside/stage/confine.h"
@@ -123,6 +124,7 @@ int process_start(struct request *q)
         res = prepare_as_user(q, &s);
     if (res < 0)
         return res;
+    own_ports_open(q->agent);
     struct launch l = {.as = q->as,
                        .program = s.args.v[0],
                        .argv = s.args.v,

@@ -7,6 +7,7 @@
 
 #include "inside/agent/accounts.h"
 #include "inside/agent/entry.h"
+#include "inside/agent/own_ports.h"
 #include "inside/agent/path.h"
 
 char agent_scratch[FRAME_PAYLOAD_MAX];
@@ -356,6 +357,7 @@ int agent_serve(int fd, const struct agent_config *config)
     channel_end(&a);
     kernels_done(&a);
     procs_done(&a.procs);
+    own_ports_done(&a);
     line_done(&a.line);
     door_done(&a.door);
     view_done(&a.view);

@@ -68,7 +68,8 @@ struct agent {
     struct door door;
     struct line line;
     struct view view;
-    uint64_t kills_told; /* memory.h: kills of the group up to this one have been told of */
+    struct own_ports *own_ports; /* own_ports.h; NULL until a program or cell is about to run */
+    uint64_t kills_told;         /* memory.h: kills of the group up to this one have been told of */
 };
 
 /* procs.c */
