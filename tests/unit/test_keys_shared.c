@@ -51,6 +51,19 @@ static void make_key(struct server *s, const char *tenant, char key[STORE_KEY_LE
     EXPECT(store_key_create(s->store, t.id, "laptop", key, info, &e) == 0);
 }
 
+struct renamed {
+    const char *id, *name;
+    bool is;
+};
+
+static bool look_at_name(const struct store_key *k, void *arg)
+{
+    struct renamed *n = arg;
+
+    n->is = n->is || (strcmp(k->id, n->id) == 0 && strcmp(k->name, n->name) == 0);
+    return true;
+}
+
 static void ignore(uv_timer_t *timer)
 {
     (void)timer;
@@ -85,18 +98,26 @@ TEST(a_key_is_known_everywhere)
 
     EXPECT(uv_loop_init(&loop) == 0);
     struct server a = server_open(&loop);
+    char admin[STORE_TOKEN_MAX + 1];
+    EXPECT(store_token_create(a.store, STORE_ADMIN, NULL, "ops", admin, NULL, &e) == 0);
     make_key(&a, "acme", key, &info); /* before the first look */
     struct server b = server_open(&loop);
     EXPECT(becomes(&loop, &b, key, true));
     EXPECT(store_key_check(a.store, key, &ta) == 0 && store_key_check(b.store, key, &tb) == 0);
     EXPECT_STR(ta.id, tb.id);
     EXPECT_STR(tb.name, "acme");
+    EXPECT(store_token_check(b.store, STORE_ADMIN, admin, &tb) == 0 && tb.id[0] == '\0');
 
-    /* The other way, later; and what is revoked in one place is so in the other. */
+    /* The other way, later; and what is revoked or renamed in one place is so in the other. */
     make_key(&b, "globex", later, &other);
     EXPECT(becomes(&loop, &a, later, true));
+    struct renamed named = {.id = other.id, .name = "desk"};
+    EXPECT(store_token_rename(b.store, other.tenant, STORE_KEY, other.id, "desk", &e) == 0);
+    EXPECT(store_key_revoke(b.store, admin, &e) == 0);
     EXPECT(store_key_revoke(b.store, info.id, &e) == 0);
     EXPECT(becomes(&loop, &a, key, false));
+    EXPECT(store_token_check(a.store, STORE_ADMIN, admin, &ta) == -ENOENT);
+    EXPECT(store_keys_each(a.store, NULL, look_at_name, &named, &e) == 0 && named.is);
     EXPECT(store_key_check(a.store, later, &ta) == 0);
     EXPECT_STR(ta.name, "globex");
 

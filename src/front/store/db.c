@@ -281,6 +281,35 @@ static const char *const migrations[] = {
     " BEGIN DELETE FROM build_image WHERE layer = old.id; END;"
     /* Layers that `sandglass world` took the names of, for a running front to remove. */
     "CREATE TABLE dropped_layer (id TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;",
+
+    /* Tokens that are no keys (enum store_token); an operator's belongs to no tenant. named_ms: when
+     * it was renamed. */
+    "CREATE TABLE token ("
+    " id TEXT NOT NULL PRIMARY KEY,"
+    " tenant TEXT REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " hash BLOB NOT NULL UNIQUE,"
+    " hint TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " used_ms INTEGER NOT NULL DEFAULT 0,"
+    " revoked_ms INTEGER NOT NULL DEFAULT 0,"
+    " sanitise INTEGER NOT NULL DEFAULT 0,"
+    " kind INTEGER NOT NULL DEFAULT 0,"
+    " named_ms INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "INSERT INTO token SELECT id, tenant, name, hash, hint, created_ms, used_ms, revoked_ms,"
+    " sanitise, 0, 0 FROM key;"
+    "DROP TABLE key;"
+    "ALTER TABLE token RENAME TO key;"
+    "CREATE INDEX key_of_tenant ON key (tenant, kind);"
+    /* How many sandboxes a tenant had in a minute (front/core/team_metrics.h). */
+    "CREATE TABLE team_metric ("
+    " tenant TEXT NOT NULL,"
+    " minute INTEGER NOT NULL," /* its beginning, in seconds since 1970 */
+    " peak INTEGER NOT NULL,"
+    " started INTEGER NOT NULL,"
+    " burst INTEGER NOT NULL,"
+    " PRIMARY KEY (tenant, minute)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX team_metric_by_minute ON team_metric (minute);",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

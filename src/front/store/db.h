@@ -28,22 +28,28 @@
     X(TENANT_SET, "UPDATE tenant SET " STORE_LIMITS(LIMIT_SET) "name = name WHERE name = ?")     \
     X(TENANT_SANITISE, "UPDATE tenant SET sanitise = ?2, sanitise_always = ?3 WHERE name = ?1")  \
     X(TENANT_COUNT, "SELECT count(*) FROM tenant")                                               \
-    X(KEY_ADD, "INSERT INTO key (id, tenant, name, hash, hint, created_ms) "                     \
-               "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                \
-    X(KEY_BY_HASH, "SELECT k.id, k.used_ms, k.hash, k.sanitise, " TENANT_COLUMNS " FROM key k "  \
-                   "JOIN tenant t ON t.id = k.tenant WHERE k.hash = ?1 AND k.revoked_ms = 0")    \
+    X(KEY_ADD, "INSERT INTO key (id, tenant, name, hash, hint, created_ms, kind) "               \
+               "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                            \
+    X(KEY_BY_HASH, "SELECT k.id, k.used_ms, k.hash, k.sanitise, " TENANT_COLUMNS KEY_FROM        \
+                   "WHERE k.hash = ?1 AND k.kind = ?2 AND k.revoked_ms = 0")                     \
+    X(KEY_COUNT, "SELECT count(*) FROM key WHERE " KEY_OWN)                                      \
+    X(KEY_NAME, "UPDATE key SET name = ?4, named_ms = ?5 WHERE " KEY_OWN " AND id = ?3")         \
+    X(KEY_END, "UPDATE key SET revoked_ms = ?4 WHERE " KEY_OWN " AND id = ?3")                   \
     X(KEY_SANITISE, "UPDATE key SET sanitise = ?2 WHERE id = ?1")                                \
     X(KEY_USED, "UPDATE key SET used_ms = ?2 WHERE id = ?1")                                     \
     X(KEY_LIST, KEY_SELECT ", k.used_ms, k.sanitise" KEY_FROM                                    \
-                           "WHERE ?1 IS NULL OR t.id = ?1 ORDER BY k.created_ms, k.id")          \
+                           "WHERE ?1 IS NULL OR k.tenant = ?1 ORDER BY k.created_ms, k.id")      \
     X(KEY_REVOKE, "UPDATE key SET revoked_ms = ?3 WHERE (id = ?1 OR hash = ?2) "                 \
                   "AND revoked_ms = 0")                                                          \
     X(KEY_EXISTS, "SELECT 1 FROM key WHERE id = ?1 OR hash = ?2")                                \
-    X(KEY_COPIES, KEY_SELECT ", lower(hex(k.hash))" KEY_FROM "ORDER BY k.created_ms, k.id")      \
+    X(KEY_COPIES,                                                                                \
+      KEY_SELECT ", k.named_ms, lower(hex(k.hash))" KEY_FROM "ORDER BY k.created_ms, k.id")      \
     X(KEY_MARK, "SELECT count(*) || ' ' || total(revoked_ms > 0) || ' ' || "                     \
-                "coalesce(max(created_ms), 0) || ' ' || coalesce(max(revoked_ms), 0) FROM key")  \
-    X(KEY_TAKE, "INSERT INTO key (id, tenant, name, hash, hint, created_ms, revoked_ms) "        \
-                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING")                    \
+                "coalesce(max(created_ms), 0) || ' ' || coalesce(max(revoked_ms), 0) || ' ' || " \
+                "coalesce(max(named_ms), 0) FROM key")                                           \
+    X(KEY_TAKE, "INSERT INTO key (id, tenant, name, hash, hint, created_ms, revoked_ms, kind, "  \
+                "named_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING")  \
+    X(KEY_TAKE_NAME, "UPDATE key SET name = ?2, named_ms = ?3 WHERE id = ?1 AND named_ms < ?3")  \
     X(KEY_TAKE_END, "UPDATE key SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms = 0")           \
     X(SECRET_ADD, "INSERT INTO secret (name, value) VALUES (?1, ?2) "                            \
                   "ON CONFLICT (name) DO NOTHING")                                               \
@@ -109,11 +115,19 @@
                     "coalesce(json_extract(?1, '$.pathId'), ''))")                               \
     X(LIVING_END, "DELETE FROM living WHERE sandbox = json_extract(?1, '$.sandboxId')")          \
     X(LIVING_ADD, "INSERT OR REPLACE INTO living VALUES (?1, ?2, ?3, ?4, ?5)")                   \
+    X(TEAM_METRIC_ADD, "INSERT INTO team_metric (tenant, minute, peak, started, burst) "         \
+                       "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (tenant, minute) DO UPDATE SET " \
+                       "peak = max(peak, ?3), started = started + ?4, burst = max(burst, ?5)")   \
+    X(TEAM_METRIC_LIST, "SELECT minute / ?4 * ?4, max(peak), sum(started), max(burst) "          \
+                        "FROM team_metric WHERE tenant = ?1 AND minute BETWEEN ?2 AND ?3 "       \
+                        "GROUP BY 1 ORDER BY 1")                                                 \
+    X(TEAM_METRIC_FORGET, "DELETE FROM team_metric WHERE minute < ?1")                           \
     TEMPLATE_STATEMENTS(X)                                                                       \
     CONTEXT_STATEMENTS(X)
 
-#define KEY_SELECT       "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.revoked_ms"
-#define KEY_FROM         " FROM key k JOIN tenant t ON t.id = k.tenant "
+#define KEY_SELECT       "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.revoked_ms, k.kind"
+#define KEY_FROM         " FROM key k LEFT JOIN tenant t ON t.id = k.tenant "
+#define KEY_OWN          "tenant = ?1 AND kind = ?2 AND revoked_ms = 0"
 #define SNAPSHOT_COLUMNS "seq, id, tenant, name, tag, sandbox, base_template, created_ms, bytes"
 #define EVENT_SELECT     "SELECT id, tenant, ms, kind, json FROM event WHERE id > ?1 AND id < ?2 "
 #define VAULT_COLUMNS    "seq, id, name, version, created_ms, updated_ms, metadata"

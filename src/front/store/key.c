@@ -1,4 +1,4 @@
-/* API keys.
+/* API keys, and tokens that are kept like them.
  *
  * A key is 160 random bits, so a plain SHA-256 of it is enough: the slow hashes that passwords need
  * make guessing expensive, and nobody can guess such a key. A plain hash also keeps the check
@@ -14,13 +14,17 @@
 #include "lib/base/clock.h"
 #include "front/store/db.h"
 
-#define PREFIX        "e2b_"
-#define PREFIX_LEN    4
 #define SECRET_BYTES  20
 #define CACHE_ENTRIES 1024 /* a power of two */
 #define NOTE_EVERY_MS 60000
+#define HINT_HEAD     4 /* characters that a hint has of a token's random part */
+#define HINT_TAIL     4
 
-_Static_assert(STORE_KEY_LEN == PREFIX_LEN + 2 * SECRET_BYTES, "the length of a key");
+static const char *const prefixes[] = {
+    [STORE_KEY] = "e2b_", [STORE_ADMIN] = "admin_e2b_", [STORE_ACCESS] = "sk_e2b_"};
+_Static_assert(ARRAY_SIZE(prefixes) == STORE_TOKEN_MAX_, "every kind has a prefix");
+_Static_assert(STORE_KEY_LEN == sizeof("e2b_") - 1 + 2 * SECRET_BYTES, "the length of a key");
+_Static_assert(STORE_TOKEN_MAX == sizeof("admin_e2b_") - 1 + 2 * SECRET_BYTES, "the longest");
 
 struct hash {
     unsigned char bytes[SHA256_DIGEST_LENGTH];
@@ -38,13 +42,21 @@ struct key_cache {
     struct cached_key entries[CACHE_ENTRIES];
 };
 
-/* False: the text cannot be a key at all. */
-static bool hash_key(const char *key, struct hash *ret)
+const char *store_token_prefix(enum store_token kind)
 {
-    if (strnlen(key, STORE_KEY_LEN + 1) != STORE_KEY_LEN || strncmp(key, PREFIX, PREFIX_LEN) != 0 ||
-        strspn(key + PREFIX_LEN, "0123456789abcdef") != 2 * SECRET_BYTES)
+    return prefixes[kind];
+}
+
+/* False: the text cannot be a token of this kind at all. The prefix is hashed too: a text has one
+ * kind. */
+static bool hash_token(enum store_token kind, const char *text, struct hash *ret)
+{
+    size_t prefix = strlen(prefixes[kind]), len = prefix + 2 * SECRET_BYTES;
+
+    if (strnlen(text, len + 1) != len || strncmp(text, prefixes[kind], prefix) != 0 ||
+        strspn(text + prefix, "0123456789abcdef") != 2 * SECRET_BYTES)
         return false;
-    SHA256((const unsigned char *)key, STORE_KEY_LEN, ret->bytes);
+    SHA256((const unsigned char *)text, len, ret->bytes);
     return true;
 }
 
@@ -87,10 +99,12 @@ static struct db_value hash_value(const struct hash *hash)
 }
 
 /* Loads a key from the database into its place in the cache. */
-static int cache_load(struct store *s, const struct hash *hash, struct cached_key *place)
+static int cache_load(struct store *s, enum store_token kind, const struct hash *hash,
+                      struct cached_key *place)
 {
     struct cached_key k = {.hash = *hash};
-    struct db_rows row = db_rows(s, DB_KEY_BY_HASH, DB_WITH(hash_value(hash)), NULL);
+    struct db_rows row =
+        db_rows(s, DB_KEY_BY_HASH, DB_WITH(hash_value(hash), db_number(kind)), NULL);
     sqlite3_stmt *st = row.st;
 
     if (!db_next(&row))
@@ -124,18 +138,19 @@ static void note_use(struct store *s, struct cached_key *k)
     db_set_wait(s, DB_WAIT_MS);
 }
 
-int store_key_check(struct store *s, const char *key, struct store_tenant *ret)
+int store_token_check(struct store *s, enum store_token kind, const char *token,
+                      struct store_tenant *ret)
 {
     struct hash hash;
 
-    if (!hash_key(key, &hash))
+    if (!hash_token(kind, token, &hash))
         return -ENOENT;
     struct cached_key *k = cache_place(s, &hash);
     int r = cache_revalidate(s);
     if (r < 0)
         return r;
     if (!k->id[0] || !same_hash(&hash, k->hash.bytes)) {
-        r = cache_load(s, &hash, k);
+        r = cache_load(s, kind, &hash, k);
         if (r < 0)
             return r;
     }
@@ -144,17 +159,26 @@ int store_key_check(struct store *s, const char *key, struct store_tenant *ret)
     return 0;
 }
 
-static bool name_valid(const char *name)
+int store_key_check(struct store *s, const char *key, struct store_tenant *ret)
 {
-    size_t len = strlen(name);
-
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
-            return false;
-    return len <= STORE_NAME_MAX;
+    return store_token_check(s, STORE_KEY, key, ret);
 }
 
-static void make_key(char ret[STORE_KEY_LEN + 1])
+static int check_name(const char *name, struct sg_error *e)
+{
+    size_t len = strlen(name);
+    bool valid = len <= STORE_NAME_MAX;
+
+    for (size_t i = 0; valid && i < len; i++)
+        valid = (unsigned char)name[i] >= 0x20 && name[i] != 0x7f;
+    return valid ? 0
+                 : err_invalid(e,
+                               "'%.80s' is not a name for a key: use at most %d characters, no "
+                               "control characters",
+                               name, STORE_NAME_MAX);
+}
+
+static void make_token(enum store_token kind, char ret[STORE_TOKEN_MAX + 1])
 {
     unsigned char secret[SECRET_BYTES];
     size_t n = 0;
@@ -162,44 +186,106 @@ static void make_key(char ret[STORE_KEY_LEN + 1])
     /* The kernel gives so few bytes at once or not at all. Without them there must be no key. */
     if (getrandom(secret, sizeof(secret), 0) != (ssize_t)sizeof(secret))
         abort();
-    n = (size_t)snprintf(ret, STORE_KEY_LEN + 1, PREFIX);
+    n = (size_t)snprintf(ret, STORE_TOKEN_MAX + 1, "%s", prefixes[kind]);
     for (size_t i = 0; i < sizeof(secret); i++)
-        n += (size_t)snprintf(ret + n, STORE_KEY_LEN + 1 - n, "%02x", secret[i]);
+        n += (size_t)snprintf(ret + n, STORE_TOKEN_MAX + 1 - n, "%02x", secret[i]);
     OPENSSL_cleanse(secret, sizeof(secret));
+}
+
+/* Whose it is: nobody's, if it is an operator's. */
+static int take_tenant(struct store *s, const char *id, struct store_key *k, struct sg_error *e)
+{
+    struct store_tenant tenant;
+    int r = store_tenant_get(s, id, &tenant);
+
+    if (r < 0)
+        return err_set(e, SG_ERR_NOT_FOUND, r, "no tenant with the id '%.40s'", id);
+    memcpy(k->tenant, tenant.id, sizeof(k->tenant));
+    memcpy(k->tenant_name, tenant.name, sizeof(k->tenant_name));
+    return 0;
+}
+
+int store_token_create(struct store *s, enum store_token kind, const char *tenant_id,
+                       const char *name, char ret[STORE_TOKEN_MAX + 1], struct store_key *ret_info,
+                       struct sg_error *e)
+{
+    struct store_key k = {.kind = kind, .created_ms = clock_wall_ms()};
+    char token[STORE_TOKEN_MAX + 1];
+    struct hash hash;
+    int r = check_name(name, e);
+
+    if (r == 0 && kind != STORE_ADMIN)
+        r = take_tenant(s, tenant_id, &k, e);
+    if (r < 0)
+        return r;
+    make_token(kind, token);
+    hash_token(kind, token, &hash);
+    id_random(k.id);
+    snprintf(k.name, sizeof(k.name), "%s", name);
+    snprintf(k.hint, sizeof(k.hint), "%.*s...%s", (int)strlen(prefixes[kind]) + HINT_HEAD, token,
+             token + strlen(token) - HINT_TAIL);
+    r = db_run(s, DB_KEY_ADD,
+               DB_WITH(db_text(k.id), db_text(k.tenant[0] ? k.tenant : NULL), db_text(k.name),
+                       hash_value(&hash), db_text(k.hint), db_number(k.created_ms),
+                       db_number(kind)),
+               e);
+    if (r == 0) {
+        memcpy(ret, token, sizeof(token));
+        if (ret_info)
+            *ret_info = k;
+    }
+    OPENSSL_cleanse(token, sizeof(token));
+    return r;
 }
 
 int store_key_create(struct store *s, const char *tenant_id, const char *name,
                      char ret[STORE_KEY_LEN + 1], struct store_key *ret_info, struct sg_error *e)
 {
-    struct store_key k = {.created_ms = clock_wall_ms()};
-    char key[STORE_KEY_LEN + 1];
-    struct store_tenant tenant;
-    struct hash hash;
+    char token[STORE_TOKEN_MAX + 1];
+    int r = store_token_create(s, STORE_KEY, tenant_id, name, token, ret_info, e);
 
-    if (!name_valid(name))
-        return err_invalid(
-            e, "'%.80s' is not a name for a key: use at most %d characters, no control characters",
-            name, STORE_NAME_MAX);
-    int r = store_tenant_get(s, tenant_id, &tenant);
-    if (r < 0)
-        return err_set(e, SG_ERR_NOT_FOUND, r, "no tenant with the id '%.40s'", tenant_id);
-    make_key(key);
-    hash_key(key, &hash);
-    id_random(k.id);
-    snprintf(k.tenant, sizeof(k.tenant), "%s", tenant.id);
-    snprintf(k.tenant_name, sizeof(k.tenant_name), "%s", tenant.name);
-    snprintf(k.name, sizeof(k.name), "%s", name);
-    snprintf(k.hint, sizeof(k.hint), "%.8s...%s", key, key + STORE_KEY_LEN - 4);
-    r = db_run(s, DB_KEY_ADD,
-               DB_WITH(db_text(k.id), db_text(k.tenant), db_text(k.name), hash_value(&hash),
-                       db_text(k.hint), db_number(k.created_ms)),
-               e);
-    if (r < 0)
-        return r;
-    memcpy(ret, key, sizeof(key));
-    if (ret_info)
-        *ret_info = k;
-    return 0;
+    if (r == 0)
+        memcpy(ret, token, STORE_KEY_LEN + 1);
+    OPENSSL_cleanse(token, sizeof(token));
+    return r;
+}
+
+/* The change of one token, which the statement finds by tenant, kind and id. */
+static int change_own(struct store *s, enum db_statement which, const struct db_value *with,
+                      const char *id, struct sg_error *e)
+{
+    int r = db_run(s, which, with, e);
+
+    if (r == 0 && db_changed(s) == 0)
+        r = err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no key with the id '%.40s'", id);
+    db_keys_changed(s);
+    return r;
+}
+
+int store_token_rename(struct store *s, const char *tenant, enum store_token kind, const char *id,
+                       const char *name, struct sg_error *e)
+{
+    int r = check_name(name, e);
+
+    return r < 0 ? r
+                 : change_own(s, DB_KEY_NAME,
+                              DB_WITH(db_text(tenant), db_number(kind), db_text(id), db_text(name),
+                                      db_number(clock_wall_ms())),
+                              id, e);
+}
+
+int store_token_end(struct store *s, const char *tenant, enum store_token kind, const char *id,
+                    struct sg_error *e)
+{
+    return change_own(
+        s, DB_KEY_END,
+        DB_WITH(db_text(tenant), db_number(kind), db_text(id), db_number(clock_wall_ms())), id, e);
+}
+
+int store_tokens_count(struct store *s, const char *tenant, enum store_token kind, uint32_t *ret,
+                       struct sg_error *e)
+{
+    return db_count(s, DB_KEY_COUNT, DB_WITH(db_text(tenant), db_number(kind)), ret, e);
 }
 
 int store_key_sanitise(struct store *s, const char *id, uint8_t sanitise, struct sg_error *e)
@@ -212,8 +298,12 @@ int store_key_sanitise(struct store *s, const char *id, uint8_t sanitise, struct
 
 void db_key(sqlite3_stmt *st, struct store_key *ret)
 {
+    int64_t kind = sqlite3_column_int64(st, 7);
+
     *ret = (struct store_key){.created_ms = sqlite3_column_int64(st, 5),
-                              .revoked_ms = sqlite3_column_int64(st, 6)};
+                              .revoked_ms = sqlite3_column_int64(st, 6),
+                              .kind = kind > 0 && kind < STORE_TOKEN_MAX_ ? (enum store_token)kind
+                                                                          : STORE_KEY};
     db_column(st, 0, ret->id, sizeof(ret->id));
     db_column(st, 1, ret->tenant, sizeof(ret->tenant));
     db_column(st, 2, ret->tenant_name, sizeof(ret->tenant_name));
@@ -230,8 +320,8 @@ int store_keys_each(struct store *s, const char *tenant,
         struct store_key k;
 
         db_key(rows.st, &k);
-        k.used_ms = sqlite3_column_int64(rows.st, 7);
-        k.sanitise = (uint8_t)sqlite3_column_int64(rows.st, 8);
+        k.used_ms = sqlite3_column_int64(rows.st, 8);
+        k.sanitise = (uint8_t)sqlite3_column_int64(rows.st, 9);
         if (!fn(&k, arg))
             break;
     }
@@ -241,8 +331,14 @@ int store_keys_each(struct store *s, const char *tenant,
 int store_key_revoke(struct store *s, const char *which, struct sg_error *e)
 {
     struct hash hash;
-    struct db_value by_hash = hash_key(which, &hash) ? hash_value(&hash) : db_text(NULL);
+    struct db_value by_hash = db_text(NULL);
     int64_t found;
+
+    for (enum store_token kind = 0; kind < STORE_TOKEN_MAX_; kind++)
+        if (hash_token(kind, which, &hash)) {
+            by_hash = hash_value(&hash);
+            break;
+        }
     int r = db_ask(s, DB_KEY_EXISTS, DB_WITH(db_text(which), by_hash), &found, e);
 
     if (r < 0)

@@ -22,7 +22,8 @@ int key_copies_each(struct store *s, void (*fn)(const struct key_copy *, void *)
         struct key_copy c;
 
         db_key(rows.st, &c.key);
-        db_column(rows.st, 7, c.hash, sizeof(c.hash));
+        c.named_ms = sqlite3_column_int64(rows.st, 8);
+        db_column(rows.st, 9, c.hash, sizeof(c.hash));
         fn(&c, arg);
     }
     return db_done(&rows);
@@ -51,8 +52,11 @@ static int run_take(struct store *s, const struct key_copy *c, const char *tenan
     int r = db_run(s, DB_KEY_TAKE,
                    DB_WITH(db_text(k->id), db_text(tenant), db_text(k->name),
                            db_bytes(hash, sizeof(hash)), db_text(k->hint), db_number(k->created_ms),
-                           db_number(k->revoked_ms)),
+                           db_number(k->revoked_ms), db_number(k->kind), db_number(c->named_ms)),
                    e);
+    if (r == 0 && c->named_ms > 0)
+        r = db_run(s, DB_KEY_TAKE_NAME,
+                   DB_WITH(db_text(k->id), db_text(k->name), db_number(c->named_ms)), e);
     if (r < 0 || k->revoked_ms == 0)
         return r;
     return db_run(s, DB_KEY_TAKE_END, DB_WITH(db_text(k->id), db_number(k->revoked_ms)), e);
@@ -63,8 +67,11 @@ static int take(struct store *s, const struct key_copy *c, struct sg_error *e)
 {
     struct store_tenant tenant;
 
-    if (!id_valid(c->key.id) || c->key.created_ms < 0 || c->key.revoked_ms < 0)
+    if (!id_valid(c->key.id) || c->key.created_ms < 0 || c->key.revoked_ms < 0 || c->named_ms < 0 ||
+        c->key.kind >= STORE_TOKEN_MAX_)
         return -EINVAL;
+    if (c->key.kind == STORE_ADMIN)
+        return run_take(s, c, NULL, e);
     int r = store_tenant_ensure(s, c->key.tenant_name, &tenant, e);
     return r < 0 ? r : run_take(s, c, tenant.id, e);
 }

@@ -9,7 +9,7 @@
 #define PAGE_ROWS 200
 #define TELL_KEYS 100 /* keys in one call */
 #define TELL_MAX  (128u * 1024)
-#define COLUMNS   10
+#define COLUMNS   12
 
 struct keys_shared {
     struct store *store;
@@ -70,6 +70,8 @@ static bool read_copy(const char *const *cells, struct key_copy *ret, int64_t *r
     copy_text(ret->key.hint, sizeof(ret->key.hint), cells[7]);
     ret->key.created_ms = number(cells[8]);
     ret->key.revoked_ms = number(cells[9]);
+    ret->key.kind = (enum store_token)number(cells[10]);
+    ret->named_ms = number(cells[11]);
     return true;
 }
 
@@ -109,8 +111,9 @@ static void take(struct keys_shared *k)
                   "SELECT newest.change, k.* FROM"
                   " (SELECT coalesce(max(change), 0) AS change FROM sandglass.api_key) newest"
                   " LEFT JOIN (SELECT a.change, a.id, a.tenant_id, t.name AS tenant_name, a.name,"
-                  "  a.hash, a.hint, sandglass.ms(a.created_at), sandglass.ms(a.revoked_at)"
-                  "  FROM sandglass.api_key a JOIN sandglass.tenant t ON t.id = a.tenant_id"
+                  "  a.hash, a.hint, sandglass.ms(a.created_at), sandglass.ms(a.revoked_at),"
+                  "  a.kind, a.named_ms"
+                  "  FROM sandglass.api_key a LEFT JOIN sandglass.tenant t ON t.id = a.tenant_id"
                   "  WHERE a.change > $1::bigint ORDER BY a.change LIMIT " PAGE ") k ON true"
                   " ORDER BY k.change",
                   NULL, params, 1, on_taken, k);
@@ -149,6 +152,8 @@ static void write_copy(const struct key_copy *c, void *arg)
     jw_string(jw_key(&p->j, "hint"), c->key.hint);
     write_time(&p->j, "created_ms", c->key.created_ms);
     write_time(&p->j, "revoked_ms", c->key.revoked_ms);
+    jw_u64(jw_key(&p->j, "kind"), c->key.kind);
+    write_time(&p->j, "named_ms", c->named_ms);
     jw_object_end(&p->j);
 }
 

@@ -6,7 +6,8 @@
  *     take   the keys that changed in the database since the last time
  *     tell   all of our keys, if one has changed here
  *
- * A key is known by its id. A key that was revoked anywhere is revoked everywhere. If the database
+ * A key is known by its id. A key that was revoked anywhere is revoked everywhere, and has its latest
+ * name everywhere. So do the operator's tokens, which open every server of the database. If the database
  * was put back to an earlier state, the server takes and tells all keys again. */
 #pragma once
 

@@ -9,8 +9,14 @@
 
 struct store;
 
-#define STORE_NAME_MAX 64
-#define STORE_KEY_LEN  44 /* "e2b_" and 40 hexadecimal digits */
+#define STORE_NAME_MAX  64
+#define STORE_KEY_LEN   44 /* "e2b_" and 40 hexadecimal digits */
+#define STORE_TOKEN_MAX 50 /* the longest token */
+
+/* A token and its prefix. A key is a tenant's, for everything that a tenant may do. The operator's
+ * token ("admin_e2b_") is nobody's: it opens E2B's routes for administration and no others. An
+ * access token ("sk_e2b_") is a tenant's, for GET /teams. All are kept and taken back alike. */
+enum store_token { STORE_KEY, STORE_ADMIN, STORE_ACCESS, STORE_TOKEN_MAX_ };
 
 /* The limits of a tenant; 0: the server's setting counts.
  *   max_sandboxes          running ones
@@ -51,9 +57,10 @@ struct store_limits {
 
 struct store_key {
     char id[ID_LEN + 1]; /* names the key in lists; no secret */
-    char tenant[ID_LEN + 1], tenant_name[STORE_NAME_MAX + 1];
+    enum store_token kind;
+    char tenant[ID_LEN + 1], tenant_name[STORE_NAME_MAX + 1]; /* "" of an operator's token */
     char name[STORE_NAME_MAX + 1];
-    char hint[16];                           /* the key's first and last characters */
+    char hint[24];                           /* the key's first and last characters */
     uint8_t sanitise;                        /* as in struct store_tenant */
     int64_t created_ms, used_ms, revoked_ms; /* 0: never */
 };
@@ -81,6 +88,8 @@ int store_dir(const struct store *s, struct sg_error *e);
 int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *ret,
                         struct sg_error *e);
 int store_tenant_get(struct store *s, const char *id, struct store_tenant *ret);
+/* By its id or else its name. -ENOENT. */
+int store_tenant_named(struct store *s, const char *which, struct store_tenant *ret);
 /* -ENOENT: no tenant has that name. */
 int store_tenant_find(struct store *s, const char *name, struct store_tenant *ret,
                       struct sg_error *e);
@@ -95,12 +104,28 @@ int store_tenant_sanitise(struct store *s, const char *name, uint8_t sanitise, b
                           struct sg_error *e);
 int store_tenants_count(struct store *s, uint32_t *ret, struct sg_error *e);
 
-/* Returns the key itself, this once: the store keeps only its hash. */
+/* Returns the token itself, this once: the store keeps only its hash. tenant_id: NULL for
+ * STORE_ADMIN. */
+int store_token_create(struct store *s, enum store_token kind, const char *tenant_id,
+                       const char *name, char ret[STORE_TOKEN_MAX + 1], struct store_key *ret_info,
+                       struct sg_error *e);
 int store_key_create(struct store *s, const char *tenant_id, const char *name,
                      char ret[STORE_KEY_LEN + 1], struct store_key *ret_info, struct sg_error *e);
-/* -ENOENT: the key is unknown or revoked. Compares in constant time. Notes the last use, once a
- * minute. */
+/* -ENOENT: the token is unknown, revoked or of another kind. Compares in constant time. Notes the
+ * last use, once a minute. The operator's token has no tenant: all of *ret is empty. */
+int store_token_check(struct store *s, enum store_token kind, const char *token,
+                      struct store_tenant *ret);
 int store_key_check(struct store *s, const char *key, struct store_tenant *ret);
+/* Of the tenant's own tokens of this kind, by the id: another name, or the end. -ENOENT: the tenant
+ * has none with that id, or it is revoked. */
+int store_token_rename(struct store *s, const char *tenant, enum store_token kind, const char *id,
+                       const char *name, struct sg_error *e);
+int store_token_end(struct store *s, const char *tenant, enum store_token kind, const char *id,
+                    struct sg_error *e);
+/* How many the tenant has that are not revoked. */
+int store_tokens_count(struct store *s, const char *tenant, enum store_token kind, uint32_t *ret,
+                       struct sg_error *e);
+const char *store_token_prefix(enum store_token kind);
 /* The value is that of struct store_tenant. id: the key's id. */
 int store_key_sanitise(struct store *s, const char *id, uint8_t sanitise, struct sg_error *e);
 /* Calls fn for each key, until fn returns false. tenant NULL: of all tenants. */

@@ -84,6 +84,13 @@ int store_tenant_get(struct store *s, const char *id, struct store_tenant *ret)
     return find(s, DB_TENANT_BY_ID, id, ret, NULL);
 }
 
+int store_tenant_named(struct store *s, const char *which, struct store_tenant *ret)
+{
+    int r = store_tenant_get(s, which, ret);
+
+    return r == -ENOENT ? store_tenant_find(s, which, ret, NULL) : r;
+}
+
 int store_tenants_each(struct store *s, bool (*fn)(const struct store_tenant *, void *), void *arg,
                        struct sg_error *e)
 {

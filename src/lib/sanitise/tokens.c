@@ -87,6 +87,8 @@ const struct token_form token_forms[] = {
     {"sbp_", CC_HEX, 40, 0},
     {"sb_secret_", CC_TOKEN, 20, NEEDS_DIGIT},
     {"e2b_", CC_HEX, 40, 0},
+    {"sk_e2b_", CC_HEX, 40, 0},
+    {"admin_e2b_", CC_HEX, 40, 0},
 };
 const size_t token_forms_n = ARRAY_SIZE(token_forms);
 
