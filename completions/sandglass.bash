@@ -246,7 +246,7 @@ _sandglass_key()
     esac
     case ${COMP_WORDS[2]} in
     create)
-        _sandglass_words "--tenant --name --sanitise --state --json --help -h" "$cur"
+        _sandglass_words "--tenant --name --sanitise --admin --state --json --help -h" "$cur"
         ;;
     list)
         _sandglass_words "--tenant --state --json --help -h" "$cur"

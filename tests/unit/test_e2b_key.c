@@ -53,6 +53,29 @@ TEST(create_list_revoke)
     remove_state();
 }
 
+TEST(an_operator_s_token)
+{
+    make_state();
+    struct outcome o = RUN("create", "--admin", "--name", "ops");
+    char token[STORE_TOKEN_MAX + 1];
+    EXPECT(o.status == 0 && strncmp(o.out, "admin_e2b_", 10) == 0);
+    EXPECT(strlen(o.out) == STORE_TOKEN_MAX + 1);
+    snprintf(token, sizeof(token), "%.*s", STORE_TOKEN_MAX, o.out);
+    EXPECT(RUN("create").status == 0);
+    o = RUN("list");
+    EXPECT(strstr(o.out, "ops") && strstr(o.out, "admin   active") && !strstr(o.out, token));
+    o = RUN("list", "--json");
+    EXPECT(strstr(o.out, "\"kind\":\"admin\",\"tenant\":null"));
+    EXPECT(strstr(o.out, "\"kind\":\"key\",\"tenant\":\"default\""));
+    EXPECT(!strstr(RUN("list", "--tenant", "default").out, "ops"));
+    EXPECT(RUN("revoke", token).status == 0);
+    EXPECT(strstr(RUN("list").out, "admin   revoked"));
+    EXPECT(RUN("create", "--admin", "--tenant", "acme").status == 1);
+    EXPECT(RUN("create", "--admin", "--sanitise", "off").status == 1);
+    EXPECT(!strstr(RUN("list").out, "acme"));
+    remove_state();
+}
+
 TEST(mistakes)
 {
     make_state();

@@ -15,6 +15,7 @@ struct key_options {
     struct action_options base;
     const char *tenant, *name;
     uint8_t sanitise; /* as the store keeps it */
+    bool admin;
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -30,6 +31,8 @@ static const struct cli_option create_options[] = {
     {"name", 0, "NAME", "what the key is for, shown in the list", CLI_TEXT(key_options, name)},
     {"sanitise", 0, "MODE", "sanitise output: enforce, report-only or off",
      .apply = apply_sanitise},
+    {"admin", 0, NULL, "make an operator's token, for E2B's routes for administration",
+     CLI_FLAG(key_options, admin)},
     ACTION_STATE,
     ACTION_JSON,
     ACTION_HELP,
@@ -67,12 +70,22 @@ static void json_time(struct json *j, const char *key, int64_t ms)
     jw_string(jw_key(j, key), text[0] ? text : NULL);
 }
 
+static const char *kind_name(enum store_token kind)
+{
+    static const char *const names[] = {
+        [STORE_KEY] = "key", [STORE_ADMIN] = "admin", [STORE_ACCESS] = "access"};
+    _Static_assert(ARRAY_SIZE(names) == STORE_TOKEN_MAX_, "every kind has a name");
+
+    return names[kind];
+}
+
 /* secret: the key itself, or NULL. */
 static void json_one(struct json *j, const struct store_key *k, const char *secret)
 {
     jw_object_begin(j);
     jw_string(jw_key(j, "id"), k->id);
-    jw_string(jw_key(j, "tenant"), k->tenant_name);
+    jw_string(jw_key(j, "kind"), kind_name(k->kind));
+    jw_string(jw_key(j, "tenant"), k->tenant_name[0] ? k->tenant_name : NULL);
     jw_string(jw_key(j, "name"), k->name);
     jw_string(jw_key(j, secret ? "key" : "hint"), secret ? secret : k->hint);
     jw_string(jw_key(j, "sanitise"), manage_sanitise_name(k->sanitise));
@@ -98,9 +111,10 @@ static void print_row(const struct store_key *k)
     manage_print_cell(k->id, ID_LEN);
     manage_print_cell(k->tenant_name, 16);
     manage_print_cell(k->name, 16);
-    manage_print_cell(k->hint, 15);
+    manage_print_cell(k->hint, 21);
     print_time(k->created_ms);
     print_time(k->used_ms);
+    manage_print_cell(kind_name(k->kind), 6);
     printf("%s\n", k->revoked_ms ? "revoked" : "active");
 }
 
@@ -121,8 +135,8 @@ static bool list_one(const struct store_key *k, void *arg)
         return true;
     }
     if (!l->any)
-        printf("%-20s  %-16s  %-16s  %-15s  %-16s  %-16s  %s\n", "ID", "TENANT", "NAME", "KEY",
-               "CREATED (UTC)", "LAST USED (UTC)", "STATE");
+        printf("%-20s  %-16s  %-16s  %-21s  %-16s  %-16s  %-6s  %s\n", "ID", "TENANT", "NAME",
+               "KEY", "CREATED (UTC)", "LAST USED (UTC)", "KIND", "STATE");
     l->any = true;
     print_row(k);
     return true;
@@ -133,13 +147,19 @@ static bool list_one(const struct store_key *k, void *arg)
 static int key_create(struct store *s, const void *options, struct sg_error *e)
 {
     const struct key_options *o = options;
-    struct store_tenant tenant;
-    char key[STORE_KEY_LEN + 1];
+    struct store_tenant tenant = {.id = ""};
+    char key[STORE_TOKEN_MAX + 1];
     struct store_key info;
-    int r = store_tenant_ensure(s, o->tenant ? o->tenant : DEFAULT_TENANT, &tenant, e);
+    int r = 0;
 
+    if (o->admin && (o->tenant || o->sanitise))
+        return err_invalid(e, "--admin: an operator's token has no tenant and runs no code, so "
+                              "leave out --tenant and --sanitise");
+    if (!o->admin)
+        r = store_tenant_ensure(s, o->tenant ? o->tenant : DEFAULT_TENANT, &tenant, e);
     if (r == 0)
-        r = store_key_create(s, tenant.id, o->name ? o->name : "", key, &info, e);
+        r = store_token_create(s, o->admin ? STORE_ADMIN : STORE_KEY, tenant.id,
+                               o->name ? o->name : "", key, &info, e);
     if (r == 0 && o->sanitise)
         r = store_key_sanitise(s, info.id, o->sanitise, e);
     if (r < 0)
@@ -189,7 +209,8 @@ static const struct manage_action actions[] = {
     {{"create", "", "Makes a key and prints it. It is shown only this once.", &key_create_syntax,
       NULL},
      key_create},
-    {{"list", "", "Lists the keys of all tenants.", &key_list_syntax, NULL}, key_list},
+    {{"list", "", "Lists the keys of all tenants, and operators' tokens.", &key_list_syntax, NULL},
+     key_list},
     {{"revoke", " ID|KEY", "Revokes a key, at once.", &key_revoke_syntax,
       "no key given: name its id, or the key itself"},
      key_revoke},
