@@ -6,6 +6,8 @@
 #include "lib/settings/address.h"
 #include "front/store/store.h"
 
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+"
+
 static void own_url(const struct settings *s, int listener, char *ret, size_t cap)
 {
     struct address a = {.len = sizeof(a.addr)};
@@ -25,6 +27,14 @@ void banner_url(const struct settings *s, int listener, char *ret, size_t cap)
     own_url(s, listener, ret, cap);
     if (strstr(ret, "://0.0.0.0") || strstr(ret, "://[::]"))
         ret[0] = '\0';
+}
+
+/* `key create` looks in another directory unless it is told. */
+static void print_state(const char *state)
+{
+    bool plain = strspn(state, PLAIN) == strlen(state);
+
+    printf(plain ? " --state %s" : " --state '%s'", state);
 }
 
 int banner_print(struct front *f, int listener, bool first, struct sg_error *e)
@@ -50,8 +60,11 @@ int banner_print(struct front *f, int listener, bool first, struct sg_error *e)
            "that was written for E2B:\n\n"
            "  export E2B_API_URL=%s E2B_SANDBOX_URL=%s\n"
            "  export E2B_API_KEY=%s\n\n"
-           "More keys: sandglass key create\n",
+           "More keys: sandglass key create",
            url, url, url, key);
+    if (strcmp(f->settings.state, SETTINGS_STATE_DIR) != 0)
+        print_state(f->settings.state);
+    putchar('\n');
     explicit_bzero(key, sizeof(key));
     fflush(stdout);
     return 0;
