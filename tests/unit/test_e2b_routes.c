@@ -52,12 +52,6 @@ TEST(what_is_not_here_says_so)
         {"POST", "/templates"},
         {"POST", "/templates/x"},
         {"POST", "/templates/x/builds/y"},
-        {"GET", "/teams"},
-        {"GET", "/teams/x/metrics"},
-        {"POST", "/api-keys"},
-        {"POST", "/access-tokens"},
-        {"GET", "/nodes"},
-        {"POST", "/admin/teams/x/sandboxes/kill"},
         {"GET", "/events/webhooks"},
     };
 
@@ -68,6 +62,54 @@ TEST(what_is_not_here_says_so)
             printf("# %s %s: %d\n", missing[i].method, missing[i].target, a->status);
         EXPECT(a->status == 501 && strstr(message_of(a), "not available on this server"));
     }
+}
+
+/* A tenant's key opens none of these, whatever the method. */
+TEST(administration_is_not_for_tenants)
+{
+    static const struct {
+        const char *method, *target;
+    } closed[] = {
+        {"GET", "/teams"},
+        {"GET", "/api-keys"},
+        {"POST", "/api-keys"},
+        {"PATCH", "/api-keys/x"},
+        {"DELETE", "/api-keys/x"},
+        {"POST", "/access-tokens"},
+        {"DELETE", "/access-tokens/x"},
+        {"GET", "/nodes"},
+        {"GET", "/nodes/x"},
+        {"POST", "/nodes/x"},
+        {"PUT", "/nodes/x"},
+        {"GET", "/admin/sandboxes/running-counts"},
+        {"POST", "/admin/teams/x/sandboxes/kill"},
+        {"POST", "/admin/teams/x/builds/cancel"},
+        {"GET", "/admin/teams/x/api-keys"},
+        {"POST", "/admin/teams/x/api-keys"},
+        {"DELETE", "/admin/teams/x/api-keys/y"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(closed); i++) {
+        EXPECT(call_acme(closed[i].method, NULL, "%s", closed[i].target)->status == 401);
+        EXPECT(ask(NULL, closed[i].method, closed[i].target, NULL)->status == 401);
+    }
+}
+
+TEST(a_team_s_metrics_are_its_own)
+{
+    const char *id = server.acme_tenant.id;
+    struct answer *a = call_acme("GET", NULL, "/teams/%s/metrics", id);
+
+    EXPECT(a->status == 200 && json_is_array(a->json));
+    EXPECT(call_acme("GET", NULL, "/teams/acme/metrics?start=1&end=2")->status == 200);
+    EXPECT(call_acme("GET", NULL, "/teams/beta/metrics")->status == 403);
+    EXPECT(call_acme("GET", NULL, "/teams/%s/metrics?start=2&end=1", id)->status == 400);
+    EXPECT(call_acme("GET", NULL, "/teams/%s/metrics?start=-1", id)->status == 400);
+    EXPECT(call_acme("GET", NULL, "/teams/%s/metrics/max", id)->status == 400);
+    EXPECT(call_acme("GET", NULL, "/teams/%s/metrics/max?metric=x", id)->status == 400);
+    a = call_acme("GET", NULL, "/teams/%s/metrics/max?metric=concurrent_sandboxes", id);
+    EXPECT(a->status == 200 && json_number_value(json_object_get(a->json, "value")) == 0);
+    EXPECT(json_integer_value(json_object_get(a->json, "timestampUnix")) > 0);
 }
 
 TEST(bodies_that_are_no_json)

@@ -910,22 +910,32 @@ int build_submit(struct front *f, struct build_plan *plan, struct sg_error *e)
     return 0;
 }
 
+static struct build *under_way(const struct front *f, const char *tenant, const char *template_id,
+                               const char *id)
+{
+    return LIST_FIND(struct build, at, &f->builds->all, link,
+                     (!tenant || strcmp(at->plan.tenant.id, tenant) == 0) &&
+                         (!template_id || strcmp(at->plan.row.template_id, template_id) == 0) &&
+                         (!id || strcmp(at->plan.row.id, id) == 0));
+}
+
 size_t builds_cancel(struct front *f, const char *template_id, const char *id)
 {
+    struct build *b;
     size_t n = 0;
 
-    for (bool again = true; again;) {
-        again = false;
-        LIST_EACH(struct build, b, &f->builds->all, link) {
-            if (strcmp(b->plan.row.template_id, template_id) == 0 &&
-                (!id || strcmp(b->plan.row.id, id) == 0)) {
-                fail(b, "the build was cancelled");
-                n++;
-                again = true; /* the end of one may begin another */
-                break;
-            }
-        }
-    }
+    for (; (b = under_way(f, NULL, template_id, id)); n++)
+        fail(b, "the build was cancelled");
+    return n;
+}
+
+size_t builds_cancel_all(struct front *f, const char *tenant, const char *why)
+{
+    struct build *b;
+    size_t n = 0;
+
+    for (; (b = under_way(f, tenant, NULL, NULL)); n++)
+        fail(b, "%s", why);
     return n;
 }
 

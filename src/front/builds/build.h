@@ -42,6 +42,8 @@ int build_submit(struct front *f, struct build_plan *plan, struct sg_error *e);
 /* Ends builds of a template that are not over: one of them, or all if id is NULL. Returns how
  * many. */
 size_t builds_cancel(struct front *f, const char *template_id, const char *id);
+/* Ends all builds of a tenant that are not over. */
+size_t builds_cancel_all(struct front *f, const char *tenant, const char *why);
 /* Layers that nothing needs any more are deleted. */
 void builds_sweep(struct front *f, const char *tenant);
 /* Once, when the store is open. */

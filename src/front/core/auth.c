@@ -71,23 +71,89 @@ bool auth_admit(struct http_req *req, const char *tenant)
     return request_log_has_room(req);
 }
 
-const struct store_tenant *auth_tenant(struct http_req *req)
+/* The token that came with the request. NULL: none, and there is no default. */
+static const char *bearer_of(struct http_req *req)
 {
-    static struct store_tenant tenant;
-    const char *key = http_header_get(req, "x-api-key");
     const char *bearer = http_header_get(req, "authorization");
 
-    if (!key && bearer && strncmp(bearer, "Bearer ", 7) == 0)
-        key = bearer + 7;
-    if (!key) {
-        reply_error(req, 401, "Invalid API key: none was given in the X-API-Key header");
+    return bearer && strncmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : NULL;
+}
+
+/* Checks a token of any kind. NULL: answered. */
+static struct store_tenant *check(struct http_req *req, enum store_token kind, const char *token)
+{
+    static const struct {
+        const char *missing, *wrong;
+    } says[] = {
+        [STORE_KEY] = {"Invalid API key: none was given in the X-API-Key header",
+                       "Invalid API key: it is unknown or revoked"},
+        [STORE_ADMIN] = {"Invalid admin token: this route needs the operator's, in the "
+                         "X-Admin-Token header ('sandglass key create --admin' makes one)",
+                         "Invalid admin token: it is unknown or revoked"},
+        [STORE_ACCESS] = {"Invalid access token: none was given as a bearer token",
+                          "Invalid access token: it is unknown or revoked"},
+    };
+    _Static_assert(ARRAY_SIZE(says) == STORE_TOKEN_MAX_, "words for every kind");
+    static struct store_tenant tenant;
+
+    if (!token) {
+        reply_error(req, 401, "%s", says[kind].missing);
         return NULL;
     }
     if (!auth_may_try(req))
         return NULL;
-    if (store_key_check(front_of(req)->store, key, &tenant) < 0) {
-        auth_refuse(req, "Invalid API key: it is unknown or revoked");
+    if (store_token_check(front_of(req)->store, kind, token, &tenant) < 0) {
+        auth_refuse(req, says[kind].wrong);
         return NULL;
     }
-    return auth_admit(req, tenant.id) ? &tenant : NULL;
+    return &tenant;
+}
+
+const struct store_tenant *auth_tenant(struct http_req *req)
+{
+    const char *key = http_header_get(req, "x-api-key");
+    const struct store_tenant *t = check(req, STORE_KEY, key ? key : bearer_of(req));
+
+    return t && auth_admit(req, t->id) ? t : NULL;
+}
+
+static struct store_tenant *operator(struct http_req *req)
+{
+    struct store_tenant *t = check(req, STORE_ADMIN, http_header_get(req, "x-admin-token"));
+
+    return t && request_log_has_room(req) ? t : NULL;
+}
+
+const struct store_tenant *auth_operator(struct http_req *req)
+{
+    return operator(req);
+}
+
+const struct store_tenant *auth_operator_for(struct http_req *req)
+{
+    const char *team = http_header_get(req, "x-team-id");
+    struct store_tenant *t = operator(req);
+
+    if (!t)
+        return NULL;
+    if (team && store_tenant_named(front_of(req)->store, team, t) == 0) {
+        request_log_about(req, t->id, NULL);
+        return t;
+    }
+    reply_error(req, 401, "Invalid X-Team-ID: %s",
+                team ? "there is no such team" : "none was given with the admin token");
+    return NULL;
+}
+
+const struct store_tenant *auth_team(struct http_req *req)
+{
+    return http_header_get(req, "x-admin-token") ? auth_operator_for(req) : auth_tenant(req);
+}
+
+const struct store_tenant *auth_account(struct http_req *req)
+{
+    if (http_header_get(req, "x-admin-token"))
+        return operator(req);
+    const struct store_tenant *t = check(req, STORE_ACCESS, bearer_of(req));
+    return t && auth_admit(req, t->id) ? t : NULL;
 }

@@ -58,6 +58,8 @@ struct front {
      * handler. */
     void (*on_secret_changed)(struct front *f, const char *tenant, const char *name);
     bool draining;
+    uint64_t creates,
+        creates_failed; /* sandboxes that were to be made; failed: not the client's fault */
 };
 
 /* The front of a request: the server's argument. */

@@ -5,6 +5,7 @@
 #include "front/core/call.h"
 #include "front/core/checkpoint.h"
 #include "front/core/egress.h"
+#include "front/core/node.h"
 #include "front/core/standby.h"
 #include "front/core/starting.h"
 #include "front/core/transition.h"
@@ -175,9 +176,11 @@ void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandb
     struct sg_error e = {0};
     struct operation operation = {.began_ns = 0};
     char id[ID_LEN + 1];
-    int fds[2], r = spec->standby ? 0 : sandbox_check_room(f, spec->tenant, &e);
+    int fds[2], r = spec->standby ? 0 : node_check_open(f, &e);
     bool with_state = (m->flags & ORDER_STATE) != 0;
 
+    if (r == 0 && !spec->standby)
+        r = sandbox_check_room(f, spec->tenant, &e);
     if (r == 0 && spec->auto_pause)
         r = sandboxes_check_paused(f, spec->tenant, 1, &e);
     if (!spec->standby)
@@ -294,7 +297,7 @@ static bool create_waiting(struct front *f, struct sandbox_spec *spec, const str
     struct sandbox *b = NULL;
     int note;
 
-    if (!m->snapshot || !starting_needed(spec->defaults) ||
+    if (!m->snapshot || !starting_needed(spec->defaults) || node_check_open(f, NULL) < 0 ||
         sandbox_check_room(f, spec->tenant, NULL) < 0)
         return false;
     spec->timeout_ms = m->timeout_ms;

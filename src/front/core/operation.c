@@ -251,6 +251,10 @@ void operation_end(struct operation *d, struct front *f, const struct sandbox *b
     if (d->began_ns == 0)
         return;
     span_text(d->span, KEY_REASON, reason);
+    if (d->kind == OPERATION_CREATE) {
+        f->creates += r >= 0;
+        f->creates_failed += r < 0 && fault_of(e) == FAULT_INFRASTRUCTURE;
+    }
     if (r < 0) {
         tell_failure(d, b, e);
     } else {

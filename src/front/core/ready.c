@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "front/core/node.h"
 #include "front/core/reply.h"
 #include "front/core/warden.h"
 
@@ -23,9 +24,14 @@ static struct {
 
 static void answer(struct http_req *req)
 {
+    struct sg_error closed;
+
     if (front_of(req)->draining) {
         http_add_header(req, "Retry-After", "5");
         reply_error(req, 503, "not ready: the server is draining");
+    } else if (node_check_open(front_of(req), &closed) < 0) {
+        http_add_header(req, "Retry-After", "5");
+        reply_error(req, 503, "not ready: %s", closed.message);
     } else if (ready.r < 0) {
         http_add_header(req, "Retry-After", "1");
         reply_error(req, 503, "not ready: %s", ready.e.message);

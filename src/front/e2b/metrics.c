@@ -1,39 +1,11 @@
 /* The resources that sandboxes use, from the samples that front/core/metrics.h keeps. */
 #include "lib/base/clock.h"
-#include "lib/text/parse.h"
+#include "front/e2b/range.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/shape.h"
 
 #define ANSWER_MAX (1024u * 1024)
 #define IDS_MAX    100
-
-struct range {
-    int64_t from_ms, to_ms; /* inclusive */
-};
-
-/* Reads a time in whole seconds from the query, and adds `more_ms`. */
-static int64_t parse_seconds(struct e2b_req *q, const char *name, int64_t fallback, int more_ms)
-{
-    const char *text = http_query_get(q->http, name);
-    uint64_t seconds = 0;
-
-    if (!text)
-        return fallback;
-    if (parse_u64(name, text, 0, INT64_MAX / 2000, &seconds, NULL) < 0)
-        fields_invalid(&q->in, "Invalid %s: it must be a time in seconds since 1970", name);
-    return (int64_t)seconds * 1000 + more_ms;
-}
-
-static struct range parse_range(struct e2b_req *q)
-{
-    struct range range;
-
-    range.from_ms = parse_seconds(q, "start", 0, 0);
-    range.to_ms = parse_seconds(q, "end", INT64_MAX, 999); /* it includes its whole second */
-    if (range.from_ms > range.to_ms)
-        fields_invalid(&q->in, "Invalid range: start is after end");
-    return range;
-}
 
 static void reply_range(struct http_req *req, const struct sandbox *b, const struct range *range)
 {
@@ -73,7 +45,7 @@ void e2b_sandbox_metrics(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
     struct sandbox *b = e2b_sandbox(q);
-    struct range range = parse_range(q);
+    struct range range = range_of_request(q, 0, INT64_MAX);
     int64_t now = clock_wall_ms();
 
     if (!b || !e2b_read(q))

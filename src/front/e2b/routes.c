@@ -1,5 +1,7 @@
 #include "front/e2b/e2b.h"
 
+#include "front/e2b/accounts.h"
+#include "front/e2b/admin.h"
 #include "front/e2b/build.h"
 #include "front/e2b/checkpoints.h"
 #include "front/e2b/request.h"
@@ -21,18 +23,6 @@ static void no_old_builds(struct http_req *req)
 {
     not_here(req, "Building templates as E2B's command line did before version 2",
              "update @e2b/cli and use 'e2b template create', or the SDK's Template()");
-}
-
-static void no_accounts(struct http_req *req)
-{
-    not_here(req, "Teams, keys and tokens over HTTP",
-             "whoever runs the server manages them with 'sandglass key'");
-}
-
-static void no_cluster(struct http_req *req)
-{
-    not_here(req, "Administration over HTTP",
-             "whoever runs the server manages it with 'sandglass'");
 }
 
 static void no_webhooks(struct http_req *req)
@@ -99,26 +89,6 @@ static const struct http_route routes[] = {
     {HTTP_M_POST, "/secrets/{id}", secret_update, 0},
     {HTTP_M_DELETE, "/secrets/{id}", secret_delete, 0},
 
-    {HTTP_M_GET, "/teams", no_accounts, 0},
-    {HTTP_M_GET, "/teams/{id}/metrics", no_accounts, 0},
-    {HTTP_M_GET, "/teams/{id}/metrics/max", no_accounts, 0},
-    {HTTP_M_GET, "/api-keys", no_accounts, 0},
-    {HTTP_M_POST, "/api-keys", no_accounts, 0},
-    {HTTP_M_PATCH, "/api-keys/{id}", no_accounts, 0},
-    {HTTP_M_DELETE, "/api-keys/{id}", no_accounts, 0},
-    {HTTP_M_POST, "/access-tokens", no_accounts, 0},
-    {HTTP_M_DELETE, "/access-tokens/{id}", no_accounts, 0},
-
-    {HTTP_M_GET, "/nodes", no_cluster, 0},
-    {HTTP_M_GET, "/nodes/{id}", no_cluster, 0},
-    {HTTP_M_POST, "/nodes/{id}", no_cluster, 0},
-    {HTTP_M_GET, "/admin/sandboxes/running-counts", no_cluster, 0},
-    {HTTP_M_POST, "/admin/teams/{id}/sandboxes/kill", no_cluster, 0},
-    {HTTP_M_POST, "/admin/teams/{id}/builds/cancel", no_cluster, 0},
-    {HTTP_M_GET, "/admin/teams/{id}/api-keys", no_cluster, 0},
-    {HTTP_M_POST, "/admin/teams/{id}/api-keys", no_cluster, 0},
-    {HTTP_M_DELETE, "/admin/teams/{id}/api-keys/{key}", no_cluster, 0},
-
     {HTTP_M_GET, "/events/sandboxes", no_webhooks, 0},
     {HTTP_M_GET, "/events/sandboxes/{id}", no_webhooks, 0},
     {HTTP_M_GET, "/events/webhooks", no_webhooks, 0},
@@ -127,6 +97,56 @@ static const struct http_route routes[] = {
     {HTTP_M_PATCH, "/events/webhooks/{id}", no_webhooks, 0},
     {HTTP_M_DELETE, "/events/webhooks/{id}", no_webhooks, 0},
 };
+
+/* Routes that another token opens. Whose key or token does not, gets 401. */
+static const struct http_route account_routes[] = {{HTTP_M_GET, "/teams", teams_list, 0}};
+static const struct http_route team_routes[] = {
+    {HTTP_M_GET, "/teams/{id}/metrics", team_metrics, 0},
+    {HTTP_M_GET, "/teams/{id}/metrics/max", team_metrics_max, 0},
+};
+static const struct http_route key_routes[] = {
+    {HTTP_M_GET, "/api-keys", keys_list, 0},
+    {HTTP_M_POST, "/api-keys", key_create, E2B_BODY_MAX},
+    {HTTP_M_PATCH, "/api-keys/{id}", key_rename, E2B_BODY_MAX},
+    {HTTP_M_DELETE, "/api-keys/{id}", key_delete, 0},
+    {HTTP_M_POST, "/access-tokens", access_token_create, E2B_BODY_MAX},
+    {HTTP_M_DELETE, "/access-tokens/{id}", access_token_delete, 0},
+};
+static const struct http_route admin_routes[] = {
+    {HTTP_M_GET, "/nodes", nodes_list, 0},
+    {HTTP_M_GET, "/nodes/{id}", node_get, 0},
+    {HTTP_M_POST, "/nodes/{id}", node_change, E2B_BODY_MAX},
+    {HTTP_M_GET, "/admin/sandboxes/running-counts", admin_running_counts, 0},
+    {HTTP_M_POST, "/admin/teams/{id}/sandboxes/kill", admin_kill_all, E2B_BODY_MAX},
+    {HTTP_M_POST, "/admin/teams/{id}/builds/cancel", admin_cancel_builds, E2B_BODY_MAX},
+    {HTTP_M_GET, "/admin/teams/{id}/api-keys", admin_keys_list, 0},
+    {HTTP_M_POST, "/admin/teams/{id}/api-keys", admin_key_create, E2B_BODY_MAX},
+    {HTTP_M_DELETE, "/admin/teams/{id}/api-keys/{key}", admin_key_delete, 0},
+};
+
+/* The last one is for every path that no other has. */
+static const struct area {
+    const struct http_route *routes;
+    size_t n;
+    const struct store_tenant *(*auth)(struct http_req *req);
+} areas[] = {
+    {account_routes, ARRAY_SIZE(account_routes), auth_account},
+    {team_routes, ARRAY_SIZE(team_routes), auth_team},
+    {key_routes, ARRAY_SIZE(key_routes), auth_operator_for},
+    {admin_routes, ARRAY_SIZE(admin_routes), auth_operator},
+    {routes, ARRAY_SIZE(routes), auth_tenant},
+};
+
+static const struct area *area_of(struct http_req *req)
+{
+    const struct http_route *route;
+    size_t i = 0;
+
+    while (i + 1 < ARRAY_SIZE(areas) &&
+           http_route_find(areas[i].routes, areas[i].n, req, &route, NULL) == HTTP_NO_PATH)
+        i++;
+    return &areas[i];
+}
 
 void e2b_request(struct http_req *req)
 {
@@ -137,9 +157,11 @@ void e2b_request(struct http_req *req)
             reply_empty(req, 204);
         return;
     }
-    /* Checks the key before the path: strangers must not learn which routes exist. */
-    const struct store_tenant *tenant = auth_tenant(req);
-    const struct http_route *route = tenant ? e2b_route(req, routes, ARRAY_SIZE(routes)) : NULL;
+    /* Checks the key before it answers about the path: strangers must not learn which routes
+     * exist. */
+    const struct area *area = area_of(req);
+    const struct store_tenant *tenant = area->auth(req);
+    const struct http_route *route = tenant ? e2b_route(req, area->routes, area->n) : NULL;
 
     if (route)
         e2b_begin(req, tenant, route);

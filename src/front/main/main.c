@@ -25,8 +25,10 @@
 #include "front/core/guard.h"
 #include "front/core/lifecycle.h"
 #include "front/core/living.h"
+#include "front/core/node.h"
 #include "front/core/output_filter.h"
 #include "front/core/standby.h"
+#include "front/core/team_metrics.h"
 #include "front/core/webhooks.h"
 #include "front/core/volumes.h"
 #include "front/core/warden.h"
@@ -221,8 +223,9 @@ static void begin(struct front *f, bool again)
     if (store_tenants_count(f->store, &tenants, &e) < 0)
         give_up(&e);
     told.first = tenants == 0;
-    if (events_start(f, &e) < 0)
+    if (events_start(f, &e) < 0 || node_start(f, again, &e) < 0)
         give_up(&e);
+    team_metrics_start(f);
     if (builds_start(f, &e) < 0)
         give_up(&e);
     webhooks_start(f, exporter);
@@ -242,6 +245,7 @@ static void on_usage_told(void *arg)
 {
     webhooks_flush();
     events_flush(arg);
+    team_metrics_flush(arg);
     trace_flush(leave, NULL);
 }
 

@@ -308,10 +308,6 @@ NOT_YET = """
     POST /templates
     POST /templates/mine
     POST /templates/mine/builds/b
-    GET /teams
-    POST /api-keys
-    POST /access-tokens
-    GET /nodes
 """
 
 
