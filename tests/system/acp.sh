@@ -32,9 +32,9 @@ check "... with --serve-fs" remarks 127 '' "agent: 'no-such-agent' does not exis
 sg acp -- /etc/passwd
 check "an agent that is no program" refuses 126 "agent: cannot run '/etc/passwd': permission denied"
 sg acp --cwd /nowhere -- true
-check "a directory that is not there" refuses 125 "client: .*/nowhere"
+check "a directory that is not there" refuses 2 "client: .*/nowhere"
 run as_nobody "$SG" acp -- true
-check "no sandbox can be made" refuses 125 'infrastructure: |client: .*root'
+check "no sandbox can be made" refuses 2 'client: .*root'
 start "$SG" acp -- sleep 4711
 until_true has_process 4711
 kill -TERM "$PID"
@@ -78,7 +78,7 @@ check "other templates are a server's" refuses 2 "--template 'mine'.*server"
 mkdir -p "$T/work"
 chown 12345:12345 "$T/work"
 sg acp -v "$T/work:/work:rw" -- touch /work/x
-check "a directory worked on in place needs approval" refuses 125 "client: refused by policy rule 'writable-mounts'"
+check "a directory worked on in place needs approval" refuses 2 "client: refused by policy rule 'writable-mounts'"
 sg acp --approve -v "$T/work:/work:rw" --cwd /work -- sh -c 'echo changed >file'
 check "... and has it with --approve" all status_is 0 -- grep -qx changed "$T/work/file"
 sg acp --secret KEY@api.test -- true
@@ -88,7 +88,7 @@ for bad in KEY KEY@ KEY@host =V@api.test 'K Y@api.test' 'KEY@api.test,' '@api.te
     check "--secret '$bad' is refused without showing it" all refuses 2 '--secret: ' -- is_not err_has hunter2
 done
 run env KEY=x "$SG" acp --secret KEY@api.test -- true
-check "a secret needs the network, and that approval" refuses 125 "client: refused by policy rule 'network'"
+check "a secret needs the network, and that approval" refuses 2 "client: refused by policy rule 'network'"
 run env KEY=x "$SG" acp --network block --secret KEY@api.test -- true
 check "... and none without one" refuses 2 '--secret needs a network'
 sg acp --env KEY=a --secret KEY@api.test -- true

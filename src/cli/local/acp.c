@@ -36,9 +36,9 @@ static void print_help(void)
     cli_print_options(stdout, &acp_syntax);
     printf(
         "\nExit status: the agent's own; 124 after a timeout; 125 if the sandbox could not be set "
-        "up\nor broke; 126 if the agent cannot be run, 127 if it does not exist; 2 for bad usage "
-        "or "
-        "a bad\nsource; 128 + N if signal N ended the agent or sandglass.\n");
+        "up\nor broke; 126 if the agent cannot be run, 127 if it does not exist; 2 for bad usage, "
+        "a bad\nsource, or what the policy refuses; 128 + N if signal N ended the agent or "
+        "sandglass.\n");
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ static int end_by_error(struct hosting *h, const struct sg_error *e)
     bool asked =
         e->kind == SG_ERR_INVALID || e->kind == SG_ERR_DENIED || e->kind == SG_ERR_NOT_FOUND;
 
-    return end_with(h, CLI_EXIT_SETUP, asked ? "client" : "infrastructure",
+    return end_with(h, asked ? CLI_EXIT_USAGE : CLI_EXIT_SETUP, asked ? "client" : "infrastructure",
                     asked ? FAULT_CLIENT : FAULT_INFRASTRUCTURE, "%s", e->message);
 }
 
