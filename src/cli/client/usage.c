@@ -6,6 +6,8 @@
 #include "cli/client/url.h"
 #include "cli/client/usage_text.h"
 
+#define LATEST "10 seconds" /* a server counts what runs so often */
+
 struct usage_options {
     struct client_common common;
     const char *from, *to, *conversation, *by;
@@ -169,6 +171,8 @@ static int usage_fn(struct client *c, void *self, struct sg_error *e)
     if (o->json)
         return jr_print(answer, e);
     print_usage(o, answer);
+    if (!o->to)
+        puts("What was used in the last " LATEST " is not in it yet.");
     return 0;
 }
 

@@ -161,7 +161,8 @@ static void check_stale(struct check_result *r)
         return;
     }
     if (state.slots_stale == 0 && state.groups_stale == 0)
-        return check_ok(r, "nothing left by crashed runs; %u id ranges in use", state.slots_used);
+        return check_ok(r, "nothing left by crashed runs; %u id ranges set aside by what runs now",
+                        state.slots_used);
     check_warn(r, "%u id ranges and %u control groups left by crashed runs", state.slots_stale,
                state.groups_stale);
     check_fix(r, "sandglass doctor --sweep");
