@@ -2,6 +2,7 @@
 
 #include "front/e2b/build.h"
 #include "front/e2b/checkpoints.h"
+#include "front/e2b/events.h"
 #include "front/e2b/request.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/secrets.h"
@@ -33,11 +34,6 @@ static void no_cluster(struct http_req *req)
 {
     not_here(req, "Administration over HTTP",
              "whoever runs the server manages it with 'sandglass'");
-}
-
-static void no_webhooks(struct http_req *req)
-{
-    not_here(req, "E2B's webhooks and events", "use GET /v1/events, or the setting webhook_url");
 }
 
 /* Every route that E2B's programs may call. docs/e2b.md lists them for people. */
@@ -119,13 +115,13 @@ static const struct http_route routes[] = {
     {HTTP_M_POST, "/admin/teams/{id}/api-keys", no_cluster, 0},
     {HTTP_M_DELETE, "/admin/teams/{id}/api-keys/{key}", no_cluster, 0},
 
-    {HTTP_M_GET, "/events/sandboxes", no_webhooks, 0},
-    {HTTP_M_GET, "/events/sandboxes/{id}", no_webhooks, 0},
-    {HTTP_M_GET, "/events/webhooks", no_webhooks, 0},
-    {HTTP_M_POST, "/events/webhooks", no_webhooks, 0},
-    {HTTP_M_GET, "/events/webhooks/{id}", no_webhooks, 0},
-    {HTTP_M_PATCH, "/events/webhooks/{id}", no_webhooks, 0},
-    {HTTP_M_DELETE, "/events/webhooks/{id}", no_webhooks, 0},
+    {HTTP_M_GET, "/events/sandboxes", e2b_events, 0},
+    {HTTP_M_GET, "/events/sandboxes/{id}", e2b_sandbox_events, 0},
+    {HTTP_M_GET, "/events/webhooks", webhooks_list, 0},
+    {HTTP_M_POST, "/events/webhooks", webhook_create, 0},
+    {HTTP_M_GET, "/events/webhooks/{id}", webhook_get, 0},
+    {HTTP_M_PATCH, "/events/webhooks/{id}", webhook_update, 0},
+    {HTTP_M_DELETE, "/events/webhooks/{id}", webhook_delete, 0},
 };
 
 void e2b_request(struct http_req *req)

@@ -207,9 +207,9 @@ static void key_sizes(struct json *j, const struct settings *s, uint32_t cpus, u
 {
     struct sg_limits limits = {.cpus_milli = s->sandbox_cpus_milli};
 
-    jw_u64(jw_key(j, "cpuCount"), cpus ? cpus : shape_cpus(&limits));
-    jw_u64(jw_key(j, "memoryMB"), memory_mib ? memory_mib : shape_mib(s->sandbox_memory));
-    jw_u64(jw_key(j, "diskSizeMB"), shape_mib(s->sandbox_disk));
+    jw_u64(jw_key(j, "cpuCount"), cpus ? cpus : spec_cpus(&limits));
+    jw_u64(jw_key(j, "memoryMB"), memory_mib ? memory_mib : spec_mib(s->sandbox_memory));
+    jw_u64(jw_key(j, "diskSizeMB"), spec_mib(s->sandbox_disk));
     jw_string(jw_key(j, "envdVersion"), FRONT_ENVD_VERSION);
 }
 
