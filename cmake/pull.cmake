@@ -2,7 +2,7 @@
 
 pkg_check_modules(PULL REQUIRED IMPORTED_TARGET libcurl>=7.85 jansson>=2.13 libcrypto)
 
-sources(pull_sources src/pull/*.c src/lib/json/*.c src/lib/net/*.c)
+sources(pull_sources src/pull/*.c src/lib/json/*.c src/lib/net/*.c src/lib/web/*.c)
 add_executable(sandglass-pull ${pull_sources} ${base_sources})
 target_link_libraries(sandglass-pull PRIVATE PkgConfig::PULL flags)
 set_target_properties(sandglass-pull PROPERTIES

@@ -189,7 +189,7 @@ _sandglass_serve_value()
         --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files | \
         --checkpoint-keep | --checkpoint-max | --tenant-agents | --otlp-endpoint | --otlp-headers | --trace-sample | \
         --langfuse-host | --langfuse-public-key | --langfuse-secret-key | --metrics-listen | --metrics-token | \
-        --prices | --event-keep | --webhook-url | --webhook-secret | --webhook-events | --log-rate) ;;
+        --prices | --event-keep | --webhook-url | --webhook-secret | --webhook-events | --webhook-targets | --log-rate) ;;
     *)
         return 1
         ;;
@@ -218,6 +218,7 @@ _sandglass_serve()
         --agent-timeout --agent-replay --tenant-agents --otlp-endpoint --otlp-protocol --otlp-headers
         --trace-sample --trace-content --langfuse-host --langfuse-public-key --langfuse-secret-key
         --metrics-listen --metrics-token --prices --event-keep --webhook-url --webhook-secret --webhook-events
+        --webhook-targets
         --log --log-level --log-rate --log-size --help -h" "$cur"
 }
 

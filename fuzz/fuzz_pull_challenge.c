@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "pull/challenge.h"
-#include "pull/url.h"
+#include "lib/web/url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     AUTO(url_done) struct url from = {0}, realm = {0};
-    const struct vouchers none = {0};
+    const struct vouchers none = {.as = "registry"};
     struct sg_error e = {0};
     struct challenge c;
 

@@ -34,23 +34,6 @@ struct exchange {
 
 /* ---- the address that is really connected ---------------------------------------------------- */
 
-/* Services of this machine that are not for others often listen on all of its addresses. Whoever
- * connects to an address of its own has that address too; UDP sends nothing for it. */
-static bool is_own(const struct net_addr *a)
-{
-    AUTO(close_p)
-    int fd = socket(net_addr_is_v4(a) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_storage sa;
-    socklen_t len = net_addr_to(a, &sa);
-    struct net_addr from;
-
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&sa, len) < 0)
-        return false;
-    len = sizeof(sa);
-    return getsockname(fd, (struct sockaddr *)&sa, &len) == 0 &&
-           net_addr_from((const struct sockaddr *)&sa, &from) == 0 && net_addr_equal(&from, a);
-}
-
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
 {
     struct exchange *x = arg;
@@ -60,9 +43,7 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
 
     if (purpose != CURLSOCKTYPE_IPCXN || net_addr_from(&to->addr, &a) < 0)
         return CURL_SOCKET_BAD;
-    why = net_addr_refusal(&a);
-    if (!why && is_own(&a))
-        why = "address of this machine itself";
+    why = net_addr_dial_refusal(&a);
     if (why && !q->proxy[0] && !url_vouched(x->ask->url, &q->vouchers)) {
         x->refused = why;
         return CURL_SOCKET_BAD;

@@ -4,7 +4,7 @@
 
 #include "lib/text/strbuf.h"
 #include "pull/deadline.h"
-#include "pull/url.h"
+#include "lib/web/url.h"
 
 struct request;
 

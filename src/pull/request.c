@@ -95,6 +95,7 @@ static void read_registries(struct fields *in, struct vouchers *ret)
         field_wrong(in, "'registries' has more than %d entries", REGISTRIES_MAX);
         return;
     }
+    ret->as = "registry";
     ret->v = xcalloc(n + 1, sizeof(*ret->v));
     json_object_foreach(object, host, value)
     {

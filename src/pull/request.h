@@ -22,7 +22,7 @@
 #include <jansson.h>
 
 #include "pull/reference.h"
-#include "pull/url.h"
+#include "lib/web/url.h"
 
 enum request_from { REQUEST_REGISTRY, REQUEST_LAYOUT, REQUEST_ARCHIVE };
 

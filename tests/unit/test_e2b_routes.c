@@ -44,23 +44,22 @@ TEST(unknown_paths_and_methods)
            call_acme("BREW", NULL, "/sandboxes")->status == 400);
 }
 
-TEST(what_is_not_here_says_so)
+TEST(old_builds_say_what_to_do)
 {
     static const struct {
         const char *method, *target;
-    } missing[] = {
+    } old[] = {
         {"POST", "/templates"},
         {"POST", "/templates/x"},
         {"POST", "/templates/x/builds/y"},
-        {"GET", "/events/webhooks"},
     };
 
-    for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
-        struct answer *a = call_acme(missing[i].method, NULL, "%s", missing[i].target);
+    for (size_t i = 0; i < ARRAY_SIZE(old); i++) {
+        struct answer *a = call_acme(old[i].method, NULL, "%s", old[i].target);
 
-        if (a->status != 501)
-            printf("# %s %s: %d\n", missing[i].method, missing[i].target, a->status);
-        EXPECT(a->status == 501 && strstr(message_of(a), "not available on this server"));
+        if (a->status != 400)
+            printf("# %s %s: %d\n", old[i].method, old[i].target, a->status);
+        EXPECT(a->status == 400 && strstr(message_of(a), "e2b template create"));
     }
 }
 

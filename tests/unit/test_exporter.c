@@ -323,6 +323,36 @@ static void wait_told(const struct told *t, size_t n)
         EXPECT(t[i].n == 1);
 }
 
+/* A target that a tenant has named must not be inside, though a connection to it is open. */
+TEST(what_is_judged_does_not_go_inside)
+{
+    static const char *const hosts[] = {"127.0.0.1", "localhost"};
+    struct told t;
+
+    rig_start();
+    EXPECT(post("/ok", &t) == 0);
+    wait_told(&t, 1);
+    EXPECT(t.status == 200);
+    unsigned connections = rig.seen->connections, requests = rig.seen->requests;
+    for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
+        char url[128];
+        struct exporter_post judged = {.url = url,
+                                       .content_type = "application/json",
+                                       .body = "{}",
+                                       .len = 2,
+                                       .judged = true,
+                                       .done = on_done,
+                                       .arg = &t};
+
+        snprintf(url, sizeof(url), "http://%s:%u/ok", hosts[i], rig.port);
+        t = (struct told){0};
+        EXPECT(exporter_post(rig.exporter, &judged) == 0);
+        wait_told(&t, 1);
+        EXPECT(t.status == -EACCES);
+    }
+    EXPECT(rig.seen->connections == connections && rig.seen->requests == requests);
+}
+
 /* ---- what comes of a post -------------------------------------------------------------------- */
 
 TEST(every_answer_has_its_word)

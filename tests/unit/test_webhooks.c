@@ -1,6 +1,7 @@
 #include "tap.h"
 
 #include <openssl/hmac.h>
+#include <openssl/sha.h>
 
 #include "lib/base/clock.h"
 #include "front/core/events.h"
@@ -8,6 +9,7 @@
 #include "front/store/db.h"
 #include "front/store/events.h"
 #include "store_place.h"
+#include "lib/text/base64.h"
 #include "front/telemetry/exporter.h"
 
 #define ACME   "aaaaaaaaaaaaaaaaaaaa"
@@ -17,7 +19,8 @@
 
 static struct sent {
     uint64_t event;
-    char url[64], kind[32], signature[160], body[512];
+    char url[64], kind[32], signature[160], body[1024], hook[UUID_LEN + 1], delivery[UUID_LEN + 1];
+    bool judged;
     void (*done)(void *arg, int status, uint64_t retry_after_ms);
     void *arg;
 } sent[64];
@@ -46,7 +49,14 @@ int exporter_post(struct exporter *h, const struct exporter_post *post)
             s->event = strtoull(value, NULL, 10);
         else if (strcmp(x->name, "Sandglass-Signature") == 0)
             snprintf(s->signature, sizeof(s->signature), "%s", value);
+        else if (strcmp(x->name, "e2b-webhook-id") == 0)
+            snprintf(s->hook, sizeof(s->hook), "%s", value);
+        else if (strcmp(x->name, "e2b-delivery-id") == 0)
+            snprintf(s->delivery, sizeof(s->delivery), "%s", value);
+        else if (strcmp(x->name, "e2b-signature") == 0)
+            snprintf(s->signature, sizeof(s->signature), "%s", value);
     }
+    s->judged = post->judged;
     EXPECT_STR(post->content_type, "application/json");
     n_sent++;
     if (!first_event)
@@ -419,6 +429,143 @@ TEST(what_is_not_kept_any_more_is_given_up)
          last_event < EVENTS_KEPT + 500 && clock_ns() < end;)
         turn();
     EXPECT(first_event >= 401 && first_event <= 501 && last_event == EVENTS_KEPT + 500);
+    tear_down();
+}
+
+/* ---- tenants' own ---------------------------------------------------------------------------- */
+
+static struct store_tenant acme;
+
+static void hook_add(char last, const char *url)
+{
+    struct store_hook h = {.name = "mine",
+                           .url = url,
+                           .events = "sandbox.lifecycle.created,sandbox.lifecycle.killed",
+                           .secret = SECRET,
+                           .enabled = true};
+    struct sg_error e;
+
+    snprintf(h.id, sizeof(h.id), "00000000-0000-4000-8000-00000000000%c", last);
+    EXPECT(store_tenant_ensure(here.store, "acme", &acme, &e) == 0);
+    memcpy(h.tenant, acme.id, sizeof(h.tenant));
+    EXPECT(store_hook_add(here.store, &h, &e) == 0);
+    webhooks_changed(&here, h.tenant, h.id);
+}
+
+static void emit_of(const char *tenant, enum event_kind kind)
+{
+    event_emit(&here, kind,
+               &(struct event_about){.tenant = tenant, .sandbox_id = ACME, .reason = "killed"});
+}
+
+static void without_own(void)
+{
+    set_up();
+    set(SETTING_webhook_url, "");
+    webhooks_configure(&here);
+}
+
+static void check_e2b_signature(const struct sent *s)
+{
+    unsigned char hash[SHA256_DIGEST_LENGTH];
+    AUTO(strbuf_done) struct strbuf want = strbuf_upto(64);
+    char text[2048];
+    int n = snprintf(text, sizeof(text), SECRET "%s", s->body);
+
+    SHA256((const unsigned char *)text, (size_t)n, hash);
+    base64_encode(&want, hash, sizeof(hash));
+    EXPECT(want.len == 44 && strlen(s->signature) == 43);
+    EXPECT(strncmp(s->signature, want.buf, 43) == 0);
+}
+
+TEST(a_tenants_gets_its_events_in_e2bs_form)
+{
+    without_own();
+    hook_add('1', "https://a.test/x");
+    emit_of(acme.id, HAPPENED_SANDBOX_CREATED);
+    emit_of(ACME, HAPPENED_SANDBOX_CREATED); /* another's */
+    emit_of(acme.id, HAPPENED_SANDBOX_PAUSED);
+    emit_of(acme.id, HAPPENED_SANDBOX_CHECKPOINT);
+    emit_of(acme.id, HAPPENED_SANDBOX_ENDED);
+    turn_until(1);
+    EXPECT_STR(sent[0].url, "https://a.test/x");
+    EXPECT_STR(sent[0].hook, "00000000-0000-4000-8000-000000000001");
+    EXPECT(uuid_valid(sent[0].delivery) && sent[0].judged);
+    check_e2b_signature(&sent[0]);
+    EXPECT(strstr(sent[0].body, "\"type\":\"sandbox.lifecycle.created\""));
+    answer_one(500);
+    turn_until(2);
+    EXPECT(strcmp(sent[0].delivery, sent[1].delivery) != 0);
+    EXPECT_STR(sent[0].body, sent[1].body);
+    answer_one(200);
+    turn_until(3);
+    EXPECT(strstr(sent[2].body, "\"type\":\"sandbox.lifecycle.killed\""));
+    EXPECT(strstr(sent[2].body, "\"kill_reason\":\"request\""));
+    settle();
+    EXPECT(n_sent == 3);
+    tear_down();
+}
+
+TEST(a_target_that_is_not_allowed_any_more_gets_nothing)
+{
+    without_own();
+    set(SETTING_webhook_targets, "*, http://localhost:1");
+    hook_add('1', "http://localhost:1/x");
+    emit_of(acme.id, HAPPENED_SANDBOX_CREATED);
+    turn_until(1);
+    EXPECT(!sent[0].judged); /* the operator vouches for it */
+    answer_one(200);
+    set(SETTING_webhook_targets, "*");
+    emit_of(acme.id, HAPPENED_SANDBOX_CREATED);
+    settle();
+    EXPECT(n_sent == 1);
+    tear_down();
+}
+
+TEST(one_that_does_not_answer_delays_no_other)
+{
+    without_own();
+    for (char c = 'a'; c < 'a' + STORE_WEBHOOKS_MAX; c++)
+        hook_add(c, c == 'a' ? "https://a.test/" : "https://dead.test/");
+    emit_of(acme.id, HAPPENED_SANDBOX_CREATED);
+    turn_until(POSTS_OF_A_TENANT);
+    turn();
+    EXPECT(n_sent == POSTS_OF_A_TENANT); /* a tenant has no more places */
+    answers = no;
+    turn_until(STORE_WEBHOOKS_MAX);
+    tear_down();
+}
+
+static int only_good(const struct sent *s)
+{
+    return strcmp(s->url, "https://a.test/") == 0 ? 200 : -ETIMEDOUT;
+}
+
+TEST(it_goes_on_after_a_restart_and_ends_when_it_is_removed)
+{
+    struct sg_error e;
+
+    without_own();
+    hook_add('1', "https://dead.test/");
+    emit_of(acme.id, HAPPENED_SANDBOX_CREATED);
+    turn_until(1);
+    answer_one(500);
+    webhooks_flush();
+    events_flush(&here);
+    store_close(here.store);
+    begin();
+    turn_until(2);
+    EXPECT_STR(sent[0].body, sent[1].body);
+    EXPECT(store_hook_remove(here.store, acme.id, sent[0].hook, &e) == 0);
+    webhooks_changed(&here, acme.id, sent[0].hook);
+    answer_one(500);
+    emit_of(acme.id, HAPPENED_SANDBOX_CREATED);
+    hook_add('2', "https://a.test/");
+    answers = only_good;
+    emit_of(acme.id, HAPPENED_SANDBOX_ENDED);
+    turn_until(3);
+    settle();
+    EXPECT(n_sent == 3 && strstr(sent[2].body, "killed")); /* what was before it is not for it */
     tear_down();
 }
 

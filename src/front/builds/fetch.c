@@ -16,15 +16,14 @@
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
 #include "lib/uv/handle.h"
+#include "lib/web/hosts.h"
 #include "wire/world_builder.h"
 
-#define MIB        (1024.0 * 1024.0)
-#define SHOW_NS    2000000000ull /* between two lines about one layer */
-#define IMAGE_MAX  1024
-#define LOOK_MS    2000
-#define AGAIN_NS   1000000000ull
-#define ANY        "*"
-#define SEPARATORS ", "
+#define MIB       (1024.0 * 1024.0)
+#define SHOW_NS   2000000000ull /* between two lines about one layer */
+#define IMAGE_MAX 1024
+#define LOOK_MS   2000
+#define AGAIN_NS  1000000000ull
 
 struct fetch {
     struct list link; /* in `running` */
@@ -321,18 +320,11 @@ static void add_registries(const char *setting, json_t *request)
     json_t *inside = json_object(), *only = json_array();
     bool any = false;
 
-    for (const char *p = setting + strspn(setting, SEPARATORS); *p;) {
-        size_t len = strcspn(p, SEPARATORS);
-        const char *slashes = memmem(p, len, "://", 3);
-        const char *host = slashes ? slashes + 3 : p;
-        size_t host_len = len - (size_t)(host - p);
-
-        any |= len == 1 && *p == ANY[0];
-        if (slashes)
-            json_object_setn_new(inside, host, host_len, json_stringn(p, (size_t)(slashes - p)));
-        json_array_append_new(only, json_stringn(host, host_len));
-        p += len;
-        p += strspn(p, SEPARATORS);
+    for (struct listed_host h; hosts_next(&setting, &h);) {
+        any |= host_is_any(&h);
+        if (h.scheme_len > 0)
+            json_object_setn_new(inside, h.host, h.host_len, json_stringn(h.scheme, h.scheme_len));
+        json_array_append_new(only, json_stringn(h.host, h.host_len));
     }
     json_object_set_new(request, "registries", inside);
     if (!any)

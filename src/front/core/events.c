@@ -5,6 +5,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/log/log.h"
+#include "front/core/e2b_event.h"
 #include "front/store/events.h"
 #include "front/telemetry/figures.h"
 
@@ -19,7 +20,8 @@ struct kept {
     int64_t ms;
     enum event_kind kind;
     char tenant[ID_LEN + 1];
-    char *json;
+    char sandbox[ID_LEN + 1]; /* "": it is about none */
+    char *json, *e2b;
 };
 
 /* A tenant that had events since the start. Each tenant keeps event_keep events, whatever others
@@ -154,13 +156,14 @@ static void drop_oldest(void)
     if (k->id > events.written)
         share_of(k->tenant)->gone = events.written = k->id;
     free(steal_ptr(&k->json));
+    free(steal_ptr(&k->e2b));
     events.first = (events.first + 1) % EVENTS_KEPT;
     events.n--;
 }
 
 static struct event event_of(const struct kept *k)
 {
-    struct event e = {.id = k->id, .ms = k->ms, .kind = k->kind, .json = k->json};
+    struct event e = {.id = k->id, .ms = k->ms, .kind = k->kind, .json = k->json, .e2b = k->e2b};
 
     memcpy(e.tenant, k->tenant, sizeof(e.tenant));
     return e;
@@ -207,7 +210,9 @@ static void flush(struct front *f)
                                         .ms = k->ms,
                                         .tenant = k->tenant,
                                         .kind = event_kind_text(k->kind),
-                                        .json = k->json};
+                                        .json = k->json,
+                                        .sandbox = k->sandbox,
+                                        .e2b = k->e2b};
     }
     if (n == 0)
         return;
@@ -306,7 +311,9 @@ static void add(struct front *f, enum event_kind kind, const char *tenant,
     }
     struct kept *k = at(events.n++);
     *k = (struct kept){.id = id, .ms = ms, .kind = kind, .json = json};
+    k->e2b = e2b_event_write(kind, ms, about);
     snprintf(k->tenant, sizeof(k->tenant), "%s", tenant);
+    snprintf(k->sandbox, sizeof(k->sandbox), "%s", about->sandbox_id ? about->sandbox_id : "");
     events.last = id;
     plan_flush(f);
     struct event e = event_of(k);
@@ -333,7 +340,7 @@ struct reading {
 
 static bool on_stored(const struct store_event *s, void *arg)
 {
-    struct event e = {.id = s->id, .ms = s->ms, .json = s->json};
+    struct event e = {.id = s->id, .ms = s->ms, .json = s->json, .e2b = s->e2b};
     struct reading *r = arg;
 
     if (!kind_parse(s->kind, &e.kind))
@@ -431,6 +438,12 @@ int events_start(struct front *f, struct sg_error *e)
     if (state.reserved > state.last)
         tell_of_death(f);
     return 0;
+}
+
+void events_write_now(struct front *f)
+{
+    if (events.on && events.written < events.last)
+        flush(f);
 }
 
 void events_flush(struct front *f)

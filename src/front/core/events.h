@@ -27,6 +27,7 @@
     X(SANDBOX_CREATED, "sandbox.created")       \
     X(SANDBOX_PAUSED, "sandbox.paused")         \
     X(SANDBOX_RESUMED, "sandbox.resumed")       \
+    X(SANDBOX_UPDATED, "sandbox.updated")       \
     X(SANDBOX_FORKED, "sandbox.forked")         \
     X(SANDBOX_CHECKPOINT, "sandbox.checkpoint") \
     X(SANDBOX_REWOUND, "sandbox.rewound")       \
@@ -53,6 +54,9 @@ struct event_about {
     const char *reason; /* one word: killed, expired, died, failed... */
     const char *detail; /* a sentence, or the target of what was blocked */
     const char *request;
+    /* For the form that E2B gives it (e2b_event.h): the sandbox or, if it is gone, its last event. */
+    const struct sandbox *sandbox;
+    const char *like;
 };
 /* Records an event. Never fails, never waits. */
 void event_emit(struct front *f, enum event_kind kind, const struct event_about *about);
@@ -61,6 +65,8 @@ void event_emit(struct front *f, enum event_kind kind, const struct event_about 
 int events_start(struct front *f, struct sg_error *e);
 /* Writes all events that are not written yet: for a server that is about to end. */
 void events_flush(struct front *f);
+/* The same for a reader of the store, who is to find all that has happened. */
+void events_write_now(struct front *f);
 
 struct event {
     uint64_t id;
@@ -68,6 +74,7 @@ struct event {
     enum event_kind kind;
     char tenant[ID_LEN + 1];
     const char *json; /* one object: id, time, type, and the fields of event_about */
+    const char *e2b;  /* the same in E2B's form; NULL: it has none */
 };
 /* Calls fn for each event of a tenant (NULL: of all) with a number above `after`, in order, until
  * fn returns false. *ret_gap: some of these events are no longer kept. */

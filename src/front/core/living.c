@@ -6,6 +6,7 @@
 #include "front/core/sandbox.h"
 #include "front/core/events.h"
 #include "lib/log/log.h"
+#include "front/store/events.h"
 #include "front/store/living.h"
 
 /* How many ends are kept until living_match. A server never has more sandboxes. */
@@ -56,8 +57,18 @@ static struct reason reason_of(const char *id)
                            FAULT_INFRASTRUCTURE};
 }
 
+static void take_last(const char *e2b, void *arg)
+{
+    *(char **)arg = xstrdup(e2b);
+}
+
 static void tell(struct front *f, const struct store_living *l, const struct reason *why)
 {
+    const struct store_e2b_query query = {
+        .tenant = l->tenant, .sandbox = l->sandbox_id, .limit = 1};
+    AUTO(free_p) char *last = NULL;
+
+    store_events_e2b(f->store, &query, take_last, &last, NULL);
     log_with(
         LEVEL_INFO,
         &(struct log_about){.fault = why->fault, .sandbox_id = l->sandbox_id, .tenant = l->tenant},
@@ -69,7 +80,8 @@ static void tell(struct front *f, const struct store_living *l, const struct rea
                                      .conversation = l->conversation,
                                      .path = l->path,
                                      .reason = why->word,
-                                     .detail = why->detail});
+                                     .detail = why->detail,
+                                     .like = last});
 }
 
 /* Adds a sandbox to the store's list. An earlier front was killed before it could. */

@@ -225,10 +225,8 @@ static void tell_failure(const struct operation *d, const struct sandbox *b,
 }
 
 static void tell_event(const struct operation *d, struct front *f, const struct sandbox *b,
-                       const char *reason)
+                       enum event_kind kind, const char *reason)
 {
-    enum event_kind kind = kinds[d->kind].event;
-
     if (kind == NO_EVENT || !b)
         return;
     event_emit(
@@ -240,7 +238,16 @@ static void tell_event(const struct operation *d, struct front *f, const struct 
                               .path = b->path ? b->path : d->path,
                               .reason = reason,
                               .detail = d->detail,
-                              .request = d->request[0] ? d->request : NULL});
+                              .request = d->request[0] ? d->request : NULL,
+                              .sandbox = b});
+}
+
+void operation_updated(struct front *f, const struct sandbox *b, const char *what)
+{
+    struct operation d = {.conversation = NULL};
+
+    memcpy(d.request, request, sizeof(d.request));
+    tell_event(&d, f, b, HAPPENED_SANDBOX_UPDATED, what);
 }
 
 void operation_end(struct operation *d, struct front *f, const struct sandbox *b, int r,
@@ -260,7 +267,7 @@ void operation_end(struct operation *d, struct front *f, const struct sandbox *b
     } else {
         if (k->figure != NO_FIGURE && d->label)
             figure_observe(k->figure, d->label, clock_ns() - d->began_ns);
-        tell_event(d, f, b, reason);
+        tell_event(d, f, b, k->event, reason);
         if (d->kind == OPERATION_DESTROY)
             figure_add(FIG_ENDED, reason, 1);
         if (d->kind == OPERATION_DESTROY && strcmp(reason, "expired") == 0)

@@ -84,6 +84,9 @@ void operation_drop(struct operation *d);
 void operation_told(struct front *f, struct sandbox *b, enum operation_kind kind,
                     const char *reason, const char *detail);
 
+/* Reports that a request has changed the sandbox. what: timeout or network. */
+void operation_updated(struct front *f, const struct sandbox *b, const char *what);
+
 /* Reports a connection of a sandbox that has ended or was refused: in the span of the operation
  * under way there or, if there is none, in a span of its own after the last one. */
 struct egress_news;

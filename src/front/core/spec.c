@@ -53,6 +53,7 @@ static const struct field fields[] = {
     FIELD_LATER("goesBack", TEXT, goes_back),
     FIELD("template", TEXT, template_id),
     FIELD("alias", TEXT, alias),
+    FIELD_LATER("buildId", TEXT, build_id),
     FIELD("metadata", OBJECT, metadata),
     FIELD("envs", OBJECT, envs),
     FIELD("network", OBJECT, network),
@@ -161,6 +162,18 @@ int sandbox_spec_load(int memfd, struct sandbox_spec *ret, struct sg_error *e)
     }
     *ret = s;
     return 0;
+}
+
+uint32_t spec_cpus(const struct sg_limits *l)
+{
+    return l->cpus_milli <= 1000 ? 1 : (l->cpus_milli + 999) / 1000;
+}
+
+uint64_t spec_mib(uint64_t bytes)
+{
+    uint64_t mib = bytes >> 20;
+
+    return mib ? mib : 1;
 }
 
 void token_random(char ret[SPEC_TOKEN_LEN + 1])

@@ -7,6 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/ids.h"
+#include "lib/base/uuid.h"
 
 #define SPEC_NAME_MAX  128
 #define SPEC_TOKEN_LEN 40
@@ -19,6 +20,7 @@ struct sandbox_spec {
     bool unfinished;             /* kernels are not with their contexts yet: nobody uses it */
     char goes_back[ID_LEN + 1];  /* the checkpoint of a rewind under way; "" */
     char template_id[SPEC_NAME_MAX], alias[SPEC_NAME_MAX]; /* alias may be "" */
+    char build_id[UUID_LEN + 1];            /* of the template, as E2B names builds; or "" */
     json_t *metadata;                       /* object of strings; NULL: none was given */
     json_t *envs;                           /* object of strings; never NULL */
     json_t *network;                        /* as the client gave it, validated; or NULL */
@@ -44,6 +46,9 @@ void sandbox_spec_done(struct sandbox_spec *s);
 /* Returns a sealed memfd with the note. */
 int sandbox_spec_save(const struct sandbox_spec *s, struct sg_error *e);
 int sandbox_spec_load(int memfd, struct sandbox_spec *ret, struct sg_error *e);
+/* Processors and MiB as E2B counts them: whole numbers, never 0. */
+uint32_t spec_cpus(const struct sg_limits *l);
+uint64_t spec_mib(uint64_t bytes);
 /* Fills ret with SPEC_TOKEN_LEN random hexadecimal digits from the kernel's generator. */
 void token_random(char ret[SPEC_TOKEN_LEN + 1]);
 bool token_equal(const char *a, const char *b); /* in constant time for equal lengths */

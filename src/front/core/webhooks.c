@@ -2,171 +2,33 @@
 
 #include <inttypes.h>
 #include <openssl/hmac.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "lib/base/clock.h"
-#include "front/core/events.h"
-#include "lib/log/log.h"
-#include "front/store/events.h"
-#include "front/telemetry/figures.h"
+#include "front/core/e2b_event.h"
 #include "front/telemetry/exporter.h"
+#include "lib/base/clock.h"
+#include "lib/log/log.h"
+#include "lib/text/base64.h"
+#include "lib/web/hosts.h"
 
-#define SLOTS       STORE_WEBHOOK_OPEN
-#define MANY        16   /* waiting events from which on one at a time is too slow */
-#define SCAN_MAX    1000 /* events looked at in one turn of the loop */
-#define DELAY_MAX_S 300
-#define SAVE_MS     100
-
-uint64_t webhook_second_ms = 1000;
-
-struct slot {
-    uint64_t event; /* 0: the slot is free */
-    uint32_t tries; /* failed tries */
-    uint64_t due_ms;
-    bool flying, stale; /* stale: forget the event once the post is answered */
+/* A tenant's. */
+struct hook {
+    struct poster poster;
+    char url[WEBHOOK_URL_MAX + 1];
+    struct hidden secret;
 };
-
-enum mood { MOOD_GOOD, MOOD_FAILING, MOOD_GIVING_UP };
 
 static struct {
     struct front *front;
     struct exporter *exporter;
-    bool on;
+    struct poster own; /* the operator's */
     char url[sizeof(((struct settings *)0)->webhook_url)];
-    uint32_t kinds;
-    struct slot slots[SLOTS];
-    uint64_t begun;
-    uint64_t saved_ms;
-    uv_timer_t timer, saver;
     struct event_watch watch;
-    enum mood mood;
 } hooks;
 
-static void go_on(void);
-static void on_timer(uv_timer_t *timer);
-
-/* ---- what is remembered ---------------------------------------------------------------------- */
-
-static void save(uv_timer_t *timer)
-{
-    struct store_webhook w = {.done = hooks.begun};
-
-    hooks.saved_ms = uv_now(timer->loop);
-    for (size_t i = 0; i < SLOTS; i++)
-        if (hooks.slots[i].event && !hooks.slots[i].stale) {
-            w.open[w.n].event = hooks.slots[i].event;
-            w.open[w.n++].tries = hooks.slots[i].tries;
-        }
-    /* If this fails, some events are sent twice after a restart. The next change saves again. */
-    store_webhook_set(hooks.front->store, &w, NULL);
-}
-
-static void changed(void)
-{
-    uint64_t since = uv_now(hooks.front->loop) - hooks.saved_ms;
-
-    if (!uv_is_active((uv_handle_t *)&hooks.saver))
-        uv_timer_start(&hooks.saver, save, since < SAVE_MS ? SAVE_MS - since : 0, 0);
-}
-
-/* ---- success and failure --------------------------------------------------------------------- */
-
-/* Logs a line when the state changes, not one for each event. */
-static void feel(enum mood mood, uint64_t event, const char *why)
-{
-    if (mood == hooks.mood || (mood == MOOD_FAILING && hooks.mood == MOOD_GIVING_UP))
-        return;
-    hooks.mood = mood;
-    if (mood == MOOD_GOOD)
-        log_line(LEVEL_INFO, "webhook: the receiver accepts events again");
-    else
-        log_line(LEVEL_WARN, "webhook: event %" PRIu64 " %s: %s", event,
-                 mood == MOOD_FAILING ? "was not accepted and will be posted again" : "is dropped",
-                 why);
-}
-
-static const char *why_not(int status, char *buf, size_t cap)
-{
-    if (status > 0)
-        snprintf(buf, cap, "HTTP %d", status);
-    else if (status == -ENOENT)
-        snprintf(buf, cap, "it is no longer kept (event_keep)");
-    else
-        snprintf(buf, cap, "%s", strerror(-status));
-    return buf;
-}
-
-static bool some_fail(void)
-{
-    for (size_t i = 0; i < SLOTS; i++)
-        if (hooks.slots[i].event && hooks.slots[i].tries > 0)
-            return true;
-    return false;
-}
-
-static void end_slot(struct slot *s, bool taken, int status)
-{
-    uint64_t event = s->event;
-    char why[64];
-
-    figure_add(FIG_WEBHOOKS, taken ? "delivered" : "given up", 1);
-    *s = (struct slot){0};
-    if (!taken)
-        feel(MOOD_GIVING_UP, event, why_not(status, why, sizeof(why)));
-    else if (!some_fail())
-        feel(MOOD_GOOD, event, NULL);
-    changed();
-}
-
-uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t asked_ms)
-{
-    uint64_t most = DELAY_MAX_S * webhook_second_ms, ms = most;
-
-    if (tries > 0 && tries < 10)
-        ms = webhook_second_ms << (tries - 1);
-    if (ms > most)
-        ms = most;
-    ms = ms - ms / 4 + random % (ms / 2 + 1); /* spread, so that many do not come at once */
-    if (asked_ms > most)
-        asked_ms = most;
-    return ms > asked_ms ? ms : asked_ms;
-}
-
-static bool is_final(int status)
-{
-    return status >= 400 && status < 500 && status != 408 && status != 425 && status != 429;
-}
-
-static void on_posted(void *arg, int status, uint64_t retry_after_ms)
-{
-    struct slot *s = arg;
-    uint32_t random = 0;
-    char why[64];
-
-    s->flying = false;
-    if (s->stale) {
-        *s = (struct slot){0};
-        go_on();
-        return;
-    }
-    if (status >= 200 && status < 300) {
-        end_slot(s, true, status);
-    } else if (is_final(status) || ++s->tries >= WEBHOOK_TRIES) {
-        end_slot(s, false, status);
-    } else {
-        if (getrandom(&random, sizeof(random), 0) < 0)
-            random = 0;
-        s->due_ms = uv_now(hooks.front->loop) + webhook_delay_ms(s->tries, random, retry_after_ms);
-        figure_add(FIG_WEBHOOKS, "retried", 1);
-        feel(MOOD_FAILING, s->event, why_not(status, why, sizeof(why)));
-        changed();
-    }
-    go_on();
-}
-
-/* ---- sending --------------------------------------------------------------------------------- */
+/* ---- posts ----------------------------------------------------------------------------------- */
 
 /* Sets a header to a text that is no secret; headers hold struct hidden. */
 static void set_header(struct exporter_header *h, const char *name, struct hidden *value,
@@ -193,249 +55,246 @@ static void sign(const struct hidden *secret, const char *json, struct strbuf *r
         strbuf_addf(ret, "%02x", mac[i]);
 }
 
-static int post(struct slot *s, enum event_kind kind, const char *json)
+static int post_own(struct poster *own, struct poster_slot *slot, const struct event *e)
 {
     AUTO(strbuf_done) struct strbuf signature = strbuf_upto(128);
-    const struct hidden *secret = &hooks.front->settings.webhook_secret;
+    const struct hidden *secret = &own->front->settings.webhook_secret;
     struct hidden values[3];
     char number[24];
     struct exporter_post p = {.url = hooks.url,
                               .content_type = "application/json",
-                              .body = json,
-                              .len = strlen(json),
-                              .done = on_posted,
-                              .arg = s};
+                              .body = e->json,
+                              .len = strlen(e->json),
+                              .done = poster_posted,
+                              .arg = slot};
 
-    snprintf(number, sizeof(number), "%" PRIu64, s->event);
-    set_header(&p.headers[0], "Sandglass-Event", &values[0], event_kind_text(kind));
+    snprintf(number, sizeof(number), "%" PRIu64, e->id);
+    set_header(&p.headers[0], "Sandglass-Event", &values[0], event_kind_text(e->kind));
     set_header(&p.headers[1], "Sandglass-Delivery", &values[1], number);
     if (!hidden_empty(secret)) {
-        sign(secret, json, &signature);
+        sign(secret, e->json, &signature);
         set_header(&p.headers[2], "Sandglass-Signature", &values[2], signature.buf);
     }
     return exporter_post(hooks.exporter, &p);
 }
 
-struct sending {
-    struct slot *slot;
-    int r;
-};
-
-static bool send_found(const struct event *e, void *arg)
+static void sign_e2b(const struct hidden *secret, const char *json, struct strbuf *ret)
 {
-    struct sending *s = arg;
+    const char *key = hidden_reveal(secret);
+    AUTO(strbuf_wipe) struct strbuf text = strbuf_upto(strlen(key) + strlen(json));
+    unsigned char hash[SHA256_DIGEST_LENGTH];
 
-    if (e->id == s->slot->event)
-        s->r = post(s->slot, e->kind, e->json);
-    return false;
+    strbuf_reserve(&text);
+    strbuf_addstr(&text, key);
+    strbuf_addstr(&text, json);
+    SHA256((const unsigned char *)text.buf, text.len, hash);
+    base64_encode(ret, hash, sizeof(hash));
+    while (ret->len > 0 && ret->buf[ret->len - 1] == '=')
+        ret->buf[--ret->len] = '\0';
 }
 
-static void send_slot(struct slot *slot)
+static int post_hook(struct poster *poster, struct poster_slot *slot, const struct event *e)
 {
-    struct sending s = {.slot = slot, .r = -ENOENT};
-    bool gap;
+    AUTO(strbuf_done) struct strbuf signature = strbuf_upto(64);
+    struct hook *h = CONTAINER_OF(poster, struct hook, poster);
+    struct hidden values[4];
+    char delivery[UUID_LEN + 1];
+    bool inside;
 
-    events_since(hooks.front, NULL, slot->event - 1, send_found, &s, &gap);
-    if (s.r == 0)
-        slot->flying = true;
-    else if (s.r == -ENOENT || s.r == -EINVAL || s.r == -E2BIG)
-        end_slot(slot, false, s.r);
-    else /* not the event's fault: the exporter is busy, or descriptors or memory are short */
-        slot->due_ms = uv_now(hooks.front->loop) + webhook_second_ms;
+    if (!e->e2b)
+        return -ENOENT;
+    if (webhooks_judge(poster->front, h->url, &inside, NULL) < 0)
+        return -EACCES;
+    struct exporter_post p = {.url = h->url,
+                              .content_type = "application/json",
+                              .body = e->e2b,
+                              .len = strlen(e->e2b),
+                              .judged = !inside,
+                              .done = poster_posted,
+                              .arg = slot};
+    uuid_random(delivery);
+    sign_e2b(&h->secret, e->e2b, &signature);
+    set_header(&p.headers[0], "e2b-webhook-id", &values[0], poster->id);
+    set_header(&p.headers[1], "e2b-delivery-id", &values[1], delivery);
+    set_header(&p.headers[2], "e2b-signature-version", &values[2], "v1");
+    set_header(&p.headers[3], "e2b-signature", &values[3], signature.buf);
+    return exporter_post(hooks.exporter, &p);
 }
 
-/* ---- choosing the next event ----------------------------------------------------------------- */
-
-struct search {
-    uint64_t found;
-    size_t scanned;
-};
-
-static bool look_at(const struct event *e, void *arg)
-{
-    struct search *s = arg;
-
-    if (s->scanned++ == SCAN_MAX)
-        return false;
-    hooks.begun = e->id;
-    if (e->kind < EVENT_KIND_MAX_ && (hooks.kinds & (1u << e->kind)))
-        s->found = e->id;
-    return !s->found;
-}
-
-/* Returns the next event that the webhook wants; 0: none, or not yet. */
-static uint64_t next_event(void)
-{
-    uint64_t gone = events_gone(hooks.front, NULL), last = events_last(hooks.front);
-    struct search s = {0};
-    char why[64];
-    bool gap;
-
-    if (hooks.begun < gone) {
-        figure_add(FIG_WEBHOOKS, "given up", (double)(gone - hooks.begun));
-        feel(MOOD_GIVING_UP, gone, why_not(-ENOENT, why, sizeof(why)));
-        hooks.begun = gone;
-    }
-    if (hooks.begun > last)
-        hooks.begun = last; /* the store's file was removed: numbers start over */
-    events_since(hooks.front, NULL, hooks.begun, look_at, &s, &gap);
-    if (s.scanned > SCAN_MAX)
-        uv_timer_start(&hooks.timer, on_timer, 0, 0);
-    return s.found;
-}
-
-/* Returns a slot for another event; NULL: not now. */
-static struct slot *free_slot(void)
-{
-    uint64_t waiting = events_last(hooks.front) - hooks.begun;
-    size_t first_tries = 0, most = waiting > MANY ? SLOTS : 1;
-    struct slot *found = NULL;
-
-    for (size_t i = 0; i < SLOTS; i++) {
-        struct slot *s = &hooks.slots[i];
-
-        if (!s->event)
-            found = s;
-        else if (s->tries == 0)
-            first_tries++;
-        else if (s->tries < WEBHOOK_HOLD)
-            return NULL;
-    }
-    return first_tries < most ? found : NULL;
-}
-
-static void wake_at(uint64_t due_ms)
-{
-    uint64_t now = uv_now(hooks.front->loop);
-
-    uv_timer_start(&hooks.timer, on_timer, due_ms > now ? due_ms - now : 0, 0);
-}
-
-static void go_on(void)
-{
-    uint64_t now = uv_now(hooks.front->loop), due = UINT64_MAX, before = hooks.begun, event;
-    struct slot *s;
-
-    if (!hooks.on)
-        return;
-    uv_timer_stop(&hooks.timer);
-    for (s = hooks.slots; s < hooks.slots + SLOTS; s++)
-        if (s->event && !s->flying && s->due_ms <= now)
-            send_slot(s);
-    while ((s = free_slot()) && (event = next_event())) {
-        *s = (struct slot){.event = event};
-        send_slot(s);
-    }
-    for (s = hooks.slots; s < hooks.slots + SLOTS; s++)
-        if (s->event && !s->flying && s->due_ms < due)
-            due = s->due_ms;
-    if (due != UINT64_MAX && !uv_is_active((uv_handle_t *)&hooks.timer))
-        wake_at(due);
-    if (hooks.begun != before)
-        changed();
-}
-
-static void on_timer(uv_timer_t *timer UNUSED)
-{
-    go_on();
-}
-
-static void on_event(struct event_watch *w UNUSED, const struct event *e UNUSED)
+static void on_event(struct event_watch *w UNUSED, const struct event *e)
 {
     /* Sent from the loop, not in the middle of the operation that the event is about. */
-    if (hooks.on)
-        wake_at(0);
+    POSTERS_EACH(p)
+    if (!p->tenant[0] || strcmp(p->tenant, e->tenant) == 0)
+        poster_wake(p);
 }
 
-/* ---- from start to end ----------------------------------------------------------------------- */
+/* ---- the operator's -------------------------------------------------------------------------- */
 
-static void forget_all(void)
+static bool read_kinds(const struct settings *s, uint32_t *ret)
 {
-    for (size_t i = 0; i < SLOTS; i++)
-        if (hooks.slots[i].flying)
-            hooks.slots[i].stale = true;
-        else
-            hooks.slots[i] = (struct slot){0};
-}
+    struct sg_error e = {0};
 
-static void take_up(const struct store_webhook *w)
-{
-    hooks.begun = w->done;
-    for (size_t i = 0; i < w->n; i++)
-        hooks.slots[i] = (struct slot){.event = w->open[i].event, .tries = w->open[i].tries};
-}
-
-/* Makes all open events due now: the new target may accept them. */
-static void try_anew(void)
-{
-    for (size_t i = 0; i < SLOTS; i++) {
-        hooks.slots[i].tries = 0;
-        hooks.slots[i].due_ms = 0;
-    }
+    if (event_types_parse("webhook_events", s->webhook_events[0] ? s->webhook_events : "*", ret,
+                          &e) == 0)
+        return true;
+    log_line(LEVEL_ERROR, "no events are posted: %s", e.message);
+    return false;
 }
 
 void webhooks_configure(struct front *f)
 {
     const struct settings *s = &f->settings;
-    struct sg_error e = {0};
-    bool was_on = hooks.on;
+    struct poster *own = &hooks.own;
+    bool was_on = own->on;
 
     if (!hooks.front)
         return;
-    hooks.on = s->webhook_url[0] && hooks.exporter;
-    if (hooks.on &&
-        event_types_parse("webhook_events", s->webhook_events[0] ? s->webhook_events : "*",
-                          &hooks.kinds, &e) < 0) {
-        log_line(LEVEL_ERROR, "no events are posted: %s", e.message);
-        hooks.on = false;
-    }
-    if (!hooks.on) {
-        forget_all();
-        hooks.begun = 0;
-        uv_timer_stop(&hooks.timer);
-        changed();
+    own->on = s->webhook_url[0] && hooks.exporter && read_kinds(s, &own->kinds);
+    if (!own->on) {
+        poster_stop(own);
         return;
     }
     if (hidden_empty(&s->webhook_secret))
         log_line(LEVEL_WARN, "webhook_secret is not set: events are posted without a signature");
-    if (!was_on && hooks.begun == 0)
-        hooks.begun = events_last(f);
+    if (!was_on && own->begun == 0)
+        poster_begin_here(own);
     if (strcmp(hooks.url, s->webhook_url) != 0) {
         if (hooks.url[0])
-            try_anew();
+            poster_try_anew(own);
         memcpy(hooks.url, s->webhook_url, sizeof(hooks.url));
     }
-    go_on();
+    poster_go_on(own);
 }
+
+static void own_gone(struct poster *p UNUSED)
+{
+}
+
+/* ---- tenants' -------------------------------------------------------------------------------- */
+
+int webhooks_judge(const struct front *f, const char *url, bool *ret_inside, struct sg_error *e)
+{
+    AUTO(url_done) struct url u = {0};
+    int r = url_parse(url, &u, e);
+
+    *ret_inside = false;
+    return r < 0
+               ? r
+               : hosts_judge(f->settings.webhook_targets, "target of webhooks", &u, ret_inside, e);
+}
+
+static void hook_gone(struct poster *p)
+{
+    struct hook *h = CONTAINER_OF(p, struct hook, poster);
+
+    hidden_wipe(&h->secret);
+    free(h);
+}
+
+static struct hook *find(const char *id)
+{
+    POSTERS_EACH(p)
+    if (p->id[0] && strcmp(p->id, id) == 0)
+        return CONTAINER_OF(p, struct hook, poster);
+    return NULL;
+}
+
+static struct hook *add(const struct store_hook *s)
+{
+    struct hook *h = xcalloc(1, sizeof(*h));
+
+    h->poster.front = hooks.front;
+    h->poster.post = post_hook;
+    h->poster.gone = hook_gone;
+    memcpy(h->poster.id, s->id, sizeof(s->id));
+    memcpy(h->poster.tenant, s->tenant, sizeof(s->tenant));
+    poster_start(&h->poster);
+    return h;
+}
+
+/* Where the poster goes on is not read here: the store is in use. */
+static void apply(const struct store_hook *s, void *arg)
+{
+    struct hook **ret = arg, *h = find(s->id);
+    bool elsewhere = h && strcmp(h->url, s->url) != 0;
+
+    if (!h)
+        h = add(s);
+    h->poster.kinds = e2b_event_kinds(s->events);
+    snprintf(h->url, sizeof(h->url), "%s", s->url);
+    hidden_set(&h->secret, s->secret, strlen(s->secret));
+    if (elsewhere)
+        poster_try_anew(&h->poster);
+    h->poster.on = s->enabled;
+    if (ret)
+        *ret = h;
+}
+
+void webhooks_changed(struct front *f, const char *tenant, const char *id)
+{
+    struct hook *h = find(id);
+    bool was_on = h && h->poster.on;
+
+    if (!hooks.front)
+        return;
+    if (store_hook_get(f->store, tenant, id, apply, &h, NULL) == -ENOENT) {
+        if (h)
+            poster_drop(&h->poster);
+        return;
+    }
+    if (!h)
+        return;
+    if (!h->poster.on) {
+        poster_stop(&h->poster);
+        return;
+    }
+    if (!was_on)
+        poster_begin_here(&h->poster);
+    poster_go_on(&h->poster);
+}
+
+static void load_all(struct front *f)
+{
+    struct sg_error e;
+
+    POSTERS_EACH(p)
+    if (p->id[0])
+        poster_drop(p);
+    if (store_hooks_each(f->store, NULL, apply, NULL, &e) < 0)
+        log_line(LEVEL_ERROR, "tenants' webhooks cannot be read, no events are posted to them: %s",
+                 e.message);
+    POSTERS_EACH(p)
+    {
+        if (!p->id[0] || !p->on)
+            continue;
+        if (!poster_take_up(p))
+            poster_begin_here(p);
+        poster_go_on(p);
+    }
+}
+
+/* ---- from start to end ----------------------------------------------------------------------- */
 
 void webhooks_start(struct front *f, struct exporter *h)
 {
-    struct store_webhook w;
-
-    if (!hooks.front) {
-        uv_timer_init(f->loop, &hooks.timer);
-        uv_timer_init(f->loop, &hooks.saver);
-        uv_unref((uv_handle_t *)&hooks.timer);
-        uv_unref((uv_handle_t *)&hooks.saver);
-    }
+    if (hooks.front)
+        poster_drop(&hooks.own);
     hooks.front = f;
     hooks.exporter = h;
-    hooks.on = false;
-    hooks.begun = 0;
-    hooks.mood = MOOD_GOOD;
-    memset(hooks.slots, 0, sizeof(hooks.slots));
+    hooks.own = (struct poster){.front = f, .post = post_own, .gone = own_gone};
+    poster_start(&hooks.own);
     events_unwatch(&hooks.watch);
     hooks.watch.on_event = on_event;
     events_watch(f, &hooks.watch);
-    if (f->settings.webhook_url[0] && store_webhook_get(f->store, &w, NULL) == 0)
-        take_up(&w);
+    if (f->settings.webhook_url[0])
+        poster_take_up(&hooks.own);
     webhooks_configure(f);
+    load_all(f);
 }
 
 void webhooks_flush(void)
 {
-    if (hooks.front && uv_is_active((uv_handle_t *)&hooks.saver)) {
-        uv_timer_stop(&hooks.saver);
-        save(&hooks.saver);
-    }
+    if (hooks.front)
+        posters_save();
 }

@@ -4,8 +4,6 @@
  *       --> build_status, again and again, until the build is ready or has failed */
 #include "front/e2b/build.h"
 
-#include <openssl/rand.h>
-
 #include "front/builds/build.h"
 #include "front/builds/fetch.h"
 #include "front/builds/steps.h"
@@ -13,6 +11,7 @@
 #include "front/e2b/shape.h"
 #include "front/e2b/template.h"
 #include "lib/base/clock.h"
+#include "lib/base/uuid.h"
 #include "lib/text/parse.h"
 
 #define ANSWER_MAX   (4u * 1024 * 1024)
@@ -23,20 +22,6 @@
 #define REGISTRY_MAX (64u * 1024)
 
 /* ---- create ---------------------------------------------------------------------------------- */
-
-void build_id_random(char ret[STORE_BUILD_LEN + 1])
-{
-    unsigned char b[16];
-
-    if (RAND_bytes(b, sizeof(b)) != 1)
-        abort();
-    b[6] = (b[6] & 0x0f) | 0x40;
-    b[8] = (b[8] & 0x3f) | 0x80;
-    snprintf(ret, STORE_BUILD_LEN + 1,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
-             b[15]);
-}
 
 static int read_name(struct e2b_req *q, struct template_ref *ret, struct sg_error *e)
 {
@@ -132,7 +117,7 @@ void build_create(struct http_req *req)
         strbuf_addstr(&tags, REF_DEFAULT_TAG);
     int r = store_template_ensure(q->front->store, q->tenant.id, ref.name,
                                   q->front->settings.tenant_templates, &t, &e);
-    build_id_random(b.id);
+    uuid_random(b.id);
     snprintf(b.tags, sizeof(b.tags), "%s", tags.buf);
     if (r == 0) {
         memcpy(b.template_id, t.id, sizeof(b.template_id));

@@ -5,7 +5,6 @@
 #include "front/store/templates.h"
 
 #define BUILDS_KEPT 100 /* entries of a template's builds */
-void build_id_random(char ret[STORE_BUILD_LEN + 1]);
 
 /* Routes. */
 

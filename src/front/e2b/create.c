@@ -32,6 +32,10 @@ static int resolve_template(struct front *f, const struct store_tenant *tenant, 
     snprintf(plan->spec.tenant, sizeof(plan->spec.tenant), "%s", tenant->id);
     snprintf(plan->spec.template_id, sizeof(plan->spec.template_id), "%s", found.id);
     snprintf(plan->spec.alias, sizeof(plan->spec.alias), "%s", found.alias);
+    if (found.build[0])
+        memcpy(plan->spec.build_id, found.build, sizeof(plan->spec.build_id));
+    else
+        template_build_uuid(found.id, plan->spec.build_id);
     plan->spec.interpreter = strcmp(found.base, TEMPLATE_INTERPRETER) == 0;
     memcpy(plan->snapshot, found.snapshot, sizeof(plan->snapshot));
     limit_to(&found, &plan->spec.limits);

@@ -13,7 +13,8 @@
  *   template_tags.c  tags, changes, deleting   build.c   builds of templates
  *   metrics.c      what sandboxes use
  *   logs.c         the log of a sandbox
- *   secrets.c      the tenant's secrets
+ *   secrets.c      the tenant's secrets           events.c    events of sandboxes
+ *   webhooks.c     where events are posted to
  *
  * Every request brings an API key, which names the tenant; no code here ever looks up another
  * tenant's data. */

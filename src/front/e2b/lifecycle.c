@@ -11,6 +11,7 @@
 #include "front/e2b/path.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/spec.h"
+#include "front/core/operation.h"
 #include "front/core/request_log.h"
 #include "front/telemetry/figures.h"
 
@@ -46,12 +47,36 @@ bool sandbox_is_running(struct e2b_req *q, const struct sandbox *b)
     return false;
 }
 
+/* A request that sets a sandbox's end, until it is set. */
+struct moving {
+    struct e2b_req *q;
+    sandbox_done done; /* with q */
+    int64_t before_ms;
+};
+
+static void on_moved(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+{
+    struct moving *m = arg;
+
+    if (r == 0 && b->end_ms != m->before_ms)
+        operation_updated(b->front, b, "timeout");
+    m->done(m->q, b, r, e);
+    free(m);
+}
+
+static void set_end(struct e2b_req *q, struct sandbox *b, uint64_t timeout_ms, bool extend_only,
+                    sandbox_done done)
+{
+    struct moving *m = NEW(struct moving, .q = q, .done = done, .before_ms = b->end_ms);
+
+    e2b_wait(q);
+    sandbox_set_timeout(b, timeout_ms, extend_only, on_moved, m);
+}
+
 static void move_end(struct e2b_req *q, struct sandbox *b, uint64_t timeout_ms, bool extend_only)
 {
-    if (!sandbox_is_running(q, b) || !clamp_timeout(q, b, &timeout_ms))
-        return;
-    e2b_wait(q);
-    sandbox_set_timeout(b, timeout_ms, extend_only, e2b_done_empty, q);
+    if (sandbox_is_running(q, b) && clamp_timeout(q, b, &timeout_ms))
+        set_end(q, b, timeout_ms, extend_only, e2b_done_empty);
 }
 
 void sandbox_timeout(struct http_req *req)
@@ -138,10 +163,8 @@ static void on_extended(void *arg, struct sandbox *b, int r, const struct sg_err
 
 static void extend_and_reply(struct e2b_req *q, struct sandbox *b, uint64_t timeout_ms)
 {
-    if (!clamp_timeout(q, b, &timeout_ms))
-        return;
-    e2b_wait(q);
-    sandbox_set_timeout(b, timeout_ms, true, on_extended, q);
+    if (clamp_timeout(q, b, &timeout_ms))
+        set_end(q, b, timeout_ms, true, on_extended);
 }
 
 /* If somebody else's resume was faster, the sandbox runs, and this request connects to it. */

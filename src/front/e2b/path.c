@@ -1,6 +1,7 @@
 #include "front/e2b/path.h"
 
 #include "lib/json/values.h"
+#include "front/core/operation.h"
 #include "front/contexts/context.h"
 #include "front/e2b/create.h"
 #include "front/e2b/sandbox.h"
@@ -69,7 +70,10 @@ void path_create(struct e2b_req *q, enum spec_version version)
 static void on_touched(void *arg, const struct context_answer *a)
 {
     struct e2b_req *q = arg;
+    struct sandbox *b = a->r == 0 ? sandbox_find(q->front, q->id) : NULL;
 
+    if (b)
+        operation_updated(q->front, b, "timeout");
     if (came(q, a))
         reply_empty(q->http, 204);
 }

@@ -4,6 +4,7 @@
 #include "front/e2b/admin.h"
 #include "front/e2b/build.h"
 #include "front/e2b/checkpoints.h"
+#include "front/e2b/events.h"
 #include "front/e2b/request.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/secrets.h"
@@ -12,22 +13,12 @@
 #include "front/core/auth.h"
 #include "front/core/ready.h"
 
-/* Refuses a feature that E2B has and we have not: a program that relies on it must not go on as if
- * it worked. */
-static void not_here(struct http_req *req, const char *what, const char *instead)
-{
-    reply_error(req, 501, "%s: not available on this server: %s", what, instead);
-}
-
+/* Before version 2 E2B's command line built images by itself and pushed them to E2B's registry. */
 static void no_old_builds(struct http_req *req)
 {
-    not_here(req, "Building templates as E2B's command line did before version 2",
-             "update @e2b/cli and use 'e2b template create', or the SDK's Template()");
-}
-
-static void no_webhooks(struct http_req *req)
-{
-    not_here(req, "E2B's webhooks and events", "use GET /v1/events, or the setting webhook_url");
+    reply_error(req, 400,
+                "templates are no longer built this way: update @e2b/cli and use 'e2b template "
+                "create', or the SDK's Template()");
 }
 
 /* Every route that E2B's programs may call. docs/e2b.md lists them for people. */
@@ -89,13 +80,13 @@ static const struct http_route routes[] = {
     {HTTP_M_POST, "/secrets/{id}", secret_update, 0},
     {HTTP_M_DELETE, "/secrets/{id}", secret_delete, 0},
 
-    {HTTP_M_GET, "/events/sandboxes", no_webhooks, 0},
-    {HTTP_M_GET, "/events/sandboxes/{id}", no_webhooks, 0},
-    {HTTP_M_GET, "/events/webhooks", no_webhooks, 0},
-    {HTTP_M_POST, "/events/webhooks", no_webhooks, 0},
-    {HTTP_M_GET, "/events/webhooks/{id}", no_webhooks, 0},
-    {HTTP_M_PATCH, "/events/webhooks/{id}", no_webhooks, 0},
-    {HTTP_M_DELETE, "/events/webhooks/{id}", no_webhooks, 0},
+    {HTTP_M_GET, "/events/sandboxes", e2b_events, 0},
+    {HTTP_M_GET, "/events/sandboxes/{id}", e2b_sandbox_events, 0},
+    {HTTP_M_GET, "/events/webhooks", webhooks_list, 0},
+    {HTTP_M_POST, "/events/webhooks", webhook_create, 0},
+    {HTTP_M_GET, "/events/webhooks/{id}", webhook_get, 0},
+    {HTTP_M_PATCH, "/events/webhooks/{id}", webhook_update, 0},
+    {HTTP_M_DELETE, "/events/webhooks/{id}", webhook_delete, 0},
 };
 
 /* Routes that another token opens. Whose key or token does not, gets 401. */

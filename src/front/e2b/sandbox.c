@@ -7,6 +7,7 @@
 #include "front/e2b/shape.h"
 #include "front/core/checkpoint.h"
 #include "front/core/egress.h"
+#include "front/core/operation.h"
 
 #define ANSWER_MAX (4u * 1024 * 1024) /* room for metadata and rules, escaped */
 
@@ -125,6 +126,13 @@ void e2b_sandbox_kill(struct http_req *req)
 
 /* ---- network --------------------------------------------------------------------------------- */
 
+static void on_network(void *arg, struct sandbox *b, int r, const struct sg_error *e)
+{
+    if (r == 0)
+        operation_updated(b->front, b, "network");
+    e2b_done_empty(arg, b, r, e);
+}
+
 void sandbox_network(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
@@ -145,7 +153,7 @@ void sandbox_network(struct http_req *req)
         return;
     e2b_wait(q);
     if (b->spec.context[0])
-        context_set_network(b, network, internet, e2b_done_empty, q);
+        context_set_network(b, network, internet, on_network, q);
     else
-        sandbox_set_network(b, network, internet, e2b_done_empty, q);
+        sandbox_set_network(b, network, internet, on_network, q);
 }

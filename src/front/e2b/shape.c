@@ -54,18 +54,6 @@ static void key_nullable(struct json *j, const char *key, const char *value)
     jw_string(jw_key(j, key), value[0] ? value : NULL);
 }
 
-uint32_t shape_cpus(const struct sg_limits *l)
-{
-    return l->cpus_milli <= 1000 ? 1 : (l->cpus_milli + 999) / 1000;
-}
-
-uint64_t shape_mib(uint64_t bytes)
-{
-    uint64_t mib = bytes >> 20;
-
-    return mib ? mib : 1;
-}
-
 bool shape_is_paused(const struct sandbox *b)
 {
     return b->state == SANDBOX_PAUSED || b->busy == BUSY_PAUSING;
@@ -119,9 +107,9 @@ static void status(struct json *j, const struct sandbox *b)
     shape_time_key(j, "startedAt", b->spec.started_ms);
     shape_time_key(j, "endAt", b->end_ms);
     jw_string(jw_key(j, "state"), shape_is_paused(b) ? "paused" : "running");
-    jw_u64(jw_key(j, "cpuCount"), shape_cpus(l));
-    jw_u64(jw_key(j, "memoryMB"), shape_mib(l->memory_bytes));
-    jw_u64(jw_key(j, "diskSizeMB"), shape_mib(l->disk_bytes));
+    jw_u64(jw_key(j, "cpuCount"), spec_cpus(l));
+    jw_u64(jw_key(j, "memoryMB"), spec_mib(l->memory_bytes));
+    jw_u64(jw_key(j, "diskSizeMB"), spec_mib(l->disk_bytes));
     if (b->spec.metadata) {
         jw_key(j, "metadata");
         shape_value(j, b->spec.metadata);
@@ -186,7 +174,7 @@ void shape_metric(struct json *j, const struct metric *m, const struct sandbox *
     jw_object_begin(j);
     shape_time_key(j, "timestamp", m->ms);
     jw_i64(jw_key(j, "timestampUnix"), m->ms / 1000);
-    jw_u64(jw_key(j, "cpuCount"), shape_cpus(&b->spec.limits));
+    jw_u64(jw_key(j, "cpuCount"), spec_cpus(&b->spec.limits));
     jw_fixed(jw_key(j, "cpuUsedPct"), (uint64_t)(pct * 100 + 0.5), 2);
     for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
         jw_u64(jw_key(j, sizes[i].key), sizes[i].value);

@@ -22,6 +22,3 @@ void shape_metric(struct json *j, const struct metric *m, const struct sandbox *
 
 /* A sandbox that is being paused counts as paused: it can be resumed, and nothing else. */
 bool shape_is_paused(const struct sandbox *b);
-/* Processors and MiB as E2B counts them: whole numbers, never 0. */
-uint32_t shape_cpus(const struct sg_limits *l);
-uint64_t shape_mib(uint64_t bytes);

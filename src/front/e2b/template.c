@@ -4,6 +4,7 @@
 
 #include "front/core/defaults.h"
 #include "front/e2b/shape.h"
+#include "lib/base/uuid.h"
 
 #define ANSWER_MAX  (1024u * 1024)
 #define RELEASED_MS 1767225600000 /* 2026-01-01: built-in templates change only with the program */
@@ -186,12 +187,7 @@ void template_build_uuid(const char *id, char ret[STORE_BUILD_LEN + 1])
     unsigned char h[SHA256_DIGEST_LENGTH];
 
     SHA256((const unsigned char *)id, strlen(id), h);
-    h[6] = (h[6] & 0x0f) | 0x80; /* version 8: a custom scheme */
-    h[8] = (h[8] & 0x3f) | 0x80;
-    snprintf(ret, STORE_BUILD_LEN + 1,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", h[0], h[1],
-             h[2], h[3], h[4], h[5], h[6], h[7], h[8], h[9], h[10], h[11], h[12], h[13], h[14],
-             h[15]);
+    uuid_from_bytes(h, ret);
 }
 
 static void key_names(struct json *j, const char *key, const char *space, const char *alias)
@@ -211,9 +207,9 @@ static void key_sizes(struct json *j, const struct settings *s, uint32_t cpus, u
 {
     struct sg_limits limits = {.cpus_milli = s->sandbox_cpus_milli};
 
-    jw_u64(jw_key(j, "cpuCount"), cpus ? cpus : shape_cpus(&limits));
-    jw_u64(jw_key(j, "memoryMB"), memory_mib ? memory_mib : shape_mib(s->sandbox_memory));
-    jw_u64(jw_key(j, "diskSizeMB"), shape_mib(s->sandbox_disk));
+    jw_u64(jw_key(j, "cpuCount"), cpus ? cpus : spec_cpus(&limits));
+    jw_u64(jw_key(j, "memoryMB"), memory_mib ? memory_mib : spec_mib(s->sandbox_memory));
+    jw_u64(jw_key(j, "diskSizeMB"), spec_mib(s->sandbox_disk));
     jw_string(jw_key(j, "envdVersion"), FRONT_ENVD_VERSION);
 }
 

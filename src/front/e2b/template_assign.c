@@ -10,6 +10,7 @@
 #include "front/builds/log.h"
 #include "front/e2b/build.h"
 #include "front/e2b/template.h"
+#include "lib/base/uuid.h"
 
 #define ANSWER_MAX (1024u * 1024)
 
@@ -72,7 +73,7 @@ static int add_entry(struct e2b_req *q, const struct template_found *of, const c
                                   e);
     if (r < 0)
         return r;
-    build_id_random(b->id);
+    uuid_random(b->id);
     memcpy(b->template_id, t.id, sizeof(b->template_id));
     b->cpus = of->cpus;
     b->memory_mib = of->memory_mib;

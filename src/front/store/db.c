@@ -310,6 +310,32 @@ static const char *const migrations[] = {
     " burst INTEGER NOT NULL,"
     " PRIMARY KEY (tenant, minute)) STRICT, WITHOUT ROWID;"
     "CREATE INDEX team_metric_by_minute ON team_metric (minute);",
+
+    /* Events that E2B has too, in its form. */
+    "ALTER TABLE event ADD COLUMN sandbox TEXT;"
+    "ALTER TABLE event ADD COLUMN e2b TEXT;"
+    "CREATE INDEX event_e2b ON event (tenant, id) WHERE e2b IS NOT NULL;"
+    "CREATE INDEX event_e2b_of_sandbox ON event (sandbox, id) WHERE e2b IS NOT NULL;"
+    /* Tenants' webhooks. */
+    "CREATE TABLE webhook ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " url TEXT NOT NULL,"
+    " events TEXT NOT NULL,"
+    " enabled INTEGER NOT NULL,"
+    " secret TEXT NOT NULL," /* signs what is posted */
+    " created_ms INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX webhook_of_tenant ON webhook (tenant);"
+    "ALTER TABLE webhook_open RENAME TO webhook_open_before;"
+    "CREATE TABLE webhook_open (" /* posting began, and was neither accepted nor given up */
+    " hook TEXT NOT NULL,"        /* '': the operator's */
+    " event INTEGER NOT NULL,"
+    " tries INTEGER NOT NULL,"
+    " PRIMARY KEY (hook, event)) STRICT, WITHOUT ROWID;"
+    "INSERT INTO webhook_open SELECT '', event, tries FROM webhook_open_before;"
+    "DROP TABLE webhook_open_before;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

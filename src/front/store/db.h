@@ -95,7 +95,13 @@
     X(EVENT_MARK, "SELECT value FROM event_mark WHERE name = ?1")                                \
     X(EVENT_SET_MARK, "INSERT INTO event_mark (name, value) VALUES (?1, ?2) "                    \
                       "ON CONFLICT (name) DO UPDATE SET value = ?2")                             \
-    X(EVENT_ADD, "INSERT INTO event (id, tenant, ms, kind, json) VALUES (?1, ?2, ?3, ?4, ?5)")   \
+    X(EVENT_DROP_MARK, "DELETE FROM event_mark WHERE name = ?1")                                 \
+    X(EVENT_ADD, "INSERT INTO event (id, tenant, ms, kind, json, sandbox, e2b) "                 \
+                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                          \
+    X(E2B, E2B_SELECT E2B_NEWEST)                                                                \
+    X(E2B_ASC, E2B_SELECT E2B_OLDEST)                                                            \
+    X(E2B_OF, E2B_SELECT "AND sandbox = ?2 " E2B_NEWEST)                                         \
+    X(E2B_OF_ASC, E2B_SELECT "AND sandbox = ?2 " E2B_OLDEST)                                     \
     X(EVENT_NTH, "SELECT id FROM event WHERE tenant = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2")    \
     X(EVENT_FORGET, "DELETE FROM event WHERE tenant = ?1 AND id <= ?2")                          \
     X(EVENT_UNPOSTED, "SELECT count(*) FROM event WHERE tenant = ?1 AND id <= ?2 AND id > "      \
@@ -103,9 +109,18 @@
     X(EVENTS, EVENT_SELECT "ORDER BY id")                                                        \
     X(EVENTS_OF,                                                                                 \
       EVENT_SELECT "AND tenant = ?3 UNION ALL " EVENT_SELECT "AND tenant = '*' ORDER BY id")     \
-    X(WEBHOOK_OPEN, "SELECT event, tries FROM webhook_open ORDER BY event")                      \
-    X(WEBHOOK_CLEAR, "DELETE FROM webhook_open")                                                 \
-    X(WEBHOOK_ADD, "INSERT INTO webhook_open (event, tries) VALUES (?1, ?2)")                    \
+    X(WEBHOOK_OPEN, "SELECT event, tries FROM webhook_open WHERE hook = ?1 ORDER BY event")      \
+    X(WEBHOOK_CLEAR, "DELETE FROM webhook_open WHERE hook = ?1")                                 \
+    X(WEBHOOK_ADD, "INSERT INTO webhook_open (hook, event, tries) VALUES (?1, ?2, ?3)")          \
+    X(HOOK_COUNT, "SELECT count(*) FROM webhook WHERE tenant = ?1")                              \
+    X(HOOK_ADD, "INSERT INTO webhook (id, tenant, name, url, events, enabled, secret, "          \
+                "created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                           \
+    X(HOOK_SET, "UPDATE webhook SET name = ?3, url = ?4, events = ?5, enabled = ?6, "            \
+                "secret = ?7 WHERE id = ?1 AND tenant = ?2")                                     \
+    X(HOOK_GET, "SELECT " HOOK_COLUMNS " FROM webhook WHERE tenant = ?1 AND id = ?2")            \
+    X(HOOK_REMOVE, "DELETE FROM webhook WHERE tenant = ?1 AND id = ?2")                          \
+    X(HOOK_LIST, "SELECT " HOOK_COLUMNS " FROM webhook "                                         \
+                 "WHERE ?1 IS NULL OR tenant = ?1 ORDER BY seq")                                 \
     X(LIVING_COUNT, "SELECT count(*) FROM living")                                               \
     X(LIVING_LIST, "SELECT sandbox, tenant, context, conversation, path FROM living")            \
     X(LIVING_BEGIN, "INSERT OR REPLACE INTO living VALUES "                                      \
@@ -129,8 +144,14 @@
 #define KEY_FROM         " FROM key k LEFT JOIN tenant t ON t.id = k.tenant "
 #define KEY_OWN          "tenant = ?1 AND kind = ?2 AND revoked_ms = 0"
 #define SNAPSHOT_COLUMNS "seq, id, tenant, name, tag, sandbox, base_template, created_ms, bytes"
-#define EVENT_SELECT     "SELECT id, tenant, ms, kind, json FROM event WHERE id > ?1 AND id < ?2 "
-#define VAULT_COLUMNS    "seq, id, name, version, created_ms, updated_ms, metadata"
+#define EVENT_SELECT     "SELECT id, tenant, ms, kind, json, e2b FROM event WHERE id > ?1 AND id < ?2 "
+#define E2B_SELECT                                                 \
+    "SELECT e2b FROM event WHERE tenant = ?1 AND e2b IS NOT NULL " \
+    "AND (?3 IS NULL OR instr(?3, ' ' || kind || ' ')) "
+#define E2B_NEWEST    "ORDER BY id DESC LIMIT ?4 OFFSET ?5"
+#define E2B_OLDEST    "ORDER BY id LIMIT ?4 OFFSET ?5"
+#define HOOK_COLUMNS  "seq, id, tenant, name, url, events, enabled, secret, created_ms"
+#define VAULT_COLUMNS "seq, id, name, version, created_ms, updated_ms, metadata"
 
 #define DB_STATEMENT(name, text) DB_##name,
 enum db_statement { STORE_STATEMENTS(DB_STATEMENT) DB_MAX_ };

@@ -7,7 +7,6 @@
 #include "front/store/db.h"
 
 #define RESERVED "reserved"
-#define WEBHOOK  "webhook"
 
 static uint64_t column_id(sqlite3_stmt *st, int i)
 {
@@ -33,12 +32,12 @@ static int ask(struct store *s, enum db_statement which, const struct db_value *
     return r;
 }
 
-static int get_mark(struct store *s, const char *name, uint64_t *ret, struct sg_error *e)
+int store_mark_get(struct store *s, const char *name, uint64_t *ret, struct sg_error *e)
 {
     return ask(s, DB_EVENT_MARK, DB_WITH(db_text(name)), ret, e);
 }
 
-static int set_mark(struct store *s, const char *name, uint64_t value, struct sg_error *e)
+int store_mark_set(struct store *s, const char *name, uint64_t value, struct sg_error *e)
 {
     return db_run(s, DB_EVENT_SET_MARK, DB_WITH(db_text(name), id_value(value)), e);
 }
@@ -54,7 +53,7 @@ int store_events_state(struct store *s, struct store_events_state *ret, struct s
     }
     int r = db_done(&row);
     if (r == 0)
-        r = get_mark(s, RESERVED, &state.reserved, e);
+        r = store_mark_get(s, RESERVED, &state.reserved, e);
     if (r < 0)
         return r;
     *ret = state;
@@ -66,7 +65,7 @@ int store_events_reserve(struct store *s, uint64_t upto, struct sg_error *e)
     int r = db_begin_soon(s, true, e);
 
     if (r == 0)
-        r = set_mark(s, RESERVED, upto, e);
+        r = store_mark_set(s, RESERVED, upto, e);
     return db_end(s, r, e);
 }
 
@@ -90,7 +89,8 @@ int store_events_write(struct store *s, const struct store_event *events, size_t
 
         r = db_run(s, DB_EVENT_ADD,
                    DB_WITH(id_value(ev->id), db_text(ev->tenant), db_number(ev->ms),
-                           db_text(ev->kind), db_text(ev->json)),
+                           db_text(ev->kind), db_text(ev->json), db_text(ev->sandbox),
+                           db_text(ev->e2b)),
                    e);
         if (r == 0)
             r = note_living(s, ev, e);
@@ -109,7 +109,7 @@ int store_events_gone(struct store *s, const char *tenant, uint64_t *ret, struct
     char name[64];
 
     gone_name(tenant, name, sizeof(name));
-    return get_mark(s, name, ret, e);
+    return store_mark_get(s, name, ret, e);
 }
 
 int store_events_set_gone(struct store *s, const char *tenant, uint64_t upto, struct sg_error *e)
@@ -119,7 +119,7 @@ int store_events_set_gone(struct store *s, const char *tenant, uint64_t upto, st
 
     gone_name(tenant, name, sizeof(name));
     if (r == 0)
-        r = set_mark(s, name, upto, e);
+        r = store_mark_set(s, name, upto, e);
     return db_end(s, r, e);
 }
 
@@ -138,7 +138,7 @@ static int trim(struct store *s, const char *tenant, uint32_t keep, struct store
         r = db_run(s, DB_EVENT_FORGET, upto, e);
     gone_name(tenant, name, sizeof(name));
     if (r == 0)
-        r = set_mark(s, name, t.gone, e);
+        r = store_mark_set(s, name, t.gone, e);
     if (r == 0)
         *ret = t;
     return r;
@@ -170,6 +170,7 @@ int store_events_each(struct store *s, const char *tenant, uint64_t after, uint6
             .ms = sqlite3_column_int64(st, 2),
             .kind = (const char *)sqlite3_column_text(st, 3),
             .json = (const char *)sqlite3_column_text(st, 4),
+            .e2b = (const char *)sqlite3_column_text(st, 5),
         };
         if (!ev.tenant || !ev.kind || !ev.json)
             continue; /* SQLite has no memory for the row now */
@@ -179,43 +180,23 @@ int store_events_each(struct store *s, const char *tenant, uint64_t after, uint6
     return db_done(&rows);
 }
 
-/* ---- the webhook ----------------------------------------------------------------------------- */
+/* ---- as E2B tells them ----------------------------------------------------------------------- */
 
-int store_webhook_get(struct store *s, struct store_webhook *ret, struct sg_error *e)
+int store_events_e2b(struct store *s, const struct store_e2b_query *q,
+                     void (*fn)(const char *e2b, void *arg), void *arg, struct sg_error *e)
 {
-    struct store_webhook w = {0};
-    int r = get_mark(s, WEBHOOK, &w.done, e);
+    const struct db_value *with =
+        DB_WITH(db_text(q->tenant), db_text(q->sandbox), db_text(q->kinds), db_number(q->limit),
+                db_number(q->offset));
+    enum db_statement which = q->sandbox ? (q->oldest_first ? DB_E2B_OF_ASC : DB_E2B_OF)
+                                         : (q->oldest_first ? DB_E2B_ASC : DB_E2B);
+    struct db_rows rows = db_rows(s, which, with, e);
 
-    if (r <= 0)
-        return r < 0 ? r : -ENOENT;
-    struct db_rows rows = db_rows(s, DB_WEBHOOK_OPEN, NULL, e);
-    while (w.n < STORE_WEBHOOK_OPEN && db_next(&rows)) {
-        w.open[w.n].event = column_id(rows.st, 0);
-        w.open[w.n++].tries = (uint32_t)(column_id(rows.st, 1) & UINT32_MAX);
+    while (db_next(&rows)) {
+        const char *e2b = (const char *)sqlite3_column_text(rows.st, 0);
+
+        if (e2b)
+            fn(e2b, arg);
     }
-    r = db_done(&rows);
-    if (r == 0)
-        *ret = w;
-    return r;
-}
-
-static int write_webhook(struct store *s, const struct store_webhook *w, struct sg_error *e)
-{
-    int r = set_mark(s, WEBHOOK, w->done, e);
-
-    if (r == 0)
-        r = db_run(s, DB_WEBHOOK_CLEAR, NULL, e);
-    for (size_t i = 0; r == 0 && i < w->n; i++)
-        r = db_run(s, DB_WEBHOOK_ADD,
-                   DB_WITH(id_value(w->open[i].event), db_number(w->open[i].tries)), e);
-    return r;
-}
-
-int store_webhook_set(struct store *s, const struct store_webhook *w, struct sg_error *e)
-{
-    int r = db_begin_soon(s, false, e);
-
-    if (r == 0)
-        r = write_webhook(s, w, e);
-    return db_end(s, r, e);
+    return db_done(&rows);
 }

@@ -1,5 +1,5 @@
 /* Events in the server's own file: the latest of them, the numbers that may have been given out,
- * and how far the webhook has come. front/core/events.h says what events are.
+ * and marks, such as how far the webhook has come. front/core/events.h says what events are.
  *
  * Writes do not wait for the disk. Only reserving numbers does: no number may be used twice, not
  * even after a power cut. */
@@ -13,6 +13,8 @@ struct store_event {
     uint64_t id;
     int64_t ms;
     const char *tenant, *kind, *json;
+    const char *sandbox,
+        *e2b; /* e2b: the event in E2B's form, of this sandbox; NULL: E2B has none */
 };
 
 struct store_events_state {
@@ -44,17 +46,19 @@ int store_events_each(struct store *s, const char *tenant, uint64_t after, uint6
                       bool (*fn)(const struct store_event *ev, void *arg), void *arg,
                       struct sg_error *e);
 
-#define STORE_WEBHOOK_OPEN 4
-/* The webhook's progress. Posting has begun for all events up to `done`; those in `open` have not
- * been accepted yet. */
-struct store_webhook {
-    uint64_t done;
-    size_t n;
-    struct {
-        uint64_t event;
-        uint32_t tries;
-    } open[STORE_WEBHOOK_OPEN];
+/* Events that E2B has too, in its form. */
+struct store_e2b_query {
+    const char *tenant;
+    const char *sandbox; /* NULL: of all */
+    const char *kinds;   /* " sandbox.created sandbox.ended "; NULL: all */
+    bool oldest_first;
+    uint32_t offset, limit;
 };
-/* -ENOENT: no progress was ever noted. */
-int store_webhook_get(struct store *s, struct store_webhook *ret, struct sg_error *e);
-int store_webhook_set(struct store *s, const struct store_webhook *w, struct sg_error *e);
+int store_events_e2b(struct store *s, const struct store_e2b_query *q,
+                     void (*fn)(const char *e2b, void *arg), void *arg, struct sg_error *e);
+
+/* Numbers that are kept under a name. get: 1: *ret has it. 0: there is none, and *ret is
+ * unchanged. */
+#define STORE_WEBHOOK_MARK "webhook"
+int store_mark_get(struct store *s, const char *name, uint64_t *ret, struct sg_error *e);
+int store_mark_set(struct store *s, const char *name, uint64_t value, struct sg_error *e);

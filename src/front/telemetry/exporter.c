@@ -73,7 +73,8 @@ static void add_text(struct strbuf *out, const char *text)
 /* False: the post has something that cannot be sent. The caller must wipe `out` in either case. */
 static bool write_packet(struct strbuf *out, const struct exporter_post *post)
 {
-    struct exporter_ask ask = {.n_texts = EXPORTER_TEXTS_MIN, .len = post->len};
+    struct exporter_ask ask = {
+        .n_texts = EXPORTER_TEXTS_MIN, .len = post->len, .judged = post->judged};
     size_t n = 0;
     bool good = is_web(post->url) && is_line(post->url, EXPORTER_URL_MAX - 1) &&
                 is_line(post->content_type, EXPORTER_NAME_MAX - 1);

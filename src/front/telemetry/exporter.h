@@ -13,8 +13,9 @@
  *
  * The exporter follows no redirect. It reads no more than 64 KiB of an answer, keeps nothing of it
  * but the status and Retry-After, and gives up after EXPORTER_TIMEOUT_MS. It checks certificates
- * against the system's. Addresses come from the operator's settings alone, never from a tenant. If
- * the exporter ends, the warden soon starts another: posts that the old one had are answered
+ * against the system's. A target that a tenant has named is `judged`: what its name leads to is
+ * looked at when it is connected, and must be an address of the internet; and it gets a connection
+ * of its own, never one that another post has opened. If the exporter ends, the warden soon starts another: posts that the old one had are answered
  * -EPIPE, and posts that come meanwhile -EAGAIN. The exporter serves nobody, starts nothing and
  * writes no file (front/main/confine.c). */
 #pragma once
@@ -24,7 +25,7 @@
 #include "lib/base/err.h"
 #include "lib/base/hidden.h"
 
-#define EXPORTER_AT_ONCE    8   /* posts under way; further ones wait in the socket */
+#define EXPORTER_AT_ONCE    32  /* posts under way; further ones wait in the socket */
 #define EXPORTER_POSTS_MAX  256 /* posts without an answer; beyond, exporter_post returns -EAGAIN */
 #define EXPORTER_BODY_MAX   (4u * 1024 * 1024)
 #define EXPORTER_TIMEOUT_MS 10000
@@ -43,6 +44,7 @@ struct exporter_post {
     struct exporter_header headers[EXPORTER_HEADERS]; /* ends at a NULL name */
     const void *body;                                 /* copied */
     size_t len;
+    bool judged; /* refused with -EACCES if it is at an address inside */
     /* Called from the loop, exactly once, never before exporter_post returns. status: of HTTP, or
      * -errno; retry_after_ms: the time that the answer asked for, or 0. */
     void (*done)(void *arg, int status, uint64_t retry_after_ms);

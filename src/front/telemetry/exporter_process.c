@@ -15,6 +15,7 @@
 
 #include "lib/base/fd.h"
 #include "lib/ipc/ipc.h"
+#include "lib/net/addr.h"
 #include "lib/text/parse.h"
 #include "wire/worker.h"
 #include "front/telemetry/exporter.h"
@@ -39,6 +40,7 @@ struct job {
     size_t len;
     size_t got; /* bytes of the answer, with its headers */
     uint64_t retry_after_ms;
+    bool judged, refused; /* refused: it is at an address inside */
 };
 
 struct process {
@@ -114,7 +116,11 @@ static void finish(struct process *p, struct job *j, CURLcode r)
     curl_easy_getinfo(j->curl, CURLINFO_RESPONSE_CODE, &status);
     curl_multi_remove_handle(p->multi, j->curl);
     p->active--;
-    tell(p, j->seq, status >= 200 && status <= 999 ? (int)status : errno_of(r), j->retry_after_ms);
+    if (j->refused && status == 0)
+        status = -EACCES;
+    else if (status < 200 || status > 999)
+        status = errno_of(r);
+    tell(p, j->seq, (int)status, j->retry_after_ms);
     job_done(j);
 }
 
@@ -177,6 +183,32 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
 
 /* ---- a post ---------------------------------------------------------------------------------- */
 
+/* The address that is really connected: what a name leads to may change after each look. */
+static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    struct job *j = arg;
+    struct net_addr a;
+
+    if (purpose != CURLSOCKTYPE_IPCXN || net_addr_from(&to->addr, &a) < 0)
+        return CURL_SOCKET_BAD;
+    if (net_addr_dial_refusal(&a)) {
+        j->refused = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+/* A connection that another post has left open was not judged. */
+static bool set_judged(struct job *j)
+{
+    CURL *c = j->curl;
+
+    return !j->judged || (curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L) == CURLE_OK &&
+                          curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK &&
+                          curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_socket) == CURLE_OK &&
+                          curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, j) == CURLE_OK);
+}
+
 static bool add_header(struct job *j, const char *name, const char *value)
 {
     char line[HEADER_MAX];
@@ -223,7 +255,7 @@ static bool set_options(struct job *j, const char *url)
            curl_easy_setopt(c, CURLOPT_WRITEDATA, j) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_HEADERDATA, j) == CURLE_OK &&
-           curl_easy_setopt(c, CURLOPT_PRIVATE, j) == CURLE_OK;
+           curl_easy_setopt(c, CURLOPT_PRIVATE, j) == CURLE_OK && set_judged(j);
 }
 
 /* Starts libcurl at the first post: OpenSSL takes long to start, and a server that posts nothing
@@ -252,7 +284,7 @@ static void begin(struct process *p, const struct exporter_ask *ask, const char 
 {
     struct job *j = free_job(p);
 
-    *j = (struct job){.seq = ask->seq, .body = body, .len = ask->len};
+    *j = (struct job){.seq = ask->seq, .body = body, .len = ask->len, .judged = ask->judged};
     if (curl_ready(p) && (j->curl = curl_easy_init()) && set_headers(j, texts, ask->n_texts) &&
         set_options(j, texts[0]) && curl_multi_add_handle(p->multi, j->curl) == CURLM_OK) {
         p->active++;

@@ -19,6 +19,7 @@ struct exporter_ask {
     uint32_t magic, n_texts;
     uint64_t seq;
     uint64_t len; /* of the body */
+    uint32_t judged, unused;
 };
 
 struct exporter_told {

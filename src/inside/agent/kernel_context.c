@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "inside/agent/kernels.h"
-#include "inside/stage/boot_id.h"
+#include "lib/base/uuid.h"
 
 static void free_context(struct loop_trash *trash)
 {
@@ -27,8 +27,7 @@ struct context *context_new(struct agent *a, const struct kernel_language *langu
     struct context *c = xcalloc(1, sizeof(*c));
     c->agent = a;
     c->serial = ++t->serial;
-    if (uuid_random(c->id) < 0)
-        abort(); /* the kernel has no generator */
+    uuid_random(c->id);
     c->language = *language;
     snprintf(c->cwd, sizeof(c->cwd), "%s", cwd);
     c->is_default = is_default;

@@ -8,38 +8,23 @@
  * (warden/providers/process/files.c), and that fails while a file without a name is in use. If
  * somebody inside removes the file, the sandbox cannot be forked. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mount.h>
-#include <sys/random.h>
 
 #include "lib/base/fd.h"
+#include "lib/base/uuid.h"
 #include "lib/base/sys.h"
 #include "inside/stage/boot_id.h"
 
 #define SOURCE "/new/run/.boot_id"
 #define TARGET "/new/proc/sys/kernel/random/boot_id"
 
-int uuid_random(char ret[UUID_LEN + 1])
-{
-    uint8_t b[16];
-
-    if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
-        return -EIO;
-    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
-    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    snprintf(ret, UUID_LEN + 1,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
-             b[15]);
-    return 0;
-}
-
 static int make_source(struct sg_error *e)
 {
     AUTO(close_p) int fd = open(SOURCE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
     char text[UUID_LEN + 1];
-    int r = fd < 0 ? -errno : uuid_random(text);
+    int r = fd < 0 ? -errno : 0;
 
+    uuid_random(text);
     text[UUID_LEN] = '\n';
     if (r == 0)
         r = fd_write_all(fd, text, sizeof(text));

@@ -159,6 +159,8 @@ const char *http_header_get(const struct http_req *req, const char *name);
  * long as the request. NULL if absent; "" if it is there without a value. Invalid escapes stay as
  * they are; a value with %00 counts as absent. */
 const char *http_query_get(struct http_req *req, const char *name);
+/* The same for one that may come several times, the first being 0. */
+const char *http_query_nth(struct http_req *req, const char *name, size_t n);
 /* Whether the parameter came at all, with whatever value. */
 bool http_query_has(const struct http_req *req, const char *name);
 /* Memory that lives as long as the request. */

@@ -39,13 +39,14 @@ static bool name_is(const char *text, size_t len, const char *name)
     return *name == '\0';
 }
 
-/* The parameter's value before decoding, of *ret_len bytes; NULL if it is absent. */
-static const char *find(const struct http_req *req, const char *name, size_t *ret_len)
+/* The parameter's value before decoding, of *ret_len bytes; NULL if it is absent. n: how many of that
+ * name come before. */
+static const char *find(const struct http_req *req, const char *name, size_t n, size_t *ret_len)
 {
     for (const char *p = req->query; *p;) {
         size_t pair = strcspn(p, "&"), key = strcspn(p, "=&");
 
-        if (name_is(p, key, name)) {
+        if (name_is(p, key, name) && n-- == 0) {
             *ret_len = key < pair ? pair - key - 1 : 0;
             return p + (key < pair ? key + 1 : pair);
         }
@@ -54,17 +55,22 @@ static const char *find(const struct http_req *req, const char *name, size_t *re
     return NULL;
 }
 
-const char *http_query_get(struct http_req *req, const char *name)
+const char *http_query_nth(struct http_req *req, const char *name, size_t n)
 {
     size_t len;
-    const char *value = find(req, name, &len);
+    const char *value = find(req, name, n, &len);
 
     return value ? http_decode(req, value, len, true) : NULL;
+}
+
+const char *http_query_get(struct http_req *req, const char *name)
+{
+    return http_query_nth(req, name, 0);
 }
 
 bool http_query_has(const struct http_req *req, const char *name)
 {
     size_t len;
 
-    return find(req, name, &len) != NULL;
+    return find(req, name, 0, &len) != NULL;
 }

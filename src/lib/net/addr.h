@@ -31,6 +31,9 @@ bool net_addr_equal(const struct net_addr *a, const struct net_addr *b); /* igno
 const char *net_addr_internal(const struct net_addr *a);
 /* The same as a refusal: "internal address: loopback". */
 const char *net_addr_refusal(const struct net_addr *a);
+/* The same for an address that is about to be connected: an address of this machine itself is refused
+ * too. */
+const char *net_addr_dial_refusal(const struct net_addr *a);
 /* The internal addresses that not even the operator can open: unspecified, multicast, broadcast. */
 bool net_addr_undialable(const struct net_addr *a);
 /* The IPv4 address that a gateway would send to if it got this IPv6 one (NAT64, 6to4, compatible),

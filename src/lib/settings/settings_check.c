@@ -67,8 +67,8 @@ static int check_store(const struct settings *s, struct sg_error *e)
     return err_invalid(e, "store is neither sqlite nor memory nor begins with postgresql://");
 }
 
-/* What stands for a host is judged by who asks the registry. */
-static int check_registries(const char *list, struct sg_error *e)
+/* A list of hosts (lib/web/hosts.h). What stands for a host is judged by who connects to it. */
+static int check_hosts(const char *name, const char *list, struct sg_error *e)
 {
     static const char form[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]/*, ";
@@ -76,13 +76,11 @@ static int check_registries(const char *list, struct sg_error *e)
     for (const char *p = list, *slashes; (slashes = strstr(p, "//")); p = slashes + 2)
         if ((slashes - list < 5 || strncmp(slashes - 5, "http:", 5) != 0) &&
             (slashes - list < 6 || strncmp(slashes - 6, "https:", 6) != 0))
-            return err_invalid(
-                e, "build_registries: only http:// and https:// can stand before a host: '%.200s'",
-                list);
+            return err_invalid(e, "%s: only http:// and https:// can stand before a host: '%.200s'",
+                               name, list);
     if (list[strspn(list, form)])
         return err_invalid(
-            e, "build_registries: '%.200s' is no list such as *, docker.io, http://localhost:5000",
-            list);
+            e, "%s: '%.200s' is no list such as *, example.com, http://localhost:5000", name, list);
     return 0;
 }
 
@@ -110,7 +108,9 @@ int settings_check(const struct settings *s, struct sg_error *e)
     if (r == 0)
         r = check_url(s->public_url, e);
     if (r == 0)
-        r = check_registries(s->build_registries, e);
+        r = check_hosts("build_registries", s->build_registries, e);
+    if (r == 0)
+        r = check_hosts("webhook_targets", s->webhook_targets, e);
     if (r == 0)
         r = prices_parse(s->prices, &prices, e);
     if (r < 0)

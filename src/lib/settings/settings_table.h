@@ -215,6 +215,8 @@ SETTING(SECRET, webhook_secret, LIVE, 0, HIDDEN_MAX, "SECRET", "", "key that sig
 /* Kinds, with commas, and * at an end; "": all. */
 SETTING(TEXT, webhook_events, LIVE, 0, 256, "LIST", "",
         "events to post, if not all: sandbox.*,context.ended")
+SETTING(TEXT, webhook_targets, LIVE, 0, 1024, "LIST", "*",
+        "hosts of tenants' own webhooks; *: any on the internet")
 SETTING(CHOICE, log, LIVE, settings_log, "auto|text|json", "auto|text|json", "auto",
         "form of the log on standard error; auto: text on a terminal")
 SETTING(CHOICE, log_level, LIVE, settings_level, "debug|info|warn|error", "LEVEL", "info",

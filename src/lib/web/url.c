@@ -1,11 +1,13 @@
-#include "pull/url.h"
+#include "lib/web/url.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "lib/net/addr.h"
-#include "pull/fault.h"
+
+/* An address or a redirect that must not be followed. */
+#define forbidden(e, ...) err_set(e, SG_ERR_DENIED, -EPERM, __VA_ARGS__)
 
 void url_done(struct url *u)
 {
@@ -44,12 +46,12 @@ static int look(struct url *u, struct sg_error *e)
 
     if (!part(u->curl, CURLUPART_SCHEME, 0, scheme, sizeof(scheme)) ||
         (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0))
-        return fault_forbidden(e, "an address of another kind than http and https");
+        return forbidden(e, "an address of another kind than http and https");
     if (has(u->curl, CURLUPART_USER) || has(u->curl, CURLUPART_PASSWORD))
-        return fault_forbidden(e, "an address with a user in it");
+        return forbidden(e, "an address with a user in it");
     if (!part(u->curl, CURLUPART_HOST, 0, u->host, sizeof(u->host)) ||
         !part(u->curl, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, sizeof(port)))
-        return fault_forbidden(e, "an address without a host");
+        return forbidden(e, "an address without a host");
     u->plain = strcmp(scheme, "http") == 0;
     u->port = (uint16_t)strtoul(port, NULL, 10);
     /* The root's own dot makes another text of the same host. */
@@ -68,9 +70,9 @@ static int take(struct url *u, const char *text, struct sg_error *e)
         strlen(text) < URL_MAX ? curl_url_set(u->curl, CURLUPART_URL, text, 0) : CURLUE_BAD_HANDLE;
 
     if (r == CURLUE_UNSUPPORTED_SCHEME)
-        return fault_forbidden(e, "an address of another kind than http and https");
+        return forbidden(e, "an address of another kind than http and https");
     if (r != CURLUE_OK)
-        return fault_forbidden(e, "an address that cannot be read");
+        return forbidden(e, "an address that cannot be read");
     return look(u, e);
 }
 
@@ -129,11 +131,11 @@ int url_allowed(const struct url *u, const struct vouchers *vouchers, struct sg_
     const char *why = literal_refusal(u->host);
 
     if (u->plain && !(v && v->plain))
-        return fault_forbidden(
-            e, "%s is not encrypted: the operator must allow it as a plain registry", u->origin);
+        return forbidden(e, "%s is not encrypted: the operator must allow it as a plain %s",
+                         u->origin, vouchers->as);
     if (why && !v)
-        return fault_forbidden(e, "%s is an %s: the operator must allow it as a registry",
-                               u->origin, why);
+        return forbidden(e, "%s is an %s: the operator must allow it as a %s", u->origin, why,
+                         vouchers->as);
     return 0;
 }
 
@@ -149,7 +151,7 @@ int url_follow(const struct url *from, const char *location, const struct vouche
     int r = u.curl ? take(&u, location, e) : err_code(e, -ENOMEM, "read an address");
 
     if (r == 0 && u.plain && !from->plain)
-        r = fault_forbidden(e, "%s is not encrypted", u.origin);
+        r = forbidden(e, "%s is not encrypted", u.origin);
     if (r == 0)
         r = url_allowed(&u, vouchers, e);
     if (r < 0)

@@ -1,11 +1,11 @@
-/* Where requests may go. Every address here was named by somebody hostile: by the one who named the
- * image, or by a registry, in a redirect or a challenge. So
+/* Where requests may go. Every address here was named by somebody hostile: by the one who named an
+ * image or a webhook, or by a registry, in a redirect or a challenge. So
  *
- *   - requests go by https, but to registries that the caller lists as plain;
+ *   - requests go by https, but to hosts that the caller lists as plain;
  *   - nothing leads from https to http, whatever is listed;
- *   - addresses inside (loopback, private, link-local, metadata: lib/net/addr.h) are for registries
+ *   - addresses inside (loopback, private, link-local, metadata: lib/net/addr.h) are for hosts
  *     that the caller lists. A literal address is judged here, what a name leads to when it is
- *     connected (http.c);
+ *     connected (net_addr_dial_refusal);
  *   - credentials are for one scheme, host and port (url_same_origin). */
 #pragma once
 
@@ -16,7 +16,7 @@
 #define URL_MAX      8192
 #define URL_HOST_MAX 256
 
-/* A registry that the caller vouches for. */
+/* A host that the caller vouches for. */
 struct vouched {
     char host[URL_HOST_MAX]; /* HOST[:PORT]; without port, the one of its scheme */
     bool plain;              /* by http */
@@ -25,9 +25,10 @@ struct vouched {
 struct vouchers {
     struct vouched *v;
     size_t n;
+    const char *as; /* what the hosts are, for errors: "registry" */
 };
 
-/* Whether the caller lists a registry as plain, by the very text of its host. */
+/* Whether the caller lists a host as plain, by the very text of it. */
 bool vouchers_plain(const struct vouchers *vouchers, const char *host);
 
 struct url {

@@ -1,10 +1,10 @@
 /* Where requests may go: what registries name in redirects and challenges, judged. */
-#include "pull/url.h"
+#include "lib/web/hosts.h"
 #include "tap.h"
 
 static struct vouched hosts[] = {
     {"localhost:5000", true}, {"10.0.0.7", false}, {"plain.test", true}};
-static const struct vouchers vouchers = {.v = hosts, .n = ARRAY_SIZE(hosts)};
+static const struct vouchers vouchers = {.v = hosts, .n = ARRAY_SIZE(hosts), .as = "registry"};
 
 static const struct {
     const char *from, *location;
@@ -93,6 +93,46 @@ TEST(queries_are_encoded)
     curl_url_get(u.curl, CURLUPART_URL, &text, 0);
     EXPECT_STR(text, "https://a.test/token?x=1&service=a+b%26c");
     curl_free(text);
+}
+
+static const struct {
+    const char *list, *url;
+    const char *why; /* "": it may go there; "inside": also at an address inside */
+} judged[] = {
+    {"*", "https://a.test/x", ""},
+    {"*", "http://a.test/x", "not encrypted"},
+    {"*", "https://127.0.0.1/x", "loopback: the operator must allow it as a target"},
+    {"", "https://a.test/x", "not among those"},
+    {"a.test", "https://a.test/x", ""},
+    {"a.test", "https://A.test./x", ""},
+    {"a.test", "https://a.test:444/x", "not among those"},
+    {"a.test:444", "https://a.test:444/x", ""},
+    {"a.test", "http://a.test/x", "not encrypted"},
+    {"a.test", "https://b.a.test/x", "not among those"},
+    {"10.0.0.7", "https://10.0.0.7/x", "private network"},
+    {"https://10.0.0.7", "https://10.0.0.7/x", "inside"},
+    {"https://10.0.0.7", "http://10.0.0.7/x", "not encrypted"},
+    {"*, http://localhost:9000", "http://localhost:9000/x", "inside"},
+    {"*, http://localhost:9000", "https://localhost:9000/x", "inside"},
+    {"*, http://localhost:9000", "http://localhost:9001/x", "not encrypted"},
+    {"*,http://a.test", "https://b.test/x", ""},
+};
+
+TEST(lists_of_hosts)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(judged); i++) {
+        AUTO(url_done) struct url u = {0};
+        struct sg_error e = {0};
+        bool inside;
+
+        EXPECT(url_parse(judged[i].url, &u, &e) == 0);
+        int r = hosts_judge(judged[i].list, "target", &u, &inside, &e);
+        const char *got = r < 0 ? e.message : inside ? "inside" : "";
+        bool good = judged[i].why[0] ? strstr(got, judged[i].why) != NULL : !got[0];
+        if (!good)
+            printf("# %s %s: %s\n", judged[i].list, judged[i].url, got);
+        EXPECT(good);
+    }
 }
 
 TAP_MAIN
