@@ -16,6 +16,7 @@
 #include "front/interpreter/interpreter.h"
 #include "front/mcp/mcp.h"
 #include "front/main/drain.h"
+#include "front/main/stray.h"
 #include "front/v1/v1.h"
 #include "front/volumes/content.h"
 
@@ -160,6 +161,13 @@ static void by_signature(struct http_req *req)
         reply_error(req, 401, "invalid signature");
 }
 
+/* Requests about the server's own state are answered even when it has no descriptor left, and by
+ * whatever name it is asked. */
+static bool is_about_server(const struct http_req *req)
+{
+    return strcmp(req->path, "/metrics") == 0 || strcmp(req->path, "/health") == 0;
+}
+
 static void route(struct http_req *req)
 {
     const char *named = http_header_get(req, "e2b-sandbox-id");
@@ -190,6 +198,8 @@ static void route(struct http_req *req)
         to_sandbox(req, host_id, host_port);
     } else if (strcmp(req->path, "/files") == 0) {
         by_signature(req);
+    } else if (!is_about_server(req) && stray_refused(req)) {
+        return;
     } else if (strncmp(req->path, "/v1/", strlen("/v1/")) == 0) {
         v1_request(req);
     } else if (strcmp(req->path, "/mcp") == 0) {
@@ -205,12 +215,6 @@ static void route(struct http_req *req)
     } else {
         e2b_request(req);
     }
-}
-
-/* Requests about the server's own state are answered even when it has no descriptor left. */
-static bool is_about_server(const struct http_req *req)
-{
-    return strcmp(req->path, "/metrics") == 0 || strcmp(req->path, "/health") == 0;
 }
 
 void dispatch_request(struct http_req *req)
