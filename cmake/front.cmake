@@ -11,7 +11,7 @@ add_library(llhttp OBJECT ${llhttp_sources})
 target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE})
 target_compile_options(llhttp PRIVATE -DLLHTTP_STRICT_MODE=1 -O2 -g ${harden_flags} ${sanitize_flags} -w)
 
-sources(front_sources src/front/*/*.c src/lib/json/*.c src/lib/uv/*.c src/lib/http/*.c src/lib/rpc/*.c src/lib/sanitise/*.c src/lib/vault/*.c src/lib/net/*.c src/lib/web/*.c)
+sources(front_sources src/front/*/*.c src/lib/json/*.c src/lib/uv/*.c src/lib/http/*.c src/lib/rpc/*.c src/lib/sanitise/*.c src/lib/tls/*.c src/lib/vault/*.c src/lib/net/*.c src/lib/web/*.c)
 include(cmake/migrations.cmake)
 list(APPEND front_sources ${migrations_source})
 # The programs of run_analysis are a part of it, since it may not be able to read where they were installed; copies are

@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(uv_loop_init(&loop) == 0);
     assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
     struct http_server *s = http_server_new(&loop, NULL, on_request, NULL);
-    server_adopt(s, fds[0], false, NULL);
+    server_adopt(s, fds[0], HTTP_PLAIN, NULL);
     play(&loop, fds[1], data + 1, size - 1, data[0] & 0x7f ? (data[0] & 0x7f) * 8u : size);
     if (data[0] & 0x80) {
         if (pending)

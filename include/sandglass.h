@@ -81,7 +81,8 @@ struct sg_limits {
 };
 
 struct sg_mount {
-    const char *source; /* a host directory or file, below one of the policy's roots */
+    const char *source; /* a host directory or file, below one of the policy's roots; a relative
+                         * path begins at the working directory */
     const char *target; /* absolute path inside */
     bool writable;      /* needs approval under the default policy */
 };

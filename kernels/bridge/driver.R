@@ -121,6 +121,53 @@ show_value <- function(kind, value) {
     }
 }
 
+# ---- output in whole pieces ------------------------------------------------------------------
+
+# R writes to the console at once and piece by piece: a print() of three numbers is three writes, and
+# so would be three pieces of output for whoever listens. So what one call of print() or cat() says
+# is held until it returns, unless it is diverted anyway. Their arguments are worked out before: what
+# these say is no part of it.
+holding <- NULL
+
+hold <- function() {
+    if (sink.number() > 0L || !is.null(holding))
+        return(FALSE)
+    holding <<- rawConnection(raw(), "w")
+    sink(holding)
+    TRUE
+}
+
+release <- function() {
+    held <- holding
+    holding <<- NULL
+    while (sink.number() > 0L)
+        sink()
+    text <- rawToChar(rawConnectionValue(held))
+    close(held)
+    say(text)
+}
+
+say <- base::cat
+
+# Puts `first` before the body of a function of R's own.
+begin_with <- function(name, first) {
+    f <- get(name, baseenv())
+    body(f) <- call("{", first, body(f))
+    unlockBinding(name, baseenv())
+    assign(name, f, baseenv())
+    lockBinding(name, baseenv())
+}
+
+begin_with("print", bquote({
+    force(x)
+    if (.(hold)()) on.exit(.(release)())
+}))
+begin_with("cat", bquote({
+    # One text is one write as it is.
+    if (length(list(...)) != 1L || length(..1) > 1L || !identical(sep, " ") || fill > 0)
+        if (identical(file, "") && .(hold)()) on.exit(.(release)())
+}))
+
 # ---- plots -----------------------------------------------------------------------------------
 
 device <- 0L

@@ -30,8 +30,26 @@ static bool plain_path(const char *path)
     return names > 0;
 }
 
+/* Nothing works inside without these. */
+static bool hides_needed(const char *path)
+{
+    static const char *const needed[] = {"proc", "dev"};
+    const char *name = path + strspn(path, "/");
+    size_t len = strcspn(name, "/");
+
+    for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+        if (len == strlen(needed[i]) && strncmp(name, needed[i], len) == 0)
+            return name[len + strspn(name + len, "/")] == '\0';
+    return false;
+}
+
 static int check_mount(const struct sg_options *o, const struct sg_mount *m, struct sg_error *e)
 {
+    if (m->target && hides_needed(m->target))
+        return err_invalid(e,
+                           "mount target '%s' would hide what the sandbox needs: use one such "
+                           "as /mnt/data",
+                           m->target);
     if (!m->source || !plain_path(m->target))
         return err_invalid(e, "mount target '%s' must be an absolute path below / without '..'",
                            m->target ? m->target : "");

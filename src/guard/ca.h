@@ -19,6 +19,8 @@
 
 #include "guard/guard.h"
 #include "guard/inspect.h"
+#include "lib/tls/authority.h"
+#include "lib/tls/certificate.h"
 
 #define CA_LEAVES 256 /* in the cache; the least recently used leaf goes */
 
@@ -33,8 +35,8 @@ struct ca_leaf {
 
 struct ca {
     struct guard *guard;
-    EVP_PKEY *key, *leaf_key;
-    X509 *cert;
+    struct authority root;
+    EVP_PKEY *leaf_key;
     SSL_CTX *client, *server; /* the sandbox's side, the server's side */
     char *roots;              /* roots that `server` trusts besides the system's */
     size_t roots_len;
@@ -42,23 +44,8 @@ struct ca {
     struct ca_leaf leaves[CA_LEAVES];
 };
 
-/* Puts OpenSSL's own words for its last error into e and empties OpenSSL's error queue. */
-int ca_error(struct sg_error *e, const char *what);
+/* ---- ca.c ------------------------------------------------------------------------------------- */
 
-/* ---- ca.c: making certificates --------------------------------------------------------------- */
-
-struct ca_certificate_spec {
-    const char *common_name; /* NULL: none */
-    EVP_PKEY *key;           /* the certificate's own key */
-    X509 *issuer;            /* NULL: self-signed */
-    EVP_PKEY *issuer_key;
-    long from_s, to_s;        /* validity, relative to now */
-    int path;                 /* CAs allowed below it; -1: it is no CA */
-    const char *const *names; /* of a CA: constraints; of a leaf: alternative names */
-    size_t n_names;
-};
-X509 *ca_make_certificate(const struct ca_certificate_spec *spec, struct sg_error *e);
-#define CERTIFICATE(e, ...) ca_make_certificate(&(struct ca_certificate_spec){__VA_ARGS__}, e)
 /* The key and the name of a sandbox's CA. */
 EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error *e);
 void ca_sandbox_name(const char *sandbox_id, char ret[64]);

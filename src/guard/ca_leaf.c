@@ -84,7 +84,7 @@ static int add_roots(X509_STORE *store, const char *pem, size_t len, struct sg_e
     /* OpenSSL reports the end of the text as an error too. */
     if (ok && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE)
         ERR_clear_error();
-    return ok && ERR_peek_last_error() == 0 ? 0 : ca_error(e, "read egress_roots (PEM)");
+    return ok && ERR_peek_last_error() == 0 ? 0 : certificate_error(e, "read egress_roots (PEM)");
 }
 
 static int trust_roots(SSL_CTX *ctx, const char *pem, size_t len, struct sg_error *e)
@@ -109,7 +109,7 @@ static int server_context(struct ca *ca, struct sg_error *e)
         return 0;
     ctx = context_new(TLS_client_method());
     if (!ctx || SSL_CTX_set_alpn_protos(ctx, protocols, sizeof(protocols) - 1) != 0)
-        r = ca_error(e, "set up TLS");
+        r = certificate_error(e, "set up TLS");
     else
         r = trust_roots(ctx, g->roots_pem, len, e);
     if (r < 0) {
@@ -132,7 +132,7 @@ int ca_contexts(struct ca *ca, struct sg_error *e)
     ca->leaf_key = EVP_EC_gen("P-256");
     ca->client = context_new(TLS_server_method());
     if (!ca->leaf_key || !ca->client)
-        return ca_error(e, "set up TLS");
+        return certificate_error(e, "set up TLS");
     SSL_CTX_set_alpn_select_cb(ca->client, choose_protocol, NULL);
     SSL_CTX_set_tlsext_servername_callback(ca->client, check_name);
     return server_context(ca, e);
@@ -166,8 +166,8 @@ static int mint(struct ca *ca, struct ca_leaf *l, struct sg_error *e)
 
     ca_sandbox_name(l->sandbox, common_name);
     if (key)
-        sandbox = CERTIFICATE(e, .common_name = common_name, .key = key, .issuer = ca->cert,
-                              .issuer_key = ca->key, .from_s = -DAY, .to_s = 7 * DAY,
+        sandbox = CERTIFICATE(e, .common_name = common_name, .key = key, .issuer = ca->root.cert,
+                              .issuer_key = ca->root.key, .from_s = -DAY, .to_s = 7 * DAY,
                               .names = names, .n_names = 1);
     /* A common name has at most 64 bytes. */
     if (sandbox)
@@ -179,7 +179,7 @@ static int mint(struct ca *ca, struct ca_leaf *l, struct sg_error *e)
     l->chain = l->cert ? sk_X509_new_null() : NULL;
     if (!l->chain || sk_X509_push(l->chain, sandbox) <= 0) {
         X509_free(sandbox);
-        return l->cert ? ca_error(e, "make a certificate") : -EIO;
+        return l->cert ? certificate_error(e, "make a certificate") : -EIO;
     }
     l->made_ms = clock_wall_ms();
     return 0;
@@ -224,7 +224,7 @@ SSL *ca_sandbox_side(struct ca *ca, const char *sandbox_id, const char *name, st
         return NULL;
     if (!ssl || SSL_use_cert_and_key(ssl, l->cert, ca->leaf_key, l->chain, 1) != 1) {
         SSL_free(ssl);
-        ca_error(e, "show a certificate");
+        certificate_error(e, "show a certificate");
         return NULL;
     }
     SSL_set_app_data(ssl, (void *)(uintptr_t)name);
@@ -240,7 +240,7 @@ SSL *ca_server_side(struct ca *ca, const char *name, struct sg_error *e)
     snprintf(host, sizeof(host), "%s", name);
     if (!ssl || SSL_set_tlsext_host_name(ssl, host) != 1 || SSL_set1_host(ssl, host) != 1) {
         SSL_free(ssl);
-        ca_error(e, "set up TLS");
+        certificate_error(e, "set up TLS");
         return NULL;
     }
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);

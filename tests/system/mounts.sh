@@ -123,8 +123,18 @@ for text in "$T/dir" ":/data" "$T/dir:/data:rx" "$T/dir:/data:" "$T/dir:/a:/b:ro
     sg run -v "$text" -- true
     check "not of the form SRC:DST[:ro|rw]: '$text'" refuses 2 "--mount .*SRC:DST"
 done
-sg run -v "$T/dir:/proc" -- cat /proc/file
-check "over /proc" all one_line -- out_is ''
+for target in /proc //dev/; do
+    sg run -v "$T/dir:$target" -- cat "$target/file"
+    check "over what nothing works without: $target" all one_line -- out_is '' -- refuses 125 "mount target '$target' would hide"
+done
+cd "$T" || exit 1
+sg run -v "nothing/here:/data" -- true
+check "errors name the path as it was given: one that is not there" refuses 125 "mount source 'nothing/here': No such file"
+sg run -v "../../etc:/data" -- true
+check "... one outside the roots, with what it is" refuses 125 "rule 'mount-roots': '../../etc' is '/etc', outside"
+sg run -v "mine:/data:rw" -- true
+check "... one that needs approval" refuses 125 "'mine' would be writable"
+cd "$TOP" || exit 1
 sg run -v "$T/dir/file:/data" -v "$T/dir:/data" -- true
 check "a directory over a file" refuses 125 /data
 many=()

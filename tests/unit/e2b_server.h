@@ -148,7 +148,7 @@ static void server_listen(void)
         getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
         server_fail("listen");
     server.port = ntohs(addr.sin_port);
-    if (http_server_listen(server.front.http, fd, false, &e) < 0)
+    if (http_server_listen(server.front.http, fd, HTTP_PLAIN, &e) < 0)
         server_fail(e.message);
 }
 

@@ -72,7 +72,7 @@ static inline void rig_start(struct rig *r, void (*route)(struct rig *r, struct 
     uv_async_init(&r->loop, &r->done, rig_on_done);
     r->front.loop = &r->loop;
     r->front.http = http_server_new(&r->loop, &limits, rig_on_request, &r->front);
-    if (http_server_listen(r->front.http, rig_listen(&r->port), false, &e) < 0)
+    if (http_server_listen(r->front.http, rig_listen(&r->port), HTTP_PLAIN, &e) < 0)
         abort();
     sandbox_spec_init(&spec);
     r->sandbox = sandbox_new(&r->front, "abcdefghijklmnopqrst", &spec);

@@ -54,7 +54,8 @@ static inline void host_open(struct host *h, const struct http_limits *limits,
 
     must(uv_loop_init(&h->loop) == 0, "uv_loop_init");
     h->server = http_server_new(&h->loop, limits, on_request, arg);
-    must(http_server_listen(h->server, listen_loopback(&h->addr), false, &e) == 0, "http listen");
+    must(http_server_listen(h->server, listen_loopback(&h->addr), HTTP_PLAIN, &e) == 0,
+         "http listen");
 }
 
 /* One turn of the loop, which may sleep for up to a few milliseconds. */

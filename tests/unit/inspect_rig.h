@@ -196,12 +196,12 @@ static void rig_open(const struct rig *r)
     rig_must(uv_loop_init(&rig_loop) == 0, "uv_loop_init");
     *g = (struct guard){.loop = &rig_loop, .dir = -1, .key = vault_key_new()};
     rig_root_key = EVP_EC_gen("P-256");
-    rig_root = ca_make_certificate(&(struct ca_certificate_spec){.common_name = "the world's",
-                                                                 .key = rig_root_key,
-                                                                 .issuer_key = rig_root_key,
-                                                                 .from_s = -60,
-                                                                 .to_s = 3600},
-                                   NULL);
+    rig_root = certificate_make(&(struct certificate_spec){.common_name = "the world's",
+                                                           .key = rig_root_key,
+                                                           .issuer_key = rig_root_key,
+                                                           .from_s = -60,
+                                                           .to_s = 3600},
+                                NULL);
     rig_must(rig_root, "root");
     if (!r->unknown_server)
         g->roots_pem = rig_pem(rig_root, &g->roots_len);
@@ -263,16 +263,16 @@ static void rig_server_tls(struct rig *r)
 {
     const char *names[] = {r->server_name ? r->server_name : r->name};
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *x = ca_make_certificate(&(struct ca_certificate_spec){.common_name = "server",
-                                                                .key = key,
-                                                                .issuer = rig_root,
-                                                                .issuer_key = rig_root_key,
-                                                                .from_s = -60,
-                                                                .to_s = 3600,
-                                                                .path = -1,
-                                                                .names = names,
-                                                                .n_names = 1},
-                                  NULL);
+    X509 *x = certificate_make(&(struct certificate_spec){.common_name = "server",
+                                                          .key = key,
+                                                          .issuer = rig_root,
+                                                          .issuer_key = rig_root_key,
+                                                          .from_s = -60,
+                                                          .to_s = 3600,
+                                                          .path = -1,
+                                                          .names = names,
+                                                          .n_names = 1},
+                               NULL);
 
     r->s.ctx = SSL_CTX_new(TLS_server_method());
     rig_must(SSL_CTX_use_certificate(r->s.ctx, x) == 1 &&

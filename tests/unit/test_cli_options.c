@@ -171,16 +171,12 @@ TEST(counts)
 
 TEST(mounts)
 {
-    char cwd[PATH_MAX], expected[PATH_MAX + 16];
-
-    EXPECT(getcwd(cwd, sizeof(cwd)) != NULL);
     EXPECT(PARSE("--mount", "/srv/a:/a", "-v", "b:/b:rw", "--mount=/c:/c:ro", "x") == 0);
     EXPECT(o.cage.n_mounts == 3);
     EXPECT_STR(o.cage.mounts[0].source, "/srv/a");
     EXPECT_STR(o.cage.mounts[0].target, "/a");
     EXPECT(!o.cage.mounts[0].writable);
-    snprintf(expected, sizeof(expected), "%s/b", cwd);
-    EXPECT_STR(o.cage.mounts[1].source, expected);
+    EXPECT_STR(o.cage.mounts[1].source, "b"); /* as it was written: errors name it */
     EXPECT_STR(o.cage.mounts[1].target, "/b");
     EXPECT(o.cage.mounts[1].writable);
     EXPECT(!o.cage.mounts[2].writable);

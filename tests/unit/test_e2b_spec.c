@@ -214,8 +214,9 @@ TEST(volumes_are_mounted_where_they_hide_nothing)
     expect_refused("{\"volumeMounts\":[{\"name\":\"a b\",\"path\":\"/v\"}]}", SPEC_V2,
                    "a volume's name");
     expect_refused("{\"volumeMounts\":[{\"name\":\"a\",\"path\":\"/v\"},{\"name\":\"b\","
-                   "\"path\":\"/v/w\"}]}",
-                   SPEC_V2, "lie in each other");
+                   "\"path\":\"/v//w\"}]}",
+                   SPEC_V2, "\"/v\" and \"/v//w\" lie in each other");
+    expect_mount_refused("/usr/./local/", "\"/usr/./local/\": it would hide");
 
     EXPECT(
         parse(

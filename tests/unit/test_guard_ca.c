@@ -127,8 +127,8 @@ TEST(who_trusts_the_guard_s_ca_believes_all_sandboxes)
 {
     struct ca *ca = open_ca(-1);
 
-    EXPECT(verify_shown(ca, ca->cert, SANDBOX, "api.test") == X509_V_OK);
-    EXPECT(verify_shown(ca, ca->cert, OTHER, "api.test") == X509_V_OK);
+    EXPECT(verify_shown(ca, ca->root.cert, SANDBOX, "api.test") == X509_V_OK);
+    EXPECT(verify_shown(ca, ca->root.cert, OTHER, "api.test") == X509_V_OK);
     ca_free(ca);
 }
 
@@ -233,12 +233,12 @@ TEST(the_guard_s_ca_is_kept_in_its_directory)
     EXPECT(fstatat(fd, "ca.key", &st, 0) == 0 && (st.st_mode & 0777) == 0600);
     EXPECT(fstatat(fd, "ca.pem", &st, 0) == 0);
     second = open_ca(fd);
-    EXPECT(X509_cmp(first->cert, second->cert) == 0);
+    EXPECT(X509_cmp(first->root.cert, second->root.cert) == 0);
     /* The certificate alone can be made again. */
     unlinkat(fd, "ca.pem", 0);
     third = open_ca(fd);
-    EXPECT(EVP_PKEY_eq(first->key, third->key) == 1);
-    EXPECT(verify_shown(third, first->cert, SANDBOX, "api.test") == X509_V_OK);
+    EXPECT(EVP_PKEY_eq(first->root.key, third->root.key) == 1);
+    EXPECT(verify_shown(third, first->root.cert, SANDBOX, "api.test") == X509_V_OK);
     ca_free(first);
     ca_free(second);
     ca_free(third);
@@ -286,7 +286,7 @@ TEST(roots_of_new_settings_are_heeded)
     EXPECT(ca_new(&g, -1, &ca, &e) == 0);
     before = ca_server_side(ca, "api.test", &e);
     BIO *bio = BIO_new(BIO_s_mem());
-    PEM_write_bio_X509(bio, ca->cert);
+    PEM_write_bio_X509(bio, ca->root.cert);
     g.roots_len = (size_t)BIO_get_mem_data(bio, &pem);
     g.roots_pem = pem;
     after = ca_server_side(ca, "api.test", &e);

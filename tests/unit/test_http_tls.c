@@ -11,6 +11,7 @@ static unsigned closed;
 static size_t body_bytes;
 static char block[64 * 1024];
 static size_t left;
+static bool plain; /* what comes is not encrypted */
 
 static void on_close(struct http_req *req)
 {
@@ -43,7 +44,7 @@ static void on_body_end(struct http_req *req)
 
 static void on_request(struct http_req *req)
 {
-    EXPECT(req->tls);
+    EXPECT(req->tls != plain);
     req->on_close = on_close;
     req->on_writable = pour;
     req->on_body = on_body;
@@ -122,19 +123,24 @@ static SSL_CTX *ctx;
 static struct client cl;
 static SSL *ssl;
 
-static void start(void)
+static void start_with(const struct http_limits *limits, enum http_security security)
 {
     struct sg_error e;
 
     closed = 0;
     body_bytes = 0;
     must(uv_loop_init(&h.loop) == 0, "uv_loop_init");
-    h.server = http_server_new(&h.loop, NULL, on_request, NULL);
-    EXPECT(http_server_listen(h.server, listen_loopback(&h.addr), true, &e) == -EINVAL);
+    h.server = http_server_new(&h.loop, limits, on_request, NULL);
+    EXPECT(http_server_listen(h.server, listen_loopback(&h.addr), security, &e) == -EINVAL);
     pair_make(&pair, "first", NULL);
     EXPECT(set_pair(h.server, &pair, &pair, &e) == 0);
-    must(http_server_listen(h.server, listen_loopback(&h.addr), true, &e) == 0, "listen");
+    must(http_server_listen(h.server, listen_loopback(&h.addr), security, &e) == 0, "listen");
     ctx = SSL_CTX_new(TLS_client_method());
+}
+
+static void start(void)
+{
+    start_with(NULL, HTTP_TLS);
 }
 
 static void stop(void)
@@ -329,6 +335,57 @@ TEST(what_is_no_tls)
     client_send(&cl, GET("/"));
     EXPECT(client_wait_end(&cl));
     EXPECT(client_count(&cl, "HTTP") == 0);
+    client_close(&cl);
+    WAIT_UNTIL(&h, http_server_connections(h.server) == 0);
+    EXPECT(closed == 0);
+    stop();
+}
+
+/* ---- TLS and plain HTTP on one port ---------------------------------------------------------- */
+
+TEST(the_first_byte_tells)
+{
+    start_with(NULL, HTTP_EITHER);
+    EXPECT(tls_connect());
+    tls_send_text(GET("/"));
+    EXPECT(tls_wait("\r\n\r\nhello", 0));
+    tls_disconnect();
+
+    plain = true;
+    client_open(&cl, &h);
+    for (unsigned i = 0; i < 5; i++)
+        host_turn(&h); /* nothing has come: it may be either */
+    client_send(&cl, "G");
+    for (unsigned i = 0; i < 5; i++)
+        host_turn(&h);
+    client_send(&cl, "ET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT(client_wait(&cl, "\r\n\r\nhello"));
+    client_close(&cl);
+    plain = false;
+    stop();
+}
+
+TEST(neither_is_cut_off)
+{
+    static const char *const wrong[] = {"\x16\x03\x01\xff\xff", "\x16" GET("/"), "\x16"};
+    struct http_limits limits = HTTP_LIMITS_DEFAULT;
+
+    limits.head_ms = 300;
+    start_with(&limits, HTTP_EITHER);
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        client_open(&cl, &h);
+        client_send(&cl, wrong[i]);
+        EXPECT(client_wait_end(&cl));
+        EXPECT(client_count(&cl, "HTTP") == 0);
+        client_close(&cl);
+    }
+    client_open(&cl, &h); /* says nothing at all */
+    EXPECT(client_wait_end(&cl));
+    client_close(&cl);
+    client_open(&cl, &h);
+    client_send(&cl, "\x80\r\n\r\n");
+    EXPECT(client_wait_end(&cl));
+    EXPECT(client_count(&cl, "HTTP/1.1 400 ") == 1);
     client_close(&cl);
     WAIT_UNTIL(&h, http_server_connections(h.server) == 0);
     EXPECT(closed == 0);

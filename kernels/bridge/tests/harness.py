@@ -20,6 +20,7 @@ class Answer:
 
     def __init__(self):
         self.out, self.err = bytearray(), bytearray()
+        self.pieces = []  # `out` as it was written
         self.results = []  # (kind, fields)
         self.finished = self.status = None
 
@@ -47,7 +48,7 @@ class Answer:
 class Kernel:
     def __init__(self, language, environment=None, directory=None):
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.out, out = os.pipe()
+        self.out, out = os.pipe2(os.O_DIRECT)  # a read gives what one write gave
         self.err, err = os.pipe()
         null = os.open(os.devnull, os.O_RDONLY)
         self.number = 0
@@ -152,8 +153,10 @@ class Kernel:
                 self.on_packet(answer, packet)
 
     def drain(self, answer, ready):
-        if self.out in ready:
-            answer.out += os.read(self.out, 1 << 20)
+        while self.out in ready:
+            answer.pieces.append(os.read(self.out, 1 << 20))
+            answer.out += answer.pieces[-1]
+            ready = {fd for fd, _ in self.poll.poll(0)} if answer.pieces[-1] else ()
         if self.err in ready:
             answer.err += os.read(self.err, 1 << 20)
 

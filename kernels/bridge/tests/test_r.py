@@ -30,6 +30,30 @@ class Cells(RTest):
         self.check('print(1:3)', None, "[1] 1 2 3\n")
         self.check('system("echo child")', None, "child\n")
 
+    def test_one_call_is_one_piece(self):
+        for code, *pieces in [
+                ("print(1:3)", "[1] 1 2 3\n"),
+                ("print(c(a = 1, b = 2))", "a b \n1 2 \n"),
+                ('print(data.frame(a = 1:2, b = c("x", "y")))', "  a b\n1 1 x\n2 2 y\n"),
+                ('x <- list(a = 1); print(x); cat("n =", 3, "\n")', "$a\n[1] 1\n\n", "n = 3 \n"),
+                ('cat("a", "b", sep = "\n"); cat("c", sep = "\n"); cat("d\n")', "a\nb\n", "c\n", "d\n"),
+                ('f <- function() { cat("inner\n"); 5 }; print(f())', "inner\n", "[1] 5\n"),
+                ("print(invisible(7))", "[1] 7\n"),
+                ('print.odd <- function(x, ...) { cat("odd", "\n"); print(unclass(x)); invisible(x) }\n'
+                 'print(structure(1, class = "odd"))', "odd \n[1] 1\n")]:
+            answer = self.run_cell(code)
+            self.assertEqual([p.decode() for p in answer.pieces], pieces, code)
+            self.assertEqual(answer.results, [], code)
+
+    def test_a_piece_that_ends_early(self):
+        answer = self.run_cell('print.bad <- function(x, ...) { cat("half "); stop("no") }\n'
+                               'print(structure(1, class = "bad"))')
+        self.assertEqual([answer.stdout, answer.errors[0]["value"]], ["half ", "no"])
+        self.check('cat("fine\n")', None, "fine\n")
+        self.check('capture.output(print(1))', '[1] "[1] 1"')
+        answer = self.run_cell("print(stop('first'))")
+        self.assertEqual([answer.stdout, answer.errors[0]["value"]], ["", "first"])
+
     def test_every_visible_value(self):
         answer = self.run_cell("1\nx <- 2\n3")
         self.assertEqual([(k, f["text"]) for k, f in answer.results],

@@ -57,24 +57,12 @@ int cage_pids(void *to, const struct cli_option *o UNUSED, const char *value, st
 
 /* ---- mounts ---------------------------------------------------------------------------------- */
 
-static char *absolute_path(const char *path, size_t len)
-{
-    char cwd[PATH_MAX];
-    char *s;
-
-    if (path[0] == '/')
-        return strndup(path, len);
-    if (!getcwd(cwd, sizeof(cwd)))
-        return NULL;
-    return asprintf(&s, "%s/%.*s", cwd, (int)len, path) < 0 ? NULL : s;
-}
-
 static int bad_mount(const char *value, const char *why, struct sg_error *e)
 {
     return err_invalid(e, "--mount '%.128s' %s: use SRC:DST[:ro|rw]", value, why);
 }
 
-/* Only parses the paths. The library checks links and mount roots: it looks at the real file, not
+/* Only parses the paths, and leaves them as they are: errors name what the user wrote. The library checks links and mount roots: it looks at the real file, not
  * at its name. */
 int cage_mount(void *self, const struct cli_option *option UNUSED, const char *value,
                struct sg_error *e)
@@ -97,13 +85,11 @@ int cage_mount(void *self, const struct cli_option *option UNUSED, const char *v
     if (target[0] != '/' || target_len >= PATH_MAX || source_len >= PATH_MAX)
         return bad_mount(value, "needs an absolute path as its target", e);
     struct sg_mount *m = &o->mounts[o->n_mounts];
-    m->source = absolute_path(value, source_len);
-    if (!m->source)
-        return err_errno(e, "--mount: cannot make '%.128s' absolute", value);
+    m->source = strndup(value, source_len);
     m->target = strndup(target, target_len);
     m->writable = writable;
     o->n_mounts++;
-    return m->target ? 0 : err_set(e, SG_ERR_INTERNAL, -ENOMEM, "out of memory");
+    return m->source && m->target ? 0 : err_set(e, SG_ERR_INTERNAL, -ENOMEM, "out of memory");
 }
 
 /* ---- network --------------------------------------------------------------------------------- */

@@ -185,5 +185,5 @@ int metrics_listen(struct front *f, int fd, struct sg_error *e)
     limits.conns_per_ip = 64;
     if (!all.server)
         all.server = http_server_new(f->loop, &limits, metrics_request, f);
-    return http_server_listen(all.server, fd, false, e);
+    return http_server_listen(all.server, fd, HTTP_PLAIN, e);
 }

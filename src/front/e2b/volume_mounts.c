@@ -49,10 +49,12 @@ static void check_path(struct fields *in, const char *given, char ret[VOLUME_PAT
         fields_invalid(in,
                        "Invalid mount path \"%.200s\": it would hide what the sandbox needs; use "
                        "one such as /mnt/data or /home/user/data",
-                       ret);
+                       given);
 }
 
-static void check_others(struct fields *in, const json_t *mounts, const char *path)
+/* `as_given`: the path, and so `given` has those of `mounts`. */
+static void check_others(struct fields *in, const json_t *given, const json_t *mounts,
+                         const char *path, const char *as_given)
 {
     json_t *mount;
     size_t i;
@@ -62,7 +64,7 @@ static void check_others(struct fields *in, const json_t *mounts, const char *pa
         const char *other = jr_text(mount, "path");
         if (is_within(path, other) || is_within(other, path))
             fields_invalid(in, "Invalid mount paths: \"%.100s\" and \"%.100s\" lie in each other",
-                           other, path);
+                           jr_text_or(json_array_get(given, i), "path", ""), as_given);
     }
 }
 
@@ -85,7 +87,7 @@ json_t *volume_mounts_parse(struct fields *in)
         if (!volume_name_valid(name))
             fields_invalid(in, "Invalid volumeMounts: " VOLUME_NAME_RULE);
         check_path(in, path_given, path);
-        check_others(in, mounts, path);
+        check_others(in, given, mounts, path, path_given);
         json_array_append_new(
             mounts, json_pack("{s:s, s:s, s:b}", "name", name, "path", path, "readOnly", readonly));
     }

@@ -16,6 +16,7 @@
 #include "front/interpreter/interpreter.h"
 #include "front/mcp/mcp.h"
 #include "front/main/drain.h"
+#include "front/main/stray.h"
 #include "front/v1/v1.h"
 #include "front/volumes/content.h"
 
@@ -173,6 +174,13 @@ static bool is_by_token(const struct http_req *req)
            (strcmp(req->path, "/health") == 0 && http_header_get(req, "x-access-token"));
 }
 
+/* Requests about the server's own state are answered even when it has no descriptor left, and by
+ * whatever name it is asked. */
+static bool is_about_server(const struct http_req *req)
+{
+    return strcmp(req->path, "/metrics") == 0 || strcmp(req->path, "/health") == 0;
+}
+
 static void route(struct http_req *req)
 {
     const char *named = http_header_get(req, "e2b-sandbox-id");
@@ -203,6 +211,8 @@ static void route(struct http_req *req)
         to_sandbox(req, host_id, host_port);
     } else if (is_by_token(req)) {
         by_token(req);
+    } else if (!is_about_server(req) && stray_refused(req)) {
+        return;
     } else if (strncmp(req->path, "/v1/", strlen("/v1/")) == 0) {
         v1_request(req);
     } else if (strcmp(req->path, "/mcp") == 0) {
@@ -218,12 +228,6 @@ static void route(struct http_req *req)
     } else {
         e2b_request(req);
     }
-}
-
-/* Requests about the server's own state are answered even when it has no descriptor left. */
-static bool is_about_server(const struct http_req *req)
-{
-    return strcmp(req->path, "/metrics") == 0 || strcmp(req->path, "/health") == 0;
 }
 
 void dispatch_request(struct http_req *req)

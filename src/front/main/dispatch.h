@@ -5,6 +5,7 @@
  *   /files with a signature                      the sandbox whose token made the signature
  *   /v1/...                                      execution contexts and tools
  *   /mcp                                         the same for clients of MCP
+ *   a host below DOMAIN or with a port, no key   nobody: it is told what to do (stray.h)
  *   anything else                                the control plane
  *
  * The front refuses a request whose Host and headers name different sandboxes or ports. */

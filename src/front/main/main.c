@@ -41,6 +41,7 @@
 #include "front/main/dispatch.h"
 #include "front/main/drain.h"
 #include "front/main/key.h"
+#include "front/main/local_names.h"
 #include "front/main/world_builder.h"
 #include "front/main/tenant.h"
 #include "front/main/world.h"
@@ -64,7 +65,8 @@
 
 struct listener {
     int fd;
-    bool tls, metrics;
+    enum http_security security;
+    bool metrics;
 };
 
 /* Everything that the warden told before TELL_READY. */
@@ -72,7 +74,8 @@ static struct {
     struct listener listeners[LISTENERS_MAX];
     size_t n;
     bool ready;
-    bool first; /* found by the front itself: the server has had no tenant yet */
+    bool first;          /* found by the front itself: the server has had no tenant yet */
+    unsigned local_port; /* of the first listener with names below localhost; 0: none */
 } told;
 
 /* The database worker is there only if the settings name a database. The exporter is always there:
@@ -128,6 +131,7 @@ static void take_settings(struct front *f, int fd)
         err_set(&e, SG_ERR_INTERNAL, -EIO, "cannot read the warden's settings");
     else if (settings_parse_text(&s, "settings", text, &e) == 0)
         f->settings = s;
+    local_domain(&f->settings, told.local_port);
     standby_end_all();
     log_set(&f->settings);
     if (e.kind != SG_ERR_NONE)
@@ -181,7 +185,7 @@ static void open_doors(struct front *f)
         give_up(&e);
     for (const struct listener *l = told.listeners; l < told.listeners + told.n; l++) {
         int r = l->metrics ? metrics_listen(f, l->fd, &e)
-                           : http_server_listen(f->http, l->fd, l->tls, &e);
+                           : http_server_listen(f->http, l->fd, l->security, &e);
         if (r < 0)
             give_up(&e);
     }
@@ -207,6 +211,26 @@ static void on_synced(void *arg, int r)
     warden_kept(f);
 }
 
+/* Where only this machine comes in and no certificate was given, both TLS and plain HTTP do. */
+static void name_locally(struct front *f)
+{
+    bool certificates = false;
+
+    for (struct listener *l = told.listeners; l < told.listeners + told.n; l++) {
+        unsigned port = l->metrics || l->security != HTTP_PLAIN ? 0 : local_port(l->fd);
+
+        if (port == 0)
+            continue;
+        if (told.local_port == 0) {
+            told.local_port = port;
+            certificates = local_certificates(f->http);
+        }
+        if (certificates)
+            l->security = HTTP_EITHER;
+    }
+    local_domain(&f->settings, told.local_port);
+}
+
 static void begin(struct front *f, bool again)
 {
     struct ctx_store *contexts = NULL;
@@ -215,6 +239,7 @@ static void begin(struct front *f, bool again)
 
     if (told.n > 0)
         banner_url(&f->settings, told.listeners[0].fd, f->url, sizeof(f->url));
+    name_locally(f);
     if (store_open(".", &f->store, &e) < 0 ||
         store_sync_start(f->store, f->loop, &f->commits, on_synced, f, &e) < 0 ||
         sandboxes_forget_loose_snapshots(f, &e) < 0 || volumes_forget_loose(f, &e) < 0)
@@ -259,9 +284,10 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
     switch ((enum order_tell)a->tell) {
     case TELL_LISTENER:
         if (n == 1 && told.n < LISTENERS_MAX)
-            told.listeners[told.n++] = (struct listener){.fd = steal_fd(&fds[0]),
-                                                         .tls = a->flags & TELL_TLS_HERE,
-                                                         .metrics = a->flags & TELL_METRICS_HERE};
+            told.listeners[told.n++] =
+                (struct listener){.fd = steal_fd(&fds[0]),
+                                  .security = a->flags & TELL_TLS_HERE ? HTTP_TLS : HTTP_PLAIN,
+                                  .metrics = a->flags & TELL_METRICS_HERE};
         break;
     case TELL_SETTINGS:
         if (n > 0) {

@@ -1,5 +1,7 @@
 /* The states of a connection.
  *
+ *   FIRST --> HANDSHAKE --> HEAD    a listener for both TLS and plain HTTP; or straight to HEAD
+ *
  *   HANDSHAKE --> HEAD --> REQUEST ---------> IDLE --> HEAD ...
  *                  |         |   |             ^
  *                  |         |   `--> SKIP ----'        the rest of a body nobody wanted
@@ -29,7 +31,7 @@
  * wait for them.
  *
  * Clocks, all checked every HTTP_TICK_MS:
- *   HANDSHAKE, HEAD   head_ms; the first head counts from the accept on
+ *   FIRST, HANDSHAKE, HEAD   head_ms; the first head counts from the accept on
  *   IDLE              idle_ms
  *   REQUEST           body_rate, while the body is wanted, not paused, and has room (make.c)
  *   SKIP              head_ms
@@ -40,7 +42,8 @@
 #include "lib/base/clock.h"
 #include "lib/http/impl.h"
 
-#define READS_MAX 4 /* in a row, when no event would announce the rest */
+#define READS_MAX     4    /* in a row, when no event would announce the rest */
+#define TLS_HANDSHAKE 0x16 /* the type of the first record of TLS; no method begins with it */
 
 static uint64_t now_ms(const struct http_conn *c)
 {
@@ -196,6 +199,7 @@ static bool advance(struct http_conn *c)
         c->shut = true;
         enter(c, CONN_LINGER);
         return true;
+    case CONN_FIRST:
     case CONN_HANDSHAKE:
     case CONN_HEAD:
     case CONN_IDLE:
@@ -257,6 +261,7 @@ static size_t feed(struct http_conn *c, const char *p, size_t n)
         return n;
     case CONN_LINGER:
         return n;
+    case CONN_FIRST:
     case CONN_HANDSHAKE:
     case CONN_CLOSED:
         return 0;
@@ -377,6 +382,26 @@ static void handshake(struct http_conn *c)
     }
 }
 
+/* Looks at the first byte and leaves it where it is. The clock of the first head runs since the
+ * accept, whatever follows. */
+static void tell_apart(struct http_conn *c)
+{
+    char first;
+    ssize_t n = recv(c->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n == 1 && first == TLS_HANDSHAKE && (c->ssl = tls_open(c->server->tls, c->fd))) {
+        c->state = CONN_HANDSHAKE;
+        handshake(c);
+    } else if (n == 1 && first != TLS_HANDSHAKE) {
+        c->state = CONN_HEAD;
+        read_some(c);
+    } else {
+        conn_lose(c);
+    }
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static void close_now(struct http_conn *c)
@@ -473,6 +498,8 @@ static void on_event(uv_poll_t *poll, int status, int events)
         c->blocked = false;
     if (status < 0) {
         conn_lose(c);
+    } else if (c->state == CONN_FIRST) {
+        tell_apart(c);
     } else if (c->state == CONN_HANDSHAKE) {
         handshake(c);
     } else if (wants_read(c)) {
@@ -489,13 +516,15 @@ static void on_event(uv_poll_t *poll, int status, int events)
     conn_settle(c);
 }
 
-void conn_start(struct http_conn *c)
+void conn_start(struct http_conn *c, enum http_security security)
 {
+    static const enum conn_state first[] = {
+        [HTTP_PLAIN] = CONN_HEAD, [HTTP_TLS] = CONN_HANDSHAKE, [HTTP_EITHER] = CONN_FIRST};
     const struct http_limits *l = &c->server->limits;
 
     strbuf_init(&c->in, l->head_max + HTTP_READ_CHUNKS);
     strbuf_init(&c->out, HTTP_REPLY_MAX);
-    enter(c, c->ssl ? CONN_HANDSHAKE : CONN_HEAD);
+    enter(c, first[security]);
     arm(c);
 }
 
@@ -529,6 +558,7 @@ void conn_tick(struct http_conn *c, uint64_t now)
         else
             conn_lose(c);
         break;
+    case CONN_FIRST:
     case CONN_HANDSHAKE:
     case CONN_SKIP:
         if (age > l->head_ms)

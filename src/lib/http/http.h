@@ -31,6 +31,7 @@
 #include "lib/text/strbuf.h"
 #include "lib/http/work.h"
 
+struct ssl_st; /* of OpenSSL */
 struct http_server;
 struct http_conn;
 struct http_req;
@@ -131,12 +132,22 @@ void http_server_kept(struct http_server *s);
 /* `around` is called before (in) and after a request's owner hears of its body, so that the
  * server's owner knows for which request work begins meanwhile. */
 void http_server_around(struct http_server *s, void (*around)(struct http_req *req, bool in));
-/* Accepts on a listening socket; takes it over. tls: needs http_server_set_tls before. */
-int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error *e);
+enum http_security {
+    HTTP_PLAIN,
+    HTTP_TLS,
+    HTTP_EITHER, /* the client's first byte tells which */
+};
+/* Accepts on a listening socket; takes it over. All but HTTP_PLAIN need a certificate before. */
+int http_server_listen(struct http_server *s, int fd, enum http_security security,
+                       struct sg_error *e);
 /* Sets certificate and key, as PEM texts, for connections from now on; the old ones keep theirs.
  * TLS 1.2 and later only. */
 int http_server_set_tls(struct http_server *s, const char *cert_pem, size_t cert_len,
                         const char *key_pem, size_t key_len, struct sg_error *e);
+/* Instead of one certificate: `show` puts one and its key into the SSL of each handshake, by the name
+ * that the client asks for (SSL_set_cert_cb). 1, or 0 if it has none. */
+int http_server_set_certificates(struct http_server *s, int (*show)(struct ssl_st *ssl, void *arg),
+                                 void *arg, struct sg_error *e);
 /* Begins the end of the server. Requests that come from now on are answered as before, and each
  * answer ends its connection; the owner refuses what it will not begin. `done` is called when all
  * requests that were under way are answered, except those that nobody waits for

@@ -34,6 +34,7 @@
 #define HTTP_FAULT_MAX       512 /* longest text about a failure */
 
 enum conn_state {
+    CONN_FIRST,     /* the first byte tells TLS from plain HTTP */
     CONN_HANDSHAKE, /* TLS */
     CONN_IDLE,      /* between two requests */
     CONN_HEAD,      /* a part of a head has come, or the first one is awaited */
@@ -49,7 +50,7 @@ struct http_conn {
     struct work reading; /* reads the body */
     struct http_server *server;
     struct list in_server, in_dirty;
-    SSL *ssl; /* NULL: plain */
+    SSL *ssl; /* NULL: plain, or not known yet */
     struct req *req;
     int fd;
     enum conn_state state;
@@ -140,7 +141,7 @@ struct listener {
     struct http_server *server;
     struct list in_server;
     int fd;
-    bool tls;
+    enum http_security security;
     bool resting; /* out of descriptors: accepts again at the next tick */
 };
 
@@ -180,7 +181,8 @@ static inline struct req *req_of(const struct http_req *pub)
 
 /* server.c */
 /* Makes a connection from a connected stream socket, which it takes over. addr may be NULL. */
-void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr *addr);
+void server_adopt(struct http_server *s, int fd, enum http_security security,
+                  const struct sockaddr *addr);
 void server_conn_closed(struct http_server *s, struct http_conn *c);
 void server_unref(struct http_server *s); /* a handle was closed */
 /* Makes the loop settle the dirty connections. */
@@ -195,7 +197,7 @@ bool peers_enter(struct map *peers, const struct in6_addr *ip, unsigned max);
 void peers_leave(struct map *peers, const struct in6_addr *ip);
 
 /* conn.c */
-void conn_start(struct http_conn *c);
+void conn_start(struct http_conn *c, enum http_security security);
 void conn_tick(struct http_conn *c, uint64_t now);
 /* Makes sure that conn_settle is called: before the loop sleeps, or by the code that is at work on
  * the connection. */
@@ -272,6 +274,10 @@ void io_keep(struct http_conn *c, size_t bytes);
 void io_shutdown(struct http_conn *c);
 
 /* tls.c */
+/* The context asks `show` for the certificate of each handshake, which puts it into the SSL: 1, or
+ * 0 if it has none. */
+int tls_context_by_name(int (*show)(SSL *ssl, void *arg), void *arg, SSL_CTX **ret,
+                        struct sg_error *e);
 int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size_t key_len,
                 SSL_CTX **ret, struct sg_error *e);
 SSL *tls_open(SSL_CTX *ctx, int fd);

@@ -153,7 +153,8 @@ static void refuse_conn(struct http_conn *c)
     free(c);
 }
 
-void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr *addr)
+void server_adopt(struct http_server *s, int fd, enum http_security security,
+                  const struct sockaddr *addr)
 {
     enum fds_level level = fds_level();
     struct http_conn *c =
@@ -163,7 +164,7 @@ void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr
     if (c->scarce)
         drop_idlest(s);
     if (s->freed || level == FDS_LAST || s->n_conns >= s->limits.conns_max ||
-        (tls && !(c->ssl = tls_open(s->tls, fd))) ||
+        (security == HTTP_TLS && !(c->ssl = tls_open(s->tls, fd))) ||
         !peers_enter(&s->peers, &c->ip, s->limits.conns_per_ip)) {
         refuse_conn(c);
         return;
@@ -178,7 +179,7 @@ void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr
     list_push(&s->conns, &c->in_server);
     if (s->n_conns++ == 0)
         uv_timer_start(&s->tick, on_tick, HTTP_TICK_MS, HTTP_TICK_MS);
-    conn_start(c);
+    conn_start(c, security);
 }
 
 /* ---- listeners ------------------------------------------------------------------------------- */
@@ -202,7 +203,7 @@ static void on_listener(uv_poll_t *poll, int status UNUSED, int events UNUSED)
         int fd = accept4(l->fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd >= 0) {
-            server_adopt(s, fd, l->tls, (const struct sockaddr *)&addr);
+            server_adopt(s, fd, l->security, (const struct sockaddr *)&addr);
             continue;
         }
         if (errno == EAGAIN)
@@ -233,14 +234,15 @@ static void close_listeners(struct http_server *s)
     }
 }
 
-int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error *e)
+int http_server_listen(struct http_server *s, int fd, enum http_security security,
+                       struct sg_error *e)
 {
     AUTO(close_p) int own = fd;
     int r = fd_set_nonblock(fd, true);
 
-    if (tls && !s->tls)
+    if (security != HTTP_PLAIN && !s->tls)
         return err_invalid(e, "a TLS listener needs a certificate and key");
-    struct listener *l = NEW(struct listener, .server = s, .tls = tls);
+    struct listener *l = NEW(struct listener, .server = s, .security = security);
     if (r == 0)
         r = uv_poll_init(s->loop, &l->poll, fd);
     if (r < 0) {
@@ -323,6 +325,19 @@ int http_server_set_tls(struct http_server *s, const char *cert_pem, size_t cert
 {
     SSL_CTX *ctx;
     int r = tls_context(cert_pem, cert_len, key_pem, key_len, &ctx, e);
+
+    if (r < 0)
+        return r;
+    SSL_CTX_free(s->tls);
+    s->tls = ctx;
+    return 0;
+}
+
+int http_server_set_certificates(struct http_server *s, int (*show)(struct ssl_st *ssl, void *arg),
+                                 void *arg, struct sg_error *e)
+{
+    SSL_CTX *ctx;
+    int r = tls_context_by_name(show, arg, &ctx, e);
 
     if (r < 0)
         return r;

@@ -76,27 +76,15 @@ static int choose_protocol(SSL *ssl UNUSED, const unsigned char **out, unsigned 
     return SSL_TLSEXT_ERR_OK;
 }
 
-int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size_t key_len,
-                SSL_CTX **ret, struct sg_error *e)
+static int new_context(SSL_CTX **ret, struct sg_error *e)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-    int r;
 
     ERR_clear_error();
     if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1 ||
-        SSL_CTX_set_cipher_list(ctx, CIPHERS_12) != 1)
-        r = tls_error(e, "set up TLS");
-    else if (with_pem(ctx, cert_pem, cert_len, use_chain) < 0)
-        r = tls_error(e, "read the TLS certificate (PEM)");
-    else if (with_pem(ctx, key_pem, key_len, use_key) < 0)
-        r = tls_error(e, "read the TLS key (PEM, without a password)");
-    else if (SSL_CTX_check_private_key(ctx) != 1)
-        r = tls_error(e, "the TLS key does not belong to the certificate");
-    else
-        r = 0;
-    if (r < 0) {
+        SSL_CTX_set_cipher_list(ctx, CIPHERS_12) != 1) {
         SSL_CTX_free(ctx);
-        return r;
+        return tls_error(e, "set up TLS");
     }
     /* OpenSSL must keep nothing of the bytes it has read, which may be a body_secret. */
     SSL_CTX_set_options(ctx,
@@ -108,6 +96,37 @@ int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size
     SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
     *ret = ctx;
     return 0;
+}
+
+int tls_context_by_name(int (*show)(SSL *ssl, void *arg), void *arg, SSL_CTX **ret,
+                        struct sg_error *e)
+{
+    int r = new_context(ret, e);
+
+    if (r == 0)
+        SSL_CTX_set_cert_cb(*ret, show, arg);
+    return r;
+}
+
+int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size_t key_len,
+                SSL_CTX **ret, struct sg_error *e)
+{
+    SSL_CTX *ctx = NULL;
+    int r = new_context(&ctx, e);
+
+    if (r < 0)
+        return r;
+    if (with_pem(ctx, cert_pem, cert_len, use_chain) < 0)
+        r = tls_error(e, "read the TLS certificate (PEM)");
+    else if (with_pem(ctx, key_pem, key_len, use_key) < 0)
+        r = tls_error(e, "read the TLS key (PEM, without a password)");
+    else if (SSL_CTX_check_private_key(ctx) != 1)
+        r = tls_error(e, "the TLS key does not belong to the certificate");
+    if (r < 0)
+        SSL_CTX_free(ctx);
+    else
+        *ret = ctx;
+    return r;
 }
 
 /* ---- socket ---------------------------------------------------------------------------------- */

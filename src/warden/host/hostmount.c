@@ -54,9 +54,9 @@ static int check_source(const struct hostmount_spec *spec, int fd, struct stat *
     if (!allowed(real, spec->roots))
         return err_set(
             e, SG_ERR_DENIED, -EACCES,
-            "refused by policy rule 'mount-roots': '%s' is outside the allowed roots; add it "
-            "with 'mount-root' in the policy",
-            real);
+            "refused by policy rule 'mount-roots': '%s' is '%s', outside the allowed roots; add "
+            "that with 'mount-root' in the policy",
+            spec->source, real);
     if (spec->writable && ret_st->st_uid == 0)
         return err_set(
             e, SG_ERR_DENIED, -EACCES,
