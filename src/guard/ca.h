@@ -59,6 +59,8 @@ struct ca_certificate_spec {
 };
 X509 *ca_make_certificate(const struct ca_certificate_spec *spec, struct sg_error *e);
 #define CERTIFICATE(e, ...) ca_make_certificate(&(struct ca_certificate_spec){__VA_ARGS__}, e)
+/* A key of P-256 that only the guard can compute, the same each time for the same label. */
+EVP_PKEY *ca_derived_key(const struct vault_key *from, const char *label, struct sg_error *e);
 /* The key and the name of a sandbox's CA. */
 EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error *e);
 void ca_sandbox_name(const char *sandbox_id, char ret[64]);

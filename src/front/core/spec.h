@@ -27,6 +27,7 @@ struct sandbox_spec {
     int allow_internet;                     /* 0, 1; -1: not given */
     bool network_said;                      /* one of these two was given; not in the note */
     json_t *secrets;                        /* array for the guard, sealed; or NULL */
+    json_t *tokens;                         /* object: audiences by names; or NULL */
     json_t *volumes;                        /* array: volumes.h; or NULL */
     json_t *agents;                         /* array of hosted agents in it; or NULL */
     char envd_token[SPEC_TOKEN_LEN + 1];    /* "" if not secured */

@@ -1,6 +1,7 @@
 #include "front/e2b/create.h"
 
 #include "front/core/volumes.h"
+#include "front/core/workload.h"
 #include "front/e2b/template.h"
 
 /* The server's settings may have become smaller since the template was built. */
@@ -52,7 +53,11 @@ int create_plan(struct front *f, const struct store_tenant *tenant, const json_t
     if (r < 0)
         return r;
     struct create_plan plan = {.spec = c.spec, .timeout_ms = c.timeout_ms};
-    r = resolve_template(f, tenant, template_name ? template_name : c.template_name, &plan, e);
+    if (plan.spec.tokens && !workload_issuer(f)[0])
+        r = err_invalid(e, "iam.tokens: the server does not know its own address, which tokens "
+                           "name as their issuer: set identity_issuer");
+    if (r == 0)
+        r = resolve_template(f, tenant, template_name ? template_name : c.template_name, &plan, e);
     if (r == 0)
         r = volumes_resolve(f, tenant->id, plan.spec.volumes, e);
     if (r < 0)
