@@ -69,6 +69,7 @@ static const struct field fields[] = {
     FIELD("autoPauseMemory", FLAG, auto_pause_memory),
     FIELD("autoResume", FLAG, auto_resume),
     FIELD("interpreter", FLAG, interpreter),
+    FIELD_LATER("gateway", FLAG, gateway),
     FIELD_LATER("build", FLAG, build),
     FIELD_LATER("standby", FLAG, standby),
     FIELD_LATER("defaults", OBJECT, defaults),

@@ -34,6 +34,7 @@ struct sandbox_spec {
     char traffic_token[SPEC_TOKEN_LEN + 1]; /* "" if ports are public */
     bool auto_pause, auto_pause_memory, auto_resume;
     bool interpreter;    /* its template is for code: a kernel starts with it */
+    bool gateway;        /* its template is for MCP: it has the program `mcp-gateway` */
     bool build;          /* a template is built in it: it goes with this front */
     bool standby;        /* it waits for its owner (standby.h): it goes with this front */
     json_t *defaults;    /* of its template (defaults.h), or NULL */

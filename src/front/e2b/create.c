@@ -1,5 +1,6 @@
 #include "front/e2b/create.h"
 
+#include "front/core/identity.h"
 #include "front/core/volumes.h"
 #include "front/core/workload.h"
 #include "front/e2b/template.h"
@@ -38,6 +39,7 @@ static int resolve_template(struct front *f, const struct store_tenant *tenant, 
     else
         template_build_uuid(found.id, plan->spec.build_id);
     plan->spec.interpreter = strcmp(found.base, TEMPLATE_INTERPRETER) == 0;
+    plan->spec.gateway = strcmp(found.base, GATEWAY_TEMPLATE) == 0;
     memcpy(plan->snapshot, found.snapshot, sizeof(plan->snapshot));
     limit_to(&found, &plan->spec.limits);
     return template_defaults(f->store, &found, &plan->spec.defaults, e);
