@@ -22,7 +22,9 @@ foreach(program ${analysis_programs})
     get_filename_component(name ${program} NAME_WE)
     list(APPEND analysis_paths "SG_${name}=\"${program}\"")
 endforeach()
-set_source_files_properties(${front_embed} PROPERTIES OBJECT_DEPENDS "${analysis_programs}"
+set(gateway_program ${CMAKE_SOURCE_DIR}/templates/mcp-gateway/mcp-gateway)
+list(APPEND analysis_paths "SG_mcp_gateway=\"${gateway_program}\"")
+set_source_files_properties(${front_embed} PROPERTIES OBJECT_DEPENDS "${analysis_programs};${gateway_program}"
     COMPILE_DEFINITIONS "${analysis_paths}")
 install(FILES ${analysis_programs} ${CMAKE_SOURCE_DIR}/analysis/README.md
     DESTINATION ${CMAKE_INSTALL_DATADIR}/sandglass/analysis)

@@ -184,7 +184,7 @@ _sandglass_serve_value()
         _sandglass_words "debug info warn error" "$cur"
         ;;
     --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | --tenant-paused | \
-        --tenant-snapshots | --tenant-volumes | --tenant-templates | --tenant-builds | --tenant-build-layers | --tenant-rate | --world | --default-template | --public-url | --context-template | \
+        --tenant-snapshots | --tenant-volumes | --tenant-templates | --tenant-builds | --tenant-build-layers | --tenant-rate | --world | --default-template | --public-url | --identity-issuer | --context-template | \
         --tenant-contexts | --conversation-contexts | --code-max | --build-upload-max | --tenant-build-size | --build-registries | --build-image-max | --reap-batch | --egress-dns | --egress-internal | \
         --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files | \
         --checkpoint-keep | --checkpoint-max | --tenant-agents | --otlp-endpoint | --otlp-headers | --trace-sample | \
@@ -207,7 +207,7 @@ _sandglass_serve()
         --tenant-volumes --volume-size
         --world --machine-memory --tenant-memory --tenant-templates --tenant-builds --tenant-build-layers --build-timeout --build-upload-max
         --build-registries --build-image-max --tenant-build-size
-        --tenant-rate --tenant-idle --drain-timeout --max-timeout --store --public-url --context-template --context-ttl
+        --tenant-rate --tenant-idle --drain-timeout --max-timeout --store --public-url --identity-issuer --context-template --context-ttl
         --context-keep --usage-keep
         --tenant-contexts --conversation-contexts --execution-timeout --execution-timeout-max --code-max
         --reap-every --reap-batch --checkpoints --checkpoint-keep --checkpoint-max --checkpoint-age

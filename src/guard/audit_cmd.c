@@ -62,19 +62,19 @@ static int take_limit(void *to, const struct cli_option *o UNUSED, const char *v
     return r;
 }
 
-#define FILTER_OPTIONS                                                               \
-    {"sandbox", 0, "ID", "records of this sandbox",                                  \
-     CLI_AT(take_id, audit_options, filter.sandbox)},                                \
-        {"tenant", 0, "ID", "records of this tenant",                                \
-         CLI_AT(take_id, audit_options, filter.tenant)},                             \
-        {"kind", 0, "KIND",                                                          \
-         "flow, dns, request, policy, secret, sanitise, quota, start, stop or head", \
-         CLI_TEXT(audit_options, filter.kind)},                                      \
-        {"verdict", 0, "VERDICT", "allow, deny or report",                           \
-         CLI_WORD(audit_options, filter.verdict, "allow|deny|report")},              \
-    {                                                                                \
-        "name", 0, "NAME", "about this name, or names below it: *.a.test",           \
-            CLI_TEXT(audit_options, filter.name)                                     \
+#define FILTER_OPTIONS                                                                      \
+    {"sandbox", 0, "ID", "records of this sandbox",                                         \
+     CLI_AT(take_id, audit_options, filter.sandbox)},                                       \
+        {"tenant", 0, "ID", "records of this tenant",                                       \
+         CLI_AT(take_id, audit_options, filter.tenant)},                                    \
+        {"kind", 0, "KIND",                                                                 \
+         "flow, dns, request, policy, secret, token, sanitise, quota, start, stop or head", \
+         CLI_TEXT(audit_options, filter.kind)},                                             \
+        {"verdict", 0, "VERDICT", "allow, deny or report",                                  \
+         CLI_WORD(audit_options, filter.verdict, "allow|deny|report")},                     \
+    {                                                                                       \
+        "name", 0, "NAME", "about this name, or names below it: *.a.test",                  \
+            CLI_TEXT(audit_options, filter.name)                                            \
     }
 #define LIMIT CLI_AT(take_limit, audit_options, filter.limit)
 

@@ -14,7 +14,7 @@
 #define SCALAR_LEN 48 /* 128 bits more than the group's order, so the remainder is nearly uniform */
 #define POINT_LEN  65
 
-/* ---- the key of a sandbox's CA --------------------------------------------------------------- */
+/* ---- keys that are derived ------------------------------------------------------------------- */
 
 static EVP_PKEY *key_from_scalar(const BIGNUM *scalar, const EC_GROUP *group, BN_CTX *ctx)
 {
@@ -41,17 +41,15 @@ static EVP_PKEY *key_from_scalar(const BIGNUM *scalar, const EC_GROUP *group, BN
     return key;
 }
 
-EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error *e)
+EVP_PKEY *ca_derived_key(const struct vault_key *from, const char *label, struct sg_error *e)
 {
     EC_GROUP *group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1);
     BN_CTX *ctx = BN_CTX_secure_new();
     BIGNUM *scalar = BN_secure_new(), *top = BN_new();
     EVP_PKEY *key = NULL;
     unsigned char bytes[SCALAR_LEN];
-    char label[64];
 
-    snprintf(label, sizeof(label), "sandbox-ca/%s", sandbox_id);
-    vault_key_derive(ca->guard->key, label, bytes, sizeof(bytes));
+    vault_key_derive(from, label, bytes, sizeof(bytes));
     /* The scalar is in 1 to order - 1, and the same each time. */
     if (group && ctx && scalar && top && BN_bin2bn(bytes, sizeof(bytes), scalar) &&
         BN_copy(top, EC_GROUP_get0_order(group)) && BN_sub_word(top, 1) == 1 &&
@@ -65,8 +63,16 @@ EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error 
     BN_CTX_free(ctx);
     EC_GROUP_free(group);
     if (!key)
-        certificate_error(e, "derive the key of a sandbox's CA");
+        certificate_error(e, "derive a key");
     return key;
+}
+
+EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error *e)
+{
+    char label[64];
+
+    snprintf(label, sizeof(label), "sandbox-ca/%s", sandbox_id);
+    return ca_derived_key(ca->guard->key, label, e);
 }
 
 void ca_sandbox_name(const char *sandbox_id, char ret[64])

@@ -46,6 +46,8 @@ struct ca {
 
 /* ---- ca.c ------------------------------------------------------------------------------------- */
 
+/* A key of P-256 that only the guard can compute, the same each time for the same label. */
+EVP_PKEY *ca_derived_key(const struct vault_key *from, const char *label, struct sg_error *e);
 /* The key and the name of a sandbox's CA. */
 EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error *e);
 void ca_sandbox_name(const char *sandbox_id, char ret[64]);

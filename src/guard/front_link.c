@@ -2,8 +2,10 @@
 
 #include <jansson.h>
 
+#include "lib/base/clock.h"
 #include "lib/text/json.h"
 #include "lib/uv/ipc_uv.h"
+#include "guard/identity.h"
 #include "guard/inspect.h"
 #include "guard/policy.h"
 #include "lib/log/log.h"
@@ -145,6 +147,18 @@ static void ask_public(const struct front_asker *from)
     asker_answer(from, 0, key, sizeof(key), -1);
 }
 
+static void ask_keys(const struct front_asker *from)
+{
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(GUARD_PAYLOAD_MAX);
+    struct sg_error e = {0};
+    int r = identity_keys(from->guard->key, clock_wall_ms() / 1000, &out, &e);
+
+    if (r < 0)
+        asker_refuse(from, r, e.message);
+    else
+        asker_answer(from, 0, out.buf, out.len, -1);
+}
+
 static void dispatch(struct front_link *l, const struct ask *q, const char *text)
 {
     struct front_asker from = {l->guard, l->ipc.link.opened, q->seq, q->what};
@@ -164,6 +178,9 @@ static void dispatch(struct front_link *l, const struct ask *q, const char *text
         break;
     case ASK_FIGURES:
         front_ask_figures(&from);
+        break;
+    case ASK_KEYS:
+        ask_keys(&from);
         break;
     case ASK_NEWS:
     case ASK_MAX_:

@@ -16,6 +16,7 @@
  *   policy*.c, entries.c, cidr.c, names.c              policies, and how entries are found
  *   resolver*.c, dns*.c, fake.c, learned.c             names: resolver.h, dns.h
  *   inspect*.c, http_*.c, scrub*.c, ca*.c              inside TLS: inspect.h
+ *   identity*.c     tokens that say who a sandbox is: identity.h
  *   record.c        writes the record                  news.c          tells the front of flows
  *   counts.c        figures besides the record         audit_cmd*.c    `sandglass audit`
  *
@@ -124,8 +125,9 @@ struct sandbox {
     struct policy *policy;
     struct quota quota;
     struct dns_budget dns;
-    struct fakes *fakes;     /* NULL until used */
-    struct learned *learned; /* NULL until used */
+    struct fakes *fakes;            /* NULL until used */
+    struct learned *learned;        /* NULL until used */
+    struct identity_live *identity; /* its tokens: identity.h; NULL until used */
     struct list flows, udp_flows;
     struct list questions;           /* asked over UDP, not answered yet: udp.c */
     uint64_t untold_up, untold_down; /* bytes that the front has not been told of: news.h */

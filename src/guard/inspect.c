@@ -78,6 +78,7 @@ static void end(struct inspect *i)
     inspect_upload_done(i);
     inspect_download_done(i);
     cleaner_done(&i->up.cleaner);
+    rules_done(&i->rules);
     policy_unref(i->policy);
     sandbox_unref(i->sandbox);
     free(i);

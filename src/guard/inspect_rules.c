@@ -2,11 +2,36 @@
 
 #include <strings.h>
 
+#include "guard/identity.h"
+#include "lib/log/log.h"
 #include "lib/text/base64.h"
 
-#define MARK     "${e2b.secrets."
-#define BASIC    (16u * 1024) /* bytes of user and password, decoded */
-#define BAD_RULE 502
+#define SECRET_MARK "${e2b.secrets."
+#define TOKEN_MARK  "${e2b.identity.tokens."
+#define BASIC       (16u * 1024) /* bytes of user and password, decoded */
+#define BAD_RULE    502
+
+bool rules_mention(const char *value, struct rules_mention *ret)
+{
+    for (const char *at = value; (at = strchr(at, '$')); at++) {
+        bool token = strncmp(at, TOKEN_MARK, strlen(TOKEN_MARK)) == 0;
+        const char *name, *close;
+
+        if (!token && strncmp(at, SECRET_MARK, strlen(SECRET_MARK)) != 0)
+            continue;
+        name = at + strlen(token ? TOKEN_MARK : SECRET_MARK);
+        close = strchr(name, '}');
+        if (!close)
+            return false;
+        *ret = (struct rules_mention){.at = at,
+                                      .name = name,
+                                      .len = (size_t)(close - name),
+                                      .end = close + 1,
+                                      .token = token};
+        return true;
+    }
+    return false;
+}
 
 /* Whether a secret may be put into a request of this connection. */
 static bool secret_may_go(const struct rules *r)
@@ -14,12 +39,40 @@ static bool secret_may_go(const struct rules *r)
     const struct policy *p = r->policy;
 
     for (size_t i = 0; r->rule && i < r->rule->n_headers; i++)
-        if (strstr(r->rule->headers[i].value, MARK))
+        if (strstr(r->rule->headers[i].value, SECRET_MARK))
             return true;
     for (size_t i = 0; i < p->n_secrets; i++)
         if (policy_secret_goes_to(&p->secrets[i], r->name))
             return true;
     return false;
+}
+
+static bool token_may_go(const struct rules *r)
+{
+    for (size_t i = 0; r->rule && i < r->rule->n_headers; i++)
+        if (identity_mentioned(r->policy, r->rule->headers[i].value))
+            return true;
+    return false;
+}
+
+/* Takes tokens that are fresh, for a connection or its next request. No response is being scrubbed
+ * then. */
+static void take_tokens(struct rules *r)
+{
+    struct sg_error e = {0};
+    struct identity_live *now;
+
+    if (!token_may_go(r))
+        return;
+    now = identity_take(r->sandbox, r->policy, &e);
+    r->no_tokens = !now;
+    if (!now) {
+        log_line(LEVEL_ERROR, "guard: a token cannot be made: %s", e.message);
+        return;
+    }
+    identity_unref(r->tokens);
+    r->tokens = now;
+    r->scrub = identity_scrub(now);
 }
 
 void rules_init(struct rules *r, struct sandbox *s, struct policy *p, const char *name)
@@ -28,6 +81,14 @@ void rules_init(struct rules *r, struct sandbox *s, struct policy *p, const char
     snprintf(r->label, sizeof(r->label), "rules %s", r->rule ? r->rule->domain : name);
     if (secret_may_go(r))
         r->scrub = p->scrub;
+    take_tokens(r);
+}
+
+void rules_done(struct rules *r)
+{
+    identity_unref(r->tokens);
+    r->tokens = NULL;
+    r->scrub = NULL;
 }
 
 static void on_record(struct rules *r, const struct policy_secret *s, bool allowed,
@@ -78,25 +139,42 @@ static int put_named(struct rules *r, const char *name, size_t len, struct strbu
     return put_secret(r, s, out, why);
 }
 
-/* Writes a header's value of the rule, with secrets in place of their markers. */
+/* A name that nobody has registered stays as it is written, as at E2B. */
+static int put_token(struct rules *r, const struct rules_mention *m, struct strbuf *out,
+                     char why[RULES_WHY])
+{
+    const struct secret *token = r->tokens ? identity_token(r->tokens, m->name, m->len) : NULL;
+
+    if (r->no_tokens) {
+        snprintf(why, RULES_WHY, "a token cannot be made");
+        return BAD_RULE;
+    }
+    if (!token) {
+        strbuf_add(out, m->at, (size_t)(m->end - m->at));
+        return 0;
+    }
+    if (!r->told_tokens)
+        RECORD(r->sandbox, .kind = "token", .allowed = true, .rule = r->label, .name = r->name);
+    r->told_tokens = true;
+    strbuf_add(out, token->bytes, token->len);
+    return 0;
+}
+
+/* Writes a header's value of the rule, with secrets and tokens in place of their markers. */
 static int expand(struct rules *r, const char *value, struct strbuf *out, char why[RULES_WHY])
 {
-    for (;;) {
-        const char *mark = strstr(value, MARK);
-        const char *name = mark ? mark + strlen(MARK) : NULL;
-        const char *end = mark ? strchr(name, '}') : NULL;
+    struct rules_mention m;
+
+    for (; rules_mention(value, &m); value = m.end) {
         int status;
 
-        if (!end) {
-            strbuf_addstr(out, value);
-            return 0;
-        }
-        strbuf_add(out, value, (size_t)(mark - value));
-        status = put_named(r, name, (size_t)(end - name), out, why);
+        strbuf_add(out, value, (size_t)(m.at - value));
+        status = m.token ? put_token(r, &m, out, why) : put_named(r, m.name, m.len, out, why);
         if (status)
             return status;
-        value = end + 1;
     }
+    strbuf_addstr(out, value);
+    return 0;
 }
 
 static const struct policy_header *rule_header(const struct rules *r, struct http_text name)
@@ -276,6 +354,7 @@ int rules_write(struct rules *r, const struct http_message *m, bool plain_body, 
     const struct http_field *encoding = NULL, *extensions = NULL;
     int status = 0;
 
+    take_tokens(r);
     note_strays(r, m);
     for (size_t i = 0; i < m->n_fields && status == 0; i++) {
         const struct http_field *f = &m->fields[i];

@@ -30,7 +30,7 @@ struct policy_secret {
 };
 struct policy_header {
     char name[65];     /* lower case */
-    const char *value; /* may have ${e2b.secrets.NAME} in it */
+    const char *value; /* may have ${e2b.secrets.NAME} and ${e2b.identity.tokens.NAME} in it */
 };
 struct policy_rule {
     char domain[POLICY_NAME_MAX + 1]; /* perhaps *.x */
@@ -42,6 +42,14 @@ struct policy_proxy {
     uint16_t port;
     char username[256]; /* "": none */
     struct secret password;
+};
+struct policy_token {
+    const char *name, *audience;
+};
+struct policy_identity { /* what the tokens of the sandbox say: identity.h */
+    const char *issuer, *spiffe_id, *sandbox_id, *tenant_id, *tenant, *template_id;
+    struct policy_token *tokens;
+    size_t n_tokens;
 };
 struct policy_quota {
     uint32_t flows, flow_rate; /* 0: no limit */
@@ -65,6 +73,7 @@ struct policy {
     size_t n_secrets;
     struct scrub *scrub;        /* finds all secrets; NULL: there are none */
     struct names *secret_hosts; /* finds the secret whose placeholder is replaced at a name */
+    struct policy_identity identity;
     struct policy_proxy *proxy; /* NULL: none */
 };
 
@@ -104,6 +113,8 @@ bool policy_inspects(const struct policy *p, const char *name);
 /* The most specific rule for a name; NULL: none. */
 const struct policy_rule *policy_rule(const struct policy *p, const char *name);
 const struct policy_secret *policy_secret(const struct policy *p, const char *name, size_t len);
+/* Adds the secrets of the policy, which must outlive `to`. */
+void policy_scrub_secrets(const struct policy *p, struct scrub *to);
 bool policy_secret_goes_to(const struct policy_secret *s, const char *host);
 
 /* ---- what the operator lets nobody reach ----------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Reads the part of a policy that is about requests: rules, secrets, the proxy. */
+/* Reads the part of a policy that is about requests: rules, secrets, tokens, the proxy. */
 #include "guard/http_message.h"
 #include "guard/policy_impl.h"
 #include "guard/scrub.h"
@@ -12,7 +12,21 @@
 #define SECRET_HOSTS_MAX   256
 #define SECRET_HEADERS_MAX 32
 #define HEADER_VALUE_MAX   4096
+#define TOKENS_MAX         16
+#define TOKENS_BYTES_MAX   (16u * 1024) /* names and audiences */
+#define IDENTITY_TEXT_MAX  768
 #define CREDENTIAL_MAX     255 /* the limit of SOCKS5 */
+
+/* Wipes the value of a header. It is meant to hold a marker, but nothing keeps a client from
+ * writing a credential there. */
+static void wipe_text(const char *text)
+{
+    char *p = (char *)(uintptr_t)text;
+
+    if (p)
+        explicit_bzero(p, strlen(p));
+    free(p);
+}
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
@@ -187,6 +201,13 @@ static void read_secrets(struct policy *p, struct fields *in, const struct vault
     }
 }
 
+void policy_scrub_secrets(const struct policy *p, struct scrub *to)
+{
+    for (size_t i = 0; i < p->n_secrets; i++)
+        if (p->secrets[i].value.len <= SCRUB_VALUE_MAX) /* longer secrets are put into no request */
+            scrub_add(to, p->secrets[i].value.bytes, p->secrets[i].value.len);
+}
+
 /* Made once for all connections: what a connection costs must not grow with the number of
  * secrets. */
 static void make_scrub(struct policy *p)
@@ -194,9 +215,56 @@ static void make_scrub(struct policy *p)
     if (p->n_secrets == 0)
         return;
     p->scrub = scrub_new();
-    for (size_t i = 0; i < p->n_secrets; i++)
-        if (p->secrets[i].value.len <= SCRUB_VALUE_MAX) /* longer secrets are put into no request */
-            scrub_add(p->scrub, p->secrets[i].value.bytes, p->secrets[i].value.len);
+    policy_scrub_secrets(p, p->scrub);
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static const char *copy_text(struct fields *in, const char *name, size_t max)
+{
+    const char *text = field_text(in, name, max, NULL);
+
+    if (!text)
+        field_wrong(in, "the identity has no '%s'", name);
+    return text && fields_ok(in) ? xstrdup(text) : NULL;
+}
+
+static void read_identity(struct policy *p, struct fields *document)
+{
+    struct fields in = field_object(document, "identity");
+    struct policy_identity *who = &p->identity;
+    json_t *tokens = field_texts(&in, "tokens", TOKENS_BYTES_MAX), *audience;
+    const char *name;
+
+    if (!in.object)
+        return;
+    who->issuer = copy_text(&in, "issuer", IDENTITY_TEXT_MAX);
+    who->spiffe_id = copy_text(&in, "spiffeId", IDENTITY_TEXT_MAX);
+    who->tenant = copy_text(&in, "tenant", IDENTITY_TEXT_MAX);
+    who->template_id = copy_text(&in, "template", IDENTITY_TEXT_MAX);
+    who->tenant_id = copy_text(document, "tenant", IDENTITY_TEXT_MAX);
+    who->sandbox_id = copy_text(document, "sandbox", IDENTITY_TEXT_MAX);
+    if (json_object_size(tokens) > TOKENS_MAX)
+        field_wrong(&in, "there are more than %d tokens", TOKENS_MAX);
+    if (!fields_ok(&in))
+        return;
+    who->tokens = xcalloc(json_object_size(tokens) + 1, sizeof(*who->tokens));
+    json_object_foreach(tokens, name, audience) who->tokens[who->n_tokens++] =
+        (struct policy_token){xstrdup(name), xstrdup(json_string_value(audience))};
+}
+
+static void identity_done(struct policy_identity *who)
+{
+    const char *const texts[] = {who->issuer,    who->spiffe_id, who->sandbox_id,
+                                 who->tenant_id, who->tenant,    who->template_id};
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        wipe_text(texts[i]);
+    for (size_t i = 0; i < who->n_tokens; i++) {
+        wipe_text(who->tokens[i].name);
+        wipe_text(who->tokens[i].audience);
+    }
+    free(who->tokens);
 }
 
 /* ---- the proxy ------------------------------------------------------------------------------- */
@@ -244,7 +312,7 @@ static void read_proxy(struct policy *p, struct fields *document)
         field_wrong(&in, "no more memory can be locked");
 }
 
-/* ---- all three parts ------------------------------------------------------------------------- */
+/* ---- all parts ------------------------------------------------------------------------------- */
 
 void policy_requests_read(struct policy *p, struct fields *in, const struct vault_key *key)
 {
@@ -253,19 +321,9 @@ void policy_requests_read(struct policy *p, struct fields *in, const struct vaul
     read_rules(p, in);
     read_secrets(p, in, key);
     read_proxy(p, in);
+    read_identity(p, in);
     if (fields_ok(in))
         make_scrub(p);
-}
-
-/* Wipes the value of a header. It is meant to hold a marker, but nothing keeps a client from
- * writing a credential there. */
-static void wipe_text(const char *text)
-{
-    char *p = (char *)(uintptr_t)text;
-
-    if (p)
-        explicit_bzero(p, strlen(p));
-    free(p);
 }
 
 void policy_requests_done(struct policy *p)
@@ -281,6 +339,7 @@ void policy_requests_done(struct policy *p)
         free(p->secrets[i].hosts);
         free(p->secrets[i].headers);
     }
+    identity_done(&p->identity);
     if (p->proxy)
         secret_done(&p->proxy->password);
     free(p->rules);

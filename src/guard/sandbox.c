@@ -3,6 +3,7 @@
 #include "lib/base/fd.h"
 #include "guard/dns.h"
 #include "guard/flow.h"
+#include "guard/identity.h"
 #include "lib/uv/handle.h"
 #include "guard/learned.h"
 #include "guard/policy.h"
@@ -30,6 +31,7 @@ void sandbox_unref(struct sandbox *s)
     policy_unref(s->policy);
     fakes_free(s->fakes);
     learned_free(s->learned);
+    identity_unref(s->identity);
     free(s);
 }
 

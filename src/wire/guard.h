@@ -96,6 +96,8 @@ enum ask_what {
     /* Answer: JSON {"process": {cpuSeconds, residentBytes, openFds, maxFds, startedMs},
      * "sanitised": {kind: n}, "dns": {verdict: n}}: the guard's counters since it started. */
     ASK_FIGURES,
+    ASK_KEYS, /* answer: JSON {"keys": [{"kid", "x", "y", "until": seconds}]}: the public keys (P-256)
+               * that tokens are checked with, each with the time until which it is published */
     /* The guard sends this unasked (seq 0): the connections that ended or were refused since the
      * last message, as an array of struct egress_news. The guard gathers for EGRESS_NEWS_MS. It
      * leaves out connections that do not fit, and adds their bytes to the next entry of the same

@@ -10,6 +10,9 @@
  *    "secrets": [{"name": "k", "sealed": "...", "placeholder": "sgph_...",
  *                 "hosts": ["api.test"], "headers": ["authorization"]}],
  *               or "value": "..." in place of "sealed", see GUARD_OF_ONE_CALLER (wire/guard.h)
+ *    "identity": {"issuer": "https://...", "spiffeId": "spiffe://...", "tenant": name, "template": id,
+ *                 "tokens": {"aws": "sts.amazonaws.com"}},   by name: its audience
+ *               mentioned in rules as ${e2b.identity.tokens.aws}; guard/identity.h
  *    "proxy": {"address": "proxy.test:1080", "username": "...", "password": "..."},
  *    "sanitise": "enforce" | "report-only" | "off",         of request bodies that are inspected
  *    "flows": 128, "flowRate": 100, "bytes": 0}             quotas; 0: none

@@ -90,11 +90,6 @@ test('SecretError, SecretNotFoundError', async () => {
   await rejects(Secret.update('nobody', 'value'), SecretNotFoundError)
 })
 
-test('no MCP gateway and no identity tokens yet', async () => {
-  await assert.rejects(fresh({ mcp: { time: {} } }), SandboxError)
-  await refused(fresh({ iam: { tokens: { t: { audience: 'a', tokenType: 'JWT-SVID' } } } }), 501)
-})
-
 test('templates that come with the server', async () => {
   assert.equal(await Template.exists('base'), true)
   assert.equal(await Template.exists('code-interpreter-v1'), true)

@@ -182,10 +182,34 @@ TEST(maps_are_bounded)
     expect_refused(envs, SPEC_V2, "'envVars' has more than 524288 bytes");
 }
 
-TEST(what_is_not_here_is_said)
+TEST(tokens_are_kept_by_name)
 {
-    expect_refused("{\"mcp\":{\"exa\":{}}}", SPEC_V2, "mcp: not supported yet");
-    expect_refused("{\"iam\":{\"tokens\":{\"t\":{}}}}", SPEC_V2, "iam.tokens: not supported yet");
+    struct create_request c, d = {0};
+    struct sg_error e;
+
+    EXPECT(parse("{\"mcp\":{\"exa\":{\"k\":1}},\"iam\":{\"tokens\":{\"a.b c\":{\"audience\":\"x\","
+                 "\"tokenType\":\"JWT-SVID\"}}}}",
+                 SPEC_V2, &c, &e) == 0);
+    EXPECT_STR(json_string_value(json_object_get(c.spec.tokens, "a.b c")), "x");
+    spec_copy(&c.spec, &d.spec);
+    EXPECT(json_equal(c.spec.tokens, d.spec.tokens));
+    sandbox_spec_done(&c.spec);
+    sandbox_spec_done(&d.spec);
+}
+
+#define TOKEN(audience, type) "{\"audience\":\"" audience "\",\"tokenType\":\"" type "\"}"
+
+TEST(tokens_are_checked)
+{
+    expect_refused("{\"mcp\":7}", SPEC_V2, "'mcp'");
+    expect_refused("{\"iam\":{\"tokens\":{\"t\":{}}}}", SPEC_V2,
+                   "iam.tokens.t.audience: audience is required");
+    expect_refused("{\"iam\":{\"tokens\":{\"t\":" TOKEN("a", "OIDC") "}}}", SPEC_V2,
+                   "iam.tokens.t.tokenType: only \"JWT-SVID\" is supported");
+    expect_refused("{\"iam\":{\"tokens\":{\"\":" TOKEN("a", "JWT-SVID") "}}}", SPEC_V2,
+                   "token name must not be empty");
+    expect_refused("{\"iam\":{\"tokens\":{\"{\":" TOKEN("a", "JWT-SVID") "}}}", SPEC_V2, "braces");
+    expect_refused("{\"iam\":{\"tokens\":{\"t\":[]}}}", SPEC_V2, "");
 }
 
 static void expect_mount_refused(const char *path, const char *words)

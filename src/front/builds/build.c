@@ -11,6 +11,7 @@
 #include "front/builds/steps.h"
 #include "front/builds/upload.h"
 #include "front/core/defaults.h"
+#include "front/core/identity.h"
 #include "front/core/output_filter.h"
 #include "front/core/shell.h"
 #include "front/core/starting.h"
@@ -253,6 +254,7 @@ static void fill_spec(const struct build *b, struct sandbox_spec *ret)
     snprintf(ret->template_id, sizeof(ret->template_id), "%s", row->template_id);
     snprintf(ret->alias, sizeof(ret->alias), "%s", b->plan.name);
     ret->envs = json_object();
+    ret->gateway = strcmp(b->plan.base, GATEWAY_TEMPLATE) == 0;
     ret->build = true;
     token_random(ret->envd_token);
     ret->limits = (struct sg_limits){

@@ -28,9 +28,9 @@ static void purpose_of(char ret[PURPOSE], const char *tenant, const char *contex
 
 static char *text_of(const struct sandbox_spec *s)
 {
-    json_t *all = json_pack("{s:O?, s:O?, s:O?, s:i, s:b}", "metadata", s->metadata, "envs",
-                            s->envs, "network", s->network, "allowInternet", s->allow_internet,
-                            "private", s->traffic_token[0] != '\0');
+    json_t *all = json_pack("{s:O?, s:O?, s:O?, s:O?, s:i, s:b}", "metadata", s->metadata, "envs",
+                            s->envs, "network", s->network, "tokens", s->tokens, "allowInternet",
+                            s->allow_internet, "private", s->traffic_token[0] != '\0');
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
 
     json_decref(all);
@@ -144,6 +144,8 @@ int kept_apply(const struct vault_key *k, const char *tenant, const char *contex
         s->envs = json_object();
     if (!s->network_said) {
         take(all, "network", &s->network);
+        if (!s->tokens)
+            take(all, "tokens", &s->tokens);
         s->allow_internet = (int)jr_int(all, "allowInternet");
         if (jr_flag(all, "private")) /* a new token, as for every sandbox */
             token_random(s->traffic_token);

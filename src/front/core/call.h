@@ -43,9 +43,9 @@ void call_eof(struct call *c);
 /* Sends all these bytes, as the agent gives credit for them, and then the end. They must stay until
  * the call is over, or until on_credit: it is called once they are sent, if it is set. */
 void call_pour(struct call *c, const void *p, size_t len);
-/* Begins OP_FILE_WRITE, with mode 0644, and pours the file. */
+/* Begins OP_FILE_WRITE and pours the file. mode: e.g. 0644. */
 int call_write_file(struct call *c, struct sandbox *b, const char *user, const char *path,
-                    const void *p, size_t len, struct sg_error *e);
+                    uint32_t mode, const void *p, size_t len, struct sg_error *e);
 void call_control(struct call *c, enum chan_control what, const void *p, size_t len);
 void call_consumed(struct call *c, size_t len);
 /* Frames that calls send between sandbox_cork and sandbox_uncork leave in one write. */

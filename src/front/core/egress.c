@@ -11,6 +11,7 @@
 #include "front/core/secret_text.h"
 #include "front/core/secrets_use.h"
 #include "front/core/warden.h"
+#include "front/core/workload.h"
 #include "lib/log/log.h"
 
 #define ALL_TRAFFIC "0.0.0.0/0"
@@ -118,6 +119,9 @@ static json_t *make_document(struct front *f, const char *id, const struct sandb
 
     if (json_is_object(proxy))
         json_object_set(d, "proxy", proxy);
+    json_t *identity = workload_document(f, id, s);
+    if (identity)
+        json_object_set_new(d, "identity", identity);
     if (s->secrets)
         json_object_set(d, "secrets", s->secrets);
     return d;

@@ -83,7 +83,7 @@ static void write_file(struct install *i, const char *path, char *text)
 
     p->call = (struct call){.uncounted = true, .on_end = on_written};
     i->writing++;
-    if (call_write_file(&p->call, i->sandbox, "root", path, text, strlen(text), NULL) < 0) {
+    if (call_write_file(&p->call, i->sandbox, "root", path, 0644, text, strlen(text), NULL) < 0) {
         i->writing--;
         free(p->text);
         free(p);

@@ -8,7 +8,10 @@
 #include "front/core/defaults.h"
 #include "front/core/egress.h"
 
-#define DIR IDENTITY_DIR "/."
+#define DIR     IDENTITY_DIR "/."
+#define GATEWAY "/usr/local/bin/mcp-gateway"
+
+extern const char sg_mcp_gateway[], sg_mcp_gateway_end[]; /* front/tools/embed.S */
 
 static void on_written(struct call *c, int status, const char *message, const void *result UNUSED,
                        size_t len UNUSED)
@@ -20,23 +23,31 @@ static void on_written(struct call *c, int status, const char *message, const vo
     free(c);
 }
 
-static void write_file(struct sandbox *b, const char *path, const char *text)
+static void write_file(struct sandbox *b, const char *path, uint32_t mode, const void *p,
+                       size_t len)
 {
     struct call *c =
         NEW(struct call, .owner = (void *)(uintptr_t)path, .uncounted = true, .on_end = on_written);
 
-    if (call_write_file(c, b, "root", path, text, strlen(text), NULL) < 0)
+    if (call_write_file(c, b, "root", path, mode, p, len, NULL) < 0)
         free(c);
     else
         sandbox_ref(b);
 }
 
+static void write_text(struct sandbox *b, const char *path, const char *text)
+{
+    write_file(b, path, 0644, text, strlen(text));
+}
+
 void identity_write(struct sandbox *b)
 {
     sandbox_cork(b);
-    write_file(b, DIR "E2B_SANDBOX", "true");
-    write_file(b, DIR "E2B_SANDBOX_ID", b->id);
-    write_file(b, DIR "E2B_TEMPLATE_ID", b->spec.template_id);
+    write_text(b, DIR "E2B_SANDBOX", "true");
+    write_text(b, DIR "E2B_SANDBOX_ID", b->id);
+    write_text(b, DIR "E2B_TEMPLATE_ID", b->spec.template_id);
+    if (b->spec.gateway)
+        write_file(b, GATEWAY, 0755, sg_mcp_gateway, (size_t)(sg_mcp_gateway_end - sg_mcp_gateway));
     sandbox_uncork(b);
 }
 

@@ -5,7 +5,10 @@
 
 #define IDENTITY_DIR "/run/e2b"
 
-/* Writes /run/e2b/.E2B_SANDBOX, .E2B_SANDBOX_ID and .E2B_TEMPLATE_ID. The write is sent ahead of
+/* The template whose sandboxes have the program `mcp-gateway`. */
+#define GATEWAY_TEMPLATE "mcp-gateway"
+
+/* Writes /run/e2b/.E2B_SANDBOX, .E2B_SANDBOX_ID and .E2B_TEMPLATE_ID, and the gateway. The write is sent ahead of
  * all other requests, so later ones find the files; nobody waits for its answer. */
 void identity_write(struct sandbox *b);
 /* Appends variables to a request for the agent: n u32, "K=V" str... In this order: those that every

@@ -250,13 +250,13 @@ void call_pour(struct call *c, const void *p, size_t len)
 }
 
 int call_write_file(struct call *c, struct sandbox *b, const char *user, const char *path,
-                    const void *p, size_t len, struct sg_error *e)
+                    uint32_t mode, const void *p, size_t len, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf request = strbuf_upto(OPS_OPEN_MAX);
 
     wire_put_str(&request, user);
     wire_put_str(&request, path);
-    wire_put_u32(&request, 0644);
+    wire_put_u32(&request, mode);
     wire_put_u32(&request, FILE_PARENTS);
     wire_put_u32(&request, 0); /* no metadata */
     int r = call_begin(c, b, OP_FILE_WRITE, &request, e);

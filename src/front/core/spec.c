@@ -19,6 +19,7 @@ void sandbox_spec_done(struct sandbox_spec *s)
     json_decref(s->envs);
     json_decref(s->network);
     json_decref(s->secrets);
+    json_decref(s->tokens);
     json_decref(s->volumes);
     json_decref(s->agents);
     json_decref(s->defaults);
@@ -59,6 +60,7 @@ static const struct field fields[] = {
     FIELD("network", OBJECT, network),
     FIELD("allowInternet", NUMBER32, allow_internet),
     FIELD_LATER("secrets", OBJECT, secrets),
+    FIELD_LATER("tokens", OBJECT, tokens),
     FIELD_LATER("volumes", OBJECT, volumes),
     FIELD_LATER("agents", OBJECT, agents),
     FIELD("envdToken", TEXT, envd_token),
@@ -67,6 +69,7 @@ static const struct field fields[] = {
     FIELD("autoPauseMemory", FLAG, auto_pause_memory),
     FIELD("autoResume", FLAG, auto_resume),
     FIELD("interpreter", FLAG, interpreter),
+    FIELD_LATER("gateway", FLAG, gateway),
     FIELD_LATER("build", FLAG, build),
     FIELD_LATER("standby", FLAG, standby),
     FIELD_LATER("defaults", OBJECT, defaults),

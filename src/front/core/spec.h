@@ -27,12 +27,14 @@ struct sandbox_spec {
     int allow_internet;                     /* 0, 1; -1: not given */
     bool network_said;                      /* one of these two was given; not in the note */
     json_t *secrets;                        /* array for the guard, sealed; or NULL */
+    json_t *tokens;                         /* object: audiences by names; or NULL */
     json_t *volumes;                        /* array: volumes.h; or NULL */
     json_t *agents;                         /* array of hosted agents in it; or NULL */
     char envd_token[SPEC_TOKEN_LEN + 1];    /* "" if not secured */
     char traffic_token[SPEC_TOKEN_LEN + 1]; /* "" if ports are public */
     bool auto_pause, auto_pause_memory, auto_resume;
     bool interpreter;    /* its template is for code: a kernel starts with it */
+    bool gateway;        /* its template is for MCP: it has the program `mcp-gateway` */
     bool build;          /* a template is built in it: it goes with this front */
     bool standby;        /* it waits for its owner (standby.h): it goes with this front */
     json_t *defaults;    /* of its template (defaults.h), or NULL */

@@ -106,6 +106,7 @@ static void copy_like(const struct sandbox_spec *from, struct sandbox_spec *ret)
     ret->allow_internet = from->allow_internet;
     ret->network_said = from->network_said;
     ret->interpreter = from->interpreter;
+    ret->gateway = from->gateway;
     ret->defaults = json_incref(from->defaults);
     ret->limits = from->limits;
     ret->standby = true;

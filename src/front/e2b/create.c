@@ -1,6 +1,8 @@
 #include "front/e2b/create.h"
 
+#include "front/core/identity.h"
 #include "front/core/volumes.h"
+#include "front/core/workload.h"
 #include "front/e2b/template.h"
 
 /* The server's settings may have become smaller since the template was built. */
@@ -37,6 +39,7 @@ static int resolve_template(struct front *f, const struct store_tenant *tenant, 
     else
         template_build_uuid(found.id, plan->spec.build_id);
     plan->spec.interpreter = strcmp(found.base, TEMPLATE_INTERPRETER) == 0;
+    plan->spec.gateway = strcmp(found.base, GATEWAY_TEMPLATE) == 0;
     memcpy(plan->snapshot, found.snapshot, sizeof(plan->snapshot));
     limit_to(&found, &plan->spec.limits);
     return template_defaults(f->store, &found, &plan->spec.defaults, e);
@@ -52,7 +55,11 @@ int create_plan(struct front *f, const struct store_tenant *tenant, const json_t
     if (r < 0)
         return r;
     struct create_plan plan = {.spec = c.spec, .timeout_ms = c.timeout_ms};
-    r = resolve_template(f, tenant, template_name ? template_name : c.template_name, &plan, e);
+    if (plan.spec.tokens && !workload_issuer(f)[0])
+        r = err_invalid(e, "iam.tokens: the server does not know its own address, which tokens "
+                           "name as their issuer: set identity_issuer");
+    if (r == 0)
+        r = resolve_template(f, tenant, template_name ? template_name : c.template_name, &plan, e);
     if (r == 0)
         r = volumes_resolve(f, tenant->id, plan.spec.volumes, e);
     if (r < 0)

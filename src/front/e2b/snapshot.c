@@ -8,6 +8,7 @@
 #include "front/e2b/shape.h"
 #include "front/e2b/template.h"
 #include "front/core/checkpoint.h"
+#include "front/core/identity.h"
 
 #define ANSWER_MAX (1024u * 1024)
 
@@ -147,8 +148,11 @@ static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_
  * otherwise. */
 static void name_base(const struct sandbox *b, struct store_snapshot *snap)
 {
-    snprintf(snap->base_template, sizeof(snap->base_template), "%s",
-             b->spec.interpreter ? TEMPLATE_INTERPRETER : TEMPLATE_BASE);
+    const char *base = b->spec.interpreter ? TEMPLATE_INTERPRETER
+                       : b->spec.gateway   ? GATEWAY_TEMPLATE
+                                           : TEMPLATE_BASE;
+
+    snprintf(snap->base_template, sizeof(snap->base_template), "%s", base);
 }
 
 static int check_room(struct e2b_req *q, struct sg_error *e)

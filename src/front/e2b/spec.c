@@ -5,6 +5,7 @@
 #include "front/e2b/ref.h"
 #include "front/e2b/volume_mounts.h"
 #include "front/core/egress.h"
+#include "front/core/workload.h"
 
 #define METADATA_MAX (64u * 1024)
 #define ENVS_MAX     (512u * 1024)
@@ -23,23 +24,55 @@ json_t *spec_read_envs(struct fields *in, const char *field)
     return envs;
 }
 
-/* Refuses a field that is there and not empty, because we do not have the feature `what`. To ignore
- * it would be worse than to refuse. */
-static void refuse_filled(struct fields *in, const char *name, const char *what)
-{
-    const json_t *v = field_get(in, name);
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
-    if (v && !(json_is_object(v) && json_object_size(v) == 0) &&
-        !(json_is_array(v) && json_array_size(v) == 0))
-        fields_fail(in, SG_ERR_UNSUPPORTED, -ENOSYS, "%s: not supported yet", what);
+/* A name stands between "${e2b.identity.tokens." and "}". */
+static void check_token_name(struct fields *in, const char *name)
+{
+    if (!name[0])
+        fields_invalid(in, "iam.tokens: token name must not be empty");
+    if (strlen(name) > WORKLOAD_NAME_MAX)
+        fields_invalid(in, "iam.tokens: token name is longer than %d bytes: '%.64s...'",
+                       WORKLOAD_NAME_MAX, name);
+    if (strpbrk(name, "{}") || !header_value_valid(name))
+        fields_invalid(in, "iam.tokens: token name must not have braces or controls in it: '%s'",
+                       name);
 }
 
-static void check_unsupported(struct fields *in)
+static void read_token(struct fields *iam, const char *name, const json_t *given, json_t *to)
 {
-    struct fields iam = field_object(in, "iam");
+    struct fields in = fields_within(iam, given);
+    const char *audience = field_text(&in, "audience", WORKLOAD_AUDIENCE_MAX, "");
+    const char *type = field_text(&in, "tokenType", WORKLOAD_NAME_MAX, "");
 
-    refuse_filled(&iam, "tokens", "iam.tokens");
-    refuse_filled(in, "mcp", "mcp");
+    check_token_name(&in, name);
+    if (!json_is_object(given))
+        fields_invalid(&in, "iam.tokens.%s: must be an object", name);
+    if (!audience[0])
+        fields_invalid(&in, "iam.tokens.%s.audience: audience is required", name);
+    if (strcmp(type, "JWT-SVID") != 0)
+        fields_invalid(&in, "iam.tokens.%s.tokenType: only \"JWT-SVID\" is supported", name);
+    if (fields_ok(&in))
+        json_object_set_new(to, name, json_string(audience));
+}
+
+/* The audiences by the names of their tokens; NULL: there are none. Messages and limits are
+ * E2B's. */
+static json_t *read_tokens(struct fields *in)
+{
+    struct fields iam = field_object(in, "iam"), tokens = field_object(&iam, "tokens");
+    json_t *audiences, *given;
+    const char *name;
+
+    if (json_object_size(tokens.object) == 0)
+        return NULL;
+    if (json_object_size(tokens.object) > WORKLOAD_TOKENS)
+        fields_invalid(&iam, "iam.tokens: too many tokens: %zu (max %d)",
+                       json_object_size(tokens.object), WORKLOAD_TOKENS);
+    audiences = json_object();
+    json_object_foreach((json_t *)(uintptr_t)tokens.object, name, given)
+        read_token(&iam, name, given, audiences);
+    return audiences;
 }
 
 static void parse_lifecycle(struct fields *in, struct sandbox_spec *s)
@@ -105,7 +138,8 @@ int create_request_parse(const json_t *body, enum spec_version version,
     c.template_name = field_text(&in, "templateID", REF_TEXT_MAX, settings->default_template);
     sandbox_spec_init(&c.spec);
     fill_limits(settings, &c.spec.limits);
-    check_unsupported(&in);
+    field_object(&in, "mcp"); /* the SDK starts the gateway itself */
+    c.spec.tokens = read_tokens(&in);
     c.timeout_ms = field_timeout(&in, 1, version == SPEC_V1 ? SPEC_TIMEOUT_V1_S : SPEC_TIMEOUT_V2_S,
                                  settings->max_timeout_ms);
     parse_lifecycle(&in, &c.spec);
@@ -139,6 +173,7 @@ void spec_copy(const struct sandbox_spec *from, struct sandbox_spec *ret)
     json_incref(ret->network);
     json_incref(ret->secrets);
     json_incref(ret->defaults);
+    json_incref(ret->tokens);
     json_incref(ret->volumes);
     ret->agents = NULL; /* hosted agents are not copied */
     egress_forget_placeholders(ret);

@@ -19,8 +19,7 @@ struct create_request {
     uint64_t timeout_ms;
 };
 
-/* SG_ERR_INVALID, or SG_ERR_UNSUPPORTED for what E2B has and we have not. On success the caller
- * gives the spec away or frees it. */
+/* SG_ERR_INVALID. On success the caller gives the spec away or frees it. */
 int create_request_parse(const json_t *body, enum spec_version version,
                          const struct settings *settings, struct create_request *ret,
                          struct sg_error *e);

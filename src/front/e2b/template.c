@@ -3,6 +3,7 @@
 #include <openssl/sha.h>
 
 #include "front/core/defaults.h"
+#include "front/core/identity.h"
 #include "front/e2b/shape.h"
 #include "lib/base/uuid.h"
 
@@ -15,6 +16,7 @@ static const struct builtin {
 } builtins[] = {
     {"sgbase00000000000000", TEMPLATE_BASE},
     {"sgcodeinterpreter001", TEMPLATE_INTERPRETER},
+    {"sgmcpgateway00000001", GATEWAY_TEMPLATE},
 };
 
 static const struct builtin *find_builtin(const char *name)

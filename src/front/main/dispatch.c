@@ -13,6 +13,7 @@
 #include "front/core/figures.h"
 #include "front/core/operation.h"
 #include "front/core/reply.h"
+#include "front/core/workload.h"
 #include "front/interpreter/interpreter.h"
 #include "front/mcp/mcp.h"
 #include "front/main/drain.h"
@@ -219,6 +220,8 @@ static void route(struct http_req *req)
         mcp_request(req);
     } else if (strncmp(req->path, UPLOAD_PREFIX, strlen(UPLOAD_PREFIX)) == 0) {
         upload_request(req);
+    } else if (strncmp(req->path, WORKLOAD_PREFIX, strlen(WORKLOAD_PREFIX)) == 0) {
+        workload_request(req);
     } else if (strcmp(req->path, "/metrics") == 0) {
         metrics_answer(req);
     } else if (drain_refuses(req, 0)) {

@@ -30,6 +30,7 @@
 #include "front/core/standby.h"
 #include "front/core/team_metrics.h"
 #include "front/core/webhooks.h"
+#include "front/core/workload.h"
 #include "front/core/volumes.h"
 #include "front/core/warden.h"
 #include "front/core/wipe.h"
@@ -194,6 +195,7 @@ static void open_doors(struct front *f)
     checkpoints_watch_age(f);
     agents_start(f);
     volumes_watch(f);
+    workload_start(f, settings_store(&f->settings) == STORE_POSTGRES ? dbworker : NULL);
     told.ready = true;
     warden_order(f, &(struct order){.op = ORDER_READY}, -1, NULL, NULL);
 }

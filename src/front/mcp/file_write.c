@@ -34,8 +34,8 @@ static void ask_agent(struct file_work *w)
     struct sg_error e = {0};
 
     w->call = (struct call){.owner = w, .on_end = on_end};
-    int r =
-        call_write_file(&w->call, w->sandbox, FILE_USER, w->path, w->bytes.buf, w->bytes.len, &e);
+    int r = call_write_file(&w->call, w->sandbox, FILE_USER, w->path, 0644, w->bytes.buf,
+                            w->bytes.len, &e);
     file_begun(w, r, &e);
 }
 

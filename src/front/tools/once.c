@@ -328,7 +328,7 @@ static int write_file(struct once *o, size_t i, struct sg_error *e)
     const struct once_file *f = &o->request.files[i];
 
     o->files[i] = (struct call){.owner = o, .on_end = on_written};
-    return call_write_file(&o->files[i], o->sandbox, USER, f->path, f->content, f->len, e);
+    return call_write_file(&o->files[i], o->sandbox, USER, f->path, 0644, f->content, f->len, e);
 }
 
 static void on_created(void *arg, struct sandbox *b, int r, const struct sg_error *e)

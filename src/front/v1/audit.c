@@ -18,7 +18,7 @@
 #define ASK_MAX       4096
 #define ANSWER_MAX    (4u * 1024 * 1024)
 
-static const char *const kinds[] = {"flow",     "dns",   "request", "policy", "secret",
+static const char *const kinds[] = {"flow",     "dns",   "request", "policy", "secret", "token",
                                     "sanitise", "quota", "start",   "stop",   NULL};
 static const char *const verdicts[] = {"allow", "deny", "report", NULL};
 

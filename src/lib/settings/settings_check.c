@@ -84,7 +84,7 @@ static int check_hosts(const char *name, const char *list, struct sg_error *e)
     return 0;
 }
 
-static int check_url(const char *url, struct sg_error *e)
+static int check_url(const char *key, const char *url, struct sg_error *e)
 {
     bool known = strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
     size_t len = strlen(url);
@@ -93,9 +93,7 @@ static int check_url(const char *url, struct sg_error *e)
         known &= url[i] > 0x20 && url[i] < 0x7f;
     if (len > 0 && (!known || url[len - 1] == '/'))
         return err_invalid(
-            e,
-            "public_url must be like https://box.example.com, without a slash at its "
-            "end: '%s'",
+            e, "%s must be like https://box.example.com, without a slash at its end: '%s'", key,
             url);
     return 0;
 }
@@ -106,7 +104,9 @@ int settings_check(const struct settings *s, struct sg_error *e)
     int r = check_store(s, e);
 
     if (r == 0)
-        r = check_url(s->public_url, e);
+        r = check_url("public_url", s->public_url, e);
+    if (r == 0)
+        r = check_url("identity_issuer", s->identity_issuer, e);
     if (r == 0)
         r = check_hosts("build_registries", s->build_registries, e);
     if (r == 0)

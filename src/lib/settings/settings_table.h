@@ -105,6 +105,9 @@ SETTING(SECRET, store, FIXED, 0, HIDDEN_MAX, "WHERE", "sqlite",
 /* "": other servers cannot send clients here. */
 SETTING(TEXT, public_url, LIVE, 0, 256, "URL", "",
         "address of this server for clients of others on the same database")
+/* "": public_url, or the address that the server has. */
+SETTING(TEXT, identity_issuer, LIVE, 0, 256, "URL", "",
+        "issuer of the tokens of sandboxes, where servers fetch the keys")
 SETTING(TEXT, context_template, LIVE, 0, 128, "NAME", "code-interpreter-v1",
         "template of a context that names none")
 SETTING(TIME, context_ttl, LIVE, 1000, 365 * DAY_MS, "TIME", "30m",
