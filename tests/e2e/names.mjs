@@ -20,14 +20,14 @@ export function nameServer() {
   return new Promise((resolve) => socket.bind(0, '127.0.0.1', () => resolve(socket)))
 }
 
-// One for a name, and the file of the authority that signed it.
-export function certificate(name) {
+// One for these names, and the file of the authority that signed it.
+export function certificate(...names) {
   const file = (suffix) => path.join(scratch, `web.${suffix}`)
   const openssl = (...args) => execFileSync('openssl', args, { stdio: 'pipe' })
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
   openssl('req', '-x509', ...key, '-days', '2', '-subj', '/CN=authority of a test', '-keyout', file('ca.key'), '-out', file('ca.pem'))
-  openssl('req', ...key, '-subj', `/CN=${name}`, '-keyout', file('key'), '-out', file('csr'))
-  fs.writeFileSync(file('ext'), `subjectAltName=DNS:${name}`)
+  openssl('req', ...key, '-subj', `/CN=${names[0]}`, '-keyout', file('key'), '-out', file('csr'))
+  fs.writeFileSync(file('ext'), `subjectAltName=${names.map((name) => `DNS:${name}`)}`)
   openssl('x509', '-req', '-in', file('csr'), '-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-CAcreateserial', '-days', '2', '-extfile', file('ext'), '-out', file('pem'))
   return { ca: file('ca.pem'), key: fs.readFileSync(file('key')), cert: fs.readFileSync(file('pem')) }
 }
