@@ -221,7 +221,7 @@ static int write_rule(struct rules *r, struct strbuf *out, char why[RULES_WHY])
 
 static bool in_header(const struct policy_secret *s, struct http_text name)
 {
-    static const char *const usual[] = {"authorization", "x-api-key", "api-key"};
+    static const char *const usual[] = {"authorization", "x-api-key", "api-key", "x-goog-api-key"};
 
     for (size_t i = 0; i < s->n_headers; i++)
         if (http_text_is(name, s->headers[i]))

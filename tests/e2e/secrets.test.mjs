@@ -1,12 +1,12 @@
 // Secrets: E2B's Secret of the SDK, `sandglass secret`, and what becomes of them on their way out of a sandbox. The
 // internet is a few servers of this file on the loopback, which the server's operator lets be dialled.
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import path from 'node:path'
 import { assert, e2b, eventually, mine, rejects, run, same, Sandbox, sh, test, unique } from './lib.mjs'
-import { nameServer } from './names.mjs'
+import { certificate, nameServer } from './names.mjs'
 import { front, scratch, SG, start, stop } from './server.mjs'
 import { surroundings, Terminal } from './terminal.mjs'
 
@@ -23,17 +23,6 @@ function echo(req, res) {
   res.end(`${text}\n${Buffer.from(req.headers.authorization ?? '').toString('base64')}\n`)
 }
 const listening = (server) => new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
-
-function certificate(name) {
-  const file = (suffix) => path.join(scratch, `web.${suffix}`)
-  const openssl = (...args) => execFileSync('openssl', args, { stdio: 'pipe' })
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
-  openssl('req', '-x509', ...key, '-days', '2', '-subj', '/CN=authority of a test', '-keyout', file('ca.key'), '-out', file('ca.pem'))
-  openssl('req', ...key, '-subj', `/CN=${name}`, '-keyout', file('key'), '-out', file('csr'))
-  fs.writeFileSync(file('ext'), `subjectAltName=DNS:${name}`)
-  openssl('x509', '-req', '-in', file('csr'), '-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-CAcreateserial', '-days', '2', '-extfile', file('ext'), '-out', file('pem'))
-  return { ca: file('ca.pem'), key: fs.readFileSync(file('key')), cert: fs.readFileSync(file('pem')) }
-}
 
 const names = await nameServer()
 const made = certificate('api.test')

@@ -2,6 +2,7 @@
 // Gemini's contents, in one piece or as a stream. A play is a list of turns; each is given what the last tool call returned, and
 // gives what the model says: a text, { call: name, with: arguments }, or for responses { item } as it is.
 import http from 'node:http'
+import https from 'node:https'
 
 const stamp = () => Math.floor(Date.now() / 1000)
 const id = (kind) => `${kind}_${Math.random().toString(36).slice(2)}`
@@ -70,7 +71,7 @@ const contents = (request, turn) => [{
   candidates: [{ content: { role: 'model', parts: [turn.call ? { functionCall: { name: turn.call, args: turn.with } } : { text: turn }] }, finishReason: 'STOP', index: 0 }],
   usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 }, modelVersion: 'played',
 }]
-const contentsReturned = (request) => JSON.stringify(request.contents.flatMap((c) => c.parts).findLast((p) => p.functionResponse)?.functionResponse.response ?? '')
+const contentsReturned = (request) => JSON.stringify(request.contents.flatMap((c) => c.parts).findLast((p) => p.functionResponse)?.functionResponse.response)
 
 // ---- the server ----------------------------------------------------------------------------------
 
@@ -88,9 +89,13 @@ function reply(res, pieces, asStream) {
 
 // A model at `url`, which plays these turns. `asked`: each request's path, headers and body; `returned`: what the tools gave.
 export class Model {
-  static async play(...turns) {
+  static play = (...turns) => Model.at(undefined, ...turns)
+
+  // The same with TLS, for `certificate`'s name.
+  static async at(certificate, ...turns) {
     const model = Object.assign(new Model(), { turns, asked: [], returned: [] })
-    model.server = http.createServer((req, res) => model.#answer(req, res))
+    const answer = (req, res) => model.#answer(req, res)
+    model.server = certificate ? https.createServer(certificate, answer) : http.createServer(answer)
     await new Promise((resolve) => model.server.listen(0, '127.0.0.1', resolve))
     model.port = model.server.address().port
     model.url = `http://127.0.0.1:${model.port}`
@@ -107,7 +112,8 @@ export class Model {
     const request = JSON.parse(text)
     const last = returned(request)
     if (last) this.returned.push(last)
-    const next = this.turns.shift() ?? 'The play is over.'
+    // What is asked beside the play, as for a title, comes without tools.
+    const next = request.tools?.length ? (this.turns.shift() ?? 'The play is over.') : 'Beside the play'
     reply(res, make(request, typeof next === 'function' ? next(last, request) : next), request.stream || pathname.endsWith(':streamGenerateContent'))
   }
 

@@ -214,12 +214,14 @@ TEST(placeholders_become_secrets_in_their_headers)
                              ",\"hosts\":[\"api.test\"],\"placeholder\":\"" HOLDER "\"");
     /* The second is user:PLACEHOLDER. */
     request = "GET /" HOLDER " HTTP/1.1\r\nHost: api.test\r\nX-Api-Key: <" HOLDER ">\r\n"
+              "X-Goog-Api-Key: " HOLDER "\r\n"
               "X-Other: " HOLDER "\r\nAuthorization: Basic "
               "dXNlcjpzZ3BoXzAwMTEyMjMzNDQ1NTY2Nzc4ODk5YWFiYmNjZGRlZWZm\r\n"
               "Connection: close\r\n\r\n";
     rig_play(&r);
     HAS(r.s.log, "GET /" HOLDER " HTTP/1.1\r\n");
     HAS(r.s.log, "X-Api-Key: <" VALUE ">\r\n");
+    HAS(r.s.log, "X-Goog-Api-Key: " VALUE "\r\n");
     HAS(r.s.log, "X-Other: " HOLDER "\r\n");
     HAS(r.s.log, "Authorization: Basic dXNlcjpzay1saXZlLTAxMjM0NTY3ODlhYmNkZWY=\r\n");
     HAS(r.c.log, "200 OK");

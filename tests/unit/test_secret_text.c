@@ -106,7 +106,8 @@ TEST(hosts_and_headers_are_lists_in_metadata)
     m = object("{}");
     EXPECT(secret_metadata_check(m, NULL) == 0);
     expect_json(secret_hosts(m), "[]");
-    expect_json(secret_headers(m), "[\"authorization\", \"x-api-key\", \"api-key\"]");
+    expect_json(secret_headers(m),
+                "[\"authorization\", \"x-api-key\", \"api-key\", \"x-goog-api-key\"]");
     json_decref(m);
 }
 
@@ -265,7 +266,7 @@ TEST(variables_get_placeholders)
     EXPECT_STR(json_string_value(json_object_get(entry, "placeholder")), key);
     expect_json(json_incref(json_object_get(entry, "hosts")), "[\"api.test\",\"*.b.test\"]");
     expect_json(json_incref(json_object_get(entry, "headers")),
-                "[\"authorization\",\"x-api-key\",\"api-key\"]");
+                "[\"authorization\",\"x-api-key\",\"api-key\",\"x-goog-api-key\"]");
     EXPECT(!json_object_get(entry, "metadata"));
     entry = json_array_get(secrets, 1);
     expect_json(json_incref(json_object_get(entry, "headers")), "[\"x-own\"]");

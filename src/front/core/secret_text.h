@@ -17,7 +17,7 @@
 #define SECRET_MARK         "${e2b.secrets."
 #define SECRET_HOSTS_KEY    "sandglass.hosts"
 #define SECRET_HEADERS_KEY  "sandglass.headers"
-#define SECRET_HEADERS      "authorization,x-api-key,api-key"
+#define SECRET_HEADERS      "authorization,x-api-key,api-key,x-goog-api-key"
 #define SECRET_METADATA_MAX 8192 /* bytes of keys and values; E2B's limit */
 
 /* Converts a name to its only form, lower case. -EINVAL: it is not a valid name. A name has 1 to
