@@ -158,7 +158,7 @@ test('sdk/js: a session outlives a timeout, and an end of its shell', async () =
   })
 })
 
-// ---- what servers do ----------------------------------------------------------------------------
+// ---- the JavaScript package: what servers do ----------------------------------------------------
 
 // A server that answers as it is told, one request after the other.
 async function scripted(...answers) {
@@ -224,6 +224,44 @@ test('sdk/js: messages of an agent survive a connection that breaks', async () =
   through.close()
   proxy.close()
 })
+
+// ---- the Python package -------------------------------------------------------------------------
+
+const pyBlocks = blocksOf('sdk/python/README.md', 'python', '#')
+const pyPlace = path.join(TOP, 'build/sdk/python')
+fs.mkdirSync(pyPlace, { recursive: true })
+Object.assign(env, { PYTHONPATH: path.join(TOP, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' })
+
+test('sdk/python: every block of the README says what is written beside it', async () => {
+  assert.ok(pyBlocks.length >= 10, `${pyBlocks.length} blocks`)
+  await Promise.all(pyBlocks.map((b, i) => says(b, [PYTHON], path.join(pyPlace, `block${i}.py`))))
+}, { seconds: 90 })
+
+test('sdk/python: types hold for it and the README in Python 3.9, and refuse what is wrong', async () => {
+  const wrong = `from sandglass import Sandglass, policies
+with Sandglass() as server:
+    server.get_or_create_context("c")  # pyright: ignore[reportCallIssue]
+    server.execute_code("1").output  # pyright: ignore[reportAttributeAccessIssue]
+    server.create_sandbox(network=policies.only(["pypi.org"]))  # pyright: ignore[reportArgumentType]
+`
+  const unknown = ['Member', 'Variable', 'Argument', 'Lambda', 'Parameter'].map((what) => [`reportUnknown${what}Type`, false])
+  fs.writeFileSync(path.join(pyPlace, 'wrong.py'), wrong)
+  fs.writeFileSync(path.join(pyPlace, 'pyrightconfig.json'), JSON.stringify({
+    include: ['.', path.relative(pyPlace, path.join(TOP, 'sdk/python/sandglass'))],
+    extraPaths: [path.relative(pyPlace, path.join(TOP, 'sdk/python'))],
+    pythonVersion: '3.9',
+    typeCheckingMode: 'strict',
+    reportUnnecessaryTypeIgnoreComment: true,
+    reportPrivateUsage: false,
+    ...Object.fromEntries(unknown),
+  }))
+  await execute('node', [path.join(TOP, 'build/sdk/node_modules/pyright/index.js')], { cwd: pyPlace, env }).catch((err) => assert.fail(err.stdout || err.message))
+}, { seconds: 60 })
+
+test('sdk/python: what waits is made of what awaits, and both take what goes wrong', async () => {
+  await execute(path.join(TOP, 'tools/sdk-python'), ['--check']).catch((err) => assert.fail(`run tools/sdk-python: ${err.stdout}`))
+  await execute(PYTHON, [path.join(TOP, 'tests/sdk/python.py')], { env }).catch((err) => assert.fail(err.stderr))
+}, { seconds: 60 })
 
 test('the server ends in good order', async () => {
   same(await stop(server), 0)
