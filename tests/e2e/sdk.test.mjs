@@ -38,12 +38,12 @@ async function says({ title, code, wanted }, [program, ...args], file) {
 
 // ---- the JavaScript package ---------------------------------------------------------------------
 
-const blocks = blocksOf('sdk/js/README.md', 'js', '//')
+const blocks = [...blocksOf('sdk/js/README.md', 'js', '//'), ...blocksOf('docs/migrating.md', 'js', '//')]
 const place = path.join(PACKAGE, 'examples')
 fs.mkdirSync(place, { recursive: true })
 
-test('sdk/js: every block of the README says what is written beside it', async () => {
-  assert.ok(blocks.length >= 9, `${blocks.length} blocks`)
+test('sdk/js: every block of the README and of docs/migrating.md says what is written beside it', async () => {
+  assert.ok(blocks.length >= 11, `${blocks.length} blocks`)
   await Promise.all(blocks.map((b, i) => says(b, ['node'], path.join(place, `block${i}.mjs`))))
 }, { seconds: 90 })
 
@@ -128,6 +128,11 @@ test('sdk/js: processes are found again by their names, and end as they end', as
     same(text, 'héllo\nlast')
     same((await slow.waitForLog('last')).line, 'last')
     same(await slow.wait(), 0)
+    const cat = await sandbox.start('cat', { stdin: true })
+    await cat.sendInput('said')
+    await cat.closeInput()
+    same(await cat.wait(5), 0)
+    same((await cat.logs()).stdout, 'said')
     const err = await rejects((await sandbox.start('exit 4')).waitForLog('never'), sdk.ProcessExitedError)
     same(err.exitCode, 4)
     await rejects((await sandbox.start('sleep 1')).waitForLog('never', 0.2), sdk.TimedOutError)
@@ -150,6 +155,7 @@ test('sdk/js: a session outlives a timeout, and an end of its shell', async () =
     same((await shell.exec('X=1; echo "$Q"')).stdout, `it's "fine"\n`)
     await rejects(shell.exec('sleep 9', { timeoutSeconds: 0.3 }), sdk.TimedOutError)
     same((await shell.exec('echo $X $Y', { envs: { Y: '2' } })).stdout, '1 2\n')
+    same((await (await sandbox.session({ id: shell.id })).exec('echo $X')).stdout, '1\n')
     same((await shell.exec('exit 9')).exitCode, 9)
     same((await shell.exec('echo [$X]')).stdout, '[]\n')
     assert.equal((await shell.exec('if')).success, false)
@@ -227,13 +233,13 @@ test('sdk/js: messages of an agent survive a connection that breaks', async () =
 
 // ---- the Python package -------------------------------------------------------------------------
 
-const pyBlocks = blocksOf('sdk/python/README.md', 'python', '#')
+const pyBlocks = [...blocksOf('sdk/python/README.md', 'python', '#'), ...blocksOf('docs/migrating.md', 'python', '#')]
 const pyPlace = path.join(TOP, 'build/sdk/python')
 fs.mkdirSync(pyPlace, { recursive: true })
 Object.assign(env, { PYTHONPATH: path.join(TOP, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' })
 
-test('sdk/python: every block of the README says what is written beside it', async () => {
-  assert.ok(pyBlocks.length >= 10, `${pyBlocks.length} blocks`)
+test('sdk/python: every block of the README and of docs/migrating.md says what is written beside it', async () => {
+  assert.ok(pyBlocks.length >= 11, `${pyBlocks.length} blocks`)
   await Promise.all(pyBlocks.map((b, i) => says(b, [PYTHON], path.join(pyPlace, `block${i}.py`))))
 }, { seconds: 90 })
 

@@ -155,6 +155,10 @@ class Waiting(unittest.TestCase):
             self.assertIsNone(slow.exit_code())
             self.assertEqual("".join(text for _, text in slow.output()), "héllo\nlast")
             self.assertEqual(slow.wait(), 0)
+            cat = sandbox.start("cat", stdin=True)
+            cat.send_input("said")
+            cat.close_input()
+            self.assertEqual((cat.wait(5), cat.logs()), (0, ("said", "")))
             with self.assertRaises(sandglass.ProcessExitedError) as told:
                 sandbox.start("exit 4").wait_for_log("never")
             self.assertEqual(told.exception.exit_code, 4)
@@ -170,6 +174,7 @@ class Waiting(unittest.TestCase):
                 self.assertEqual(shell.exec("X=1; echo $Q").stdout, "it's\n")
                 self.assertRaises(sandglass.TimedOutError, shell.exec, "sleep 9", timeout_seconds=0.3)
                 self.assertEqual(shell.exec("echo $X; false"), sandglass.ExecResult(False, 1, "1\n", "", unittest.mock.ANY))
+                self.assertEqual(sandbox.session(id=shell.id).exec("echo $X").stdout, "1\n")
                 self.assertEqual(shell.exec("exit 9").exit_code, 9)
             self.assertRaises(sandglass.NotFoundError, shell.exec, "true")
 

@@ -59,7 +59,8 @@ export class Sandbox {
       for await (const { event = {} } of this.startShell(command, options)) {
         if (event.start) {
           pid = event.start.pid
-          if (options.stdin !== undefined) await this.sendInput({ pid }, options.stdin, true)
+          if (options.stdin) await this.sendInput({ pid }, options.stdin)
+          if (options.stdin !== undefined) await this.closeInput({ pid })
         } else if (event.data) {
           if (event.data.stdout) take('stdout', options.onStdout, event.data.stdout)
           if (event.data.stderr) take('stderr', options.onStderr, event.data.stderr)
@@ -90,8 +91,8 @@ export class Sandbox {
     return Process.list(this)
   }
 
-  /** A shell whose directory, variables and functions stay from one `exec` to the next. */
-  async session(options: { cwd?: string; envs?: t.Strings } = {}): Promise<Session> {
+  /** A shell whose directory, variables and functions stay from one `exec` to the next; with `id`, one that is open. */
+  async session(options: t.SessionOptions = {}): Promise<Session> {
     return Session.open(this, options)
   }
 
@@ -271,9 +272,13 @@ export class Sandbox {
   }
 
   /** @internal */
-  async sendInput(process: object, text: string, close: boolean): Promise<void> {
+  async sendInput(process: object, text: string): Promise<void> {
     await this.rpc('process.Process/SendInput', { process, input: { stdin: Buffer.from(text).toString('base64') } })
-    if (close) await this.rpc('process.Process/CloseStdin', { process })
+  }
+
+  /** @internal */
+  async closeInput(process: object): Promise<void> {
+    await this.rpc('process.Process/CloseStdin', { process })
   }
 
   /** @internal */

@@ -17,7 +17,8 @@ export class Session {
   ) {}
 
   /** @internal */
-  static async open(sandbox: Sandbox, { cwd, envs = {} }: { cwd?: string; envs?: t.Strings }): Promise<Session> {
+  static async open(sandbox: Sandbox, { id, cwd, envs = {} }: t.SessionOptions): Promise<Session> {
+    if (id) return new Session(sandbox, id)
     const reply = await sandbox.fetch(INTERPRETER, '/contexts', { method: 'POST', body: { language: 'bash', cwd } })
     const session = new Session(sandbox, JSON.parse((await bytesOf(reply)).toString()).id)
     const names = Object.keys(envs)

@@ -59,7 +59,8 @@ class AsyncSandbox:
                     if "start" in event:
                         pid = event["start"]["pid"]
                         if stdin is not None:
-                            await self._send_input(pid, stdin)
+                            await self.send_input({"pid": pid}, stdin)
+                            await self.close_input({"pid": pid})
                     elif "end" in event:
                         end = event["end"]
                     data = event.get("data", {})
@@ -81,9 +82,10 @@ class AsyncSandbox:
             pass
 
     async def start(self, command: str, *, id: Optional[str] = None, cwd: Optional[str] = None, envs: Optional[Dict[str, str]] = None,
-                    user: Optional[str] = None) -> AsyncProcess:
-        """Starts a command in the background. What it writes is kept in the sandbox, and read by `logs`."""
-        return await AsyncProcess.start(self, command, id=id, cwd=cwd, envs=envs, user=user)
+                    user: Optional[str] = None, stdin: bool = False) -> AsyncProcess:
+        """Starts a command in the background. What it writes is kept in the sandbox, and read by `logs`. With `stdin` it reads
+        what `send_input` sends; otherwise it has nothing to read."""
+        return await AsyncProcess.start(self, command, id=id, cwd=cwd, envs=envs, user=user, stdin=stdin)
 
     async def get_process(self, id: str) -> Optional[AsyncProcess]:
         """A command that `start` has started, whoever did; None if there is none of that name."""
@@ -92,9 +94,9 @@ class AsyncSandbox:
     async def list_processes(self) -> List[AsyncProcess]:
         return await AsyncProcess.list(self)
 
-    async def session(self, *, cwd: Optional[str] = None, envs: Optional[Dict[str, str]] = None) -> AsyncSession:
-        """A shell whose directory, variables and functions stay from one `exec` to the next."""
-        return await AsyncSession.open(self, cwd, envs)
+    async def session(self, *, id: Optional[str] = None, cwd: Optional[str] = None, envs: Optional[Dict[str, str]] = None) -> AsyncSession:
+        """A shell whose directory, variables and functions stay from one `exec` to the next; with `id`, one that is open."""
+        return await AsyncSession.open(self, id, cwd, envs)
 
     async def wait_for_port(self, port: int, *, mode: str = "tcp", path: str = "/", status: Union[int, Tuple[int, int]] = (200, 399),
                             timeout_seconds: float = 30) -> None:
@@ -257,10 +259,11 @@ class AsyncSandbox:
         return await self.fetch(ENVD, "/process.Process/Start", method="POST", headers=headers,
                                 body=frame_of(given(process=process, tag=tag, stdin=stdin)))
 
-    async def _send_input(self, pid: int, text: str) -> None:
-        selector = {"process": {"pid": pid}}
-        await self.rpc("process.Process/SendInput", {**selector, "input": {"stdin": base64.b64encode(text.encode()).decode()}})
-        await self.rpc("process.Process/CloseStdin", selector)
+    async def send_input(self, process: Dict[str, Any], text: str) -> None:
+        await self.rpc("process.Process/SendInput", {"process": process, "input": {"stdin": base64.b64encode(text.encode()).decode()}})
+
+    async def close_input(self, process: Dict[str, Any]) -> None:
+        await self.rpc("process.Process/CloseStdin", {"process": process})
 
     async def signal(self, process: Dict[str, Any], signal: str) -> None:
         await self.rpc("process.Process/SendSignal", {"process": process, "signal": f"SIGNAL_{signal}"})

@@ -24,7 +24,9 @@ class AsyncSession:
         self.sandbox, self.id = sandbox, id
 
     @classmethod
-    async def open(cls, sandbox: AsyncSandbox, cwd: Optional[str], envs: Optional[Dict[str, str]]) -> AsyncSession:
+    async def open(cls, sandbox: AsyncSandbox, id: Optional[str], cwd: Optional[str], envs: Optional[Dict[str, str]]) -> AsyncSession:
+        if id:
+            return cls(sandbox, id)
         async with await sandbox.fetch(INTERPRETER, "/contexts", method="POST", body=given(language="bash", cwd=cwd)) as answer:
             session = cls(sandbox, json.loads(await answer.read())["id"])
         if envs:

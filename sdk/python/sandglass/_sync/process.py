@@ -42,13 +42,13 @@ class Process:
 
     @classmethod
     def start(cls, sandbox: Sandbox, command: str, *, id: Optional[str], cwd: Optional[str], envs: Optional[Dict[str, str]],
-                    user: Optional[str]) -> Process:
+                    user: Optional[str], stdin: bool) -> Process:
         id = secrets.token_hex(8) if id is None else id
         if not NAME.match(id):
             raise InvalidError(f"'{id}' is no name of a process: up to 64 letters, digits, '.', '_' and '-'")
         variables = {**(envs or {}), "SANDGLASS_ID": id, "SANDGLASS_COMMAND": command, "SANDGLASS_CWD": cwd or "."}
         said = b""
-        with sandbox.start_shell(SCRIPT, envs=variables, user=user, tag=id) as events:
+        with sandbox.start_shell(SCRIPT, envs=variables, user=user, stdin=stdin, tag=id) as events:
             while True:
                 message = events.frame()
                 if message is None:
@@ -162,6 +162,14 @@ class Process:
             if time.monotonic() > deadline:
                 raise TimedOutError(f"process '{self.id}' runs after {timeout_seconds} s")
             Clock.sleep(POLL_S)
+
+    def send_input(self, text: str) -> None:
+        """To its standard input, if it was started with `stdin`."""
+        self.sandbox.send_input({"tag": self.id}, text)
+
+    def close_input(self) -> None:
+        """It finds the end of its input."""
+        self.sandbox.close_input({"tag": self.id})
 
     def kill(self, signal: str = "SIGTERM") -> None:
         """It and its children. One that has ended is fine."""

@@ -59,7 +59,8 @@ class Sandbox:
                     if "start" in event:
                         pid = event["start"]["pid"]
                         if stdin is not None:
-                            self._send_input(pid, stdin)
+                            self.send_input({"pid": pid}, stdin)
+                            self.close_input({"pid": pid})
                     elif "end" in event:
                         end = event["end"]
                     data = event.get("data", {})
@@ -81,9 +82,10 @@ class Sandbox:
             pass
 
     def start(self, command: str, *, id: Optional[str] = None, cwd: Optional[str] = None, envs: Optional[Dict[str, str]] = None,
-                    user: Optional[str] = None) -> Process:
-        """Starts a command in the background. What it writes is kept in the sandbox, and read by `logs`."""
-        return Process.start(self, command, id=id, cwd=cwd, envs=envs, user=user)
+                    user: Optional[str] = None, stdin: bool = False) -> Process:
+        """Starts a command in the background. What it writes is kept in the sandbox, and read by `logs`. With `stdin` it reads
+        what `send_input` sends; otherwise it has nothing to read."""
+        return Process.start(self, command, id=id, cwd=cwd, envs=envs, user=user, stdin=stdin)
 
     def get_process(self, id: str) -> Optional[Process]:
         """A command that `start` has started, whoever did; None if there is none of that name."""
@@ -92,9 +94,9 @@ class Sandbox:
     def list_processes(self) -> List[Process]:
         return Process.list(self)
 
-    def session(self, *, cwd: Optional[str] = None, envs: Optional[Dict[str, str]] = None) -> Session:
-        """A shell whose directory, variables and functions stay from one `exec` to the next."""
-        return Session.open(self, cwd, envs)
+    def session(self, *, id: Optional[str] = None, cwd: Optional[str] = None, envs: Optional[Dict[str, str]] = None) -> Session:
+        """A shell whose directory, variables and functions stay from one `exec` to the next; with `id`, one that is open."""
+        return Session.open(self, id, cwd, envs)
 
     def wait_for_port(self, port: int, *, mode: str = "tcp", path: str = "/", status: Union[int, Tuple[int, int]] = (200, 399),
                             timeout_seconds: float = 30) -> None:
@@ -257,10 +259,11 @@ class Sandbox:
         return self.fetch(ENVD, "/process.Process/Start", method="POST", headers=headers,
                                 body=frame_of(given(process=process, tag=tag, stdin=stdin)))
 
-    def _send_input(self, pid: int, text: str) -> None:
-        selector = {"process": {"pid": pid}}
-        self.rpc("process.Process/SendInput", {**selector, "input": {"stdin": base64.b64encode(text.encode()).decode()}})
-        self.rpc("process.Process/CloseStdin", selector)
+    def send_input(self, process: Dict[str, Any], text: str) -> None:
+        self.rpc("process.Process/SendInput", {"process": process, "input": {"stdin": base64.b64encode(text.encode()).decode()}})
+
+    def close_input(self, process: Dict[str, Any]) -> None:
+        self.rpc("process.Process/CloseStdin", {"process": process})
 
     def signal(self, process: Dict[str, Any], signal: str) -> None:
         self.rpc("process.Process/SendSignal", {"process": process, "signal": f"SIGNAL_{signal}"})

@@ -24,7 +24,9 @@ class Session:
         self.sandbox, self.id = sandbox, id
 
     @classmethod
-    def open(cls, sandbox: Sandbox, cwd: Optional[str], envs: Optional[Dict[str, str]]) -> Session:
+    def open(cls, sandbox: Sandbox, id: Optional[str], cwd: Optional[str], envs: Optional[Dict[str, str]]) -> Session:
+        if id:
+            return cls(sandbox, id)
         with sandbox.fetch(INTERPRETER, "/contexts", method="POST", body=given(language="bash", cwd=cwd)) as answer:
             session = cls(sandbox, json.loads(answer.read())["id"])
         if envs:
