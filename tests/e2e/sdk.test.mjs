@@ -114,6 +114,7 @@ test('sdk/js: files, commands that are stopped, sandboxes that are gone', async 
   same((await sandbox.exec('kill -9 $$')).exitCode, 137)
   await sandbox.kill()
   await sandbox.kill()
+  await rejects(sandbox.fetch(80, '@127.0.0.1:1/'), sdk.InvalidError)
   const gone = await rejects(sandbox.exec('true'), sdk.UnavailableError)
   same(gone.status, 502)
   await rejects(sandbox.waitForPort(80, { mode: 'http' }), sdk.UnavailableError)
@@ -182,6 +183,25 @@ async function scripted(...answers) {
 const busy = { status: 503, headers: { 'Retry-After': '1' }, body: { message: 'no room' } }
 const limit = { status: 429, body: { message: 'tenant_contexts', unavailable: true } }
 const paths = { status: 200, body: { paths: [] } }
+
+test('sdk/js: a program inside is not given the key, nor can an id lead elsewhere', async () => {
+  const asked = []
+  const fake = http.createServer((req, res) => {
+    asked.push(req)
+    res.end('{"sandboxID": "s", "templateID": "t", "envdAccessToken": "e"}')
+  })
+  await new Promise((resolve) => fake.listen(0, '127.0.0.1', resolve))
+  const there = new Sandglass({ url: `http://127.0.0.1:${fake.address().port}`, apiKey: 'k' })
+  const sandbox = await there.getSandbox('../a/b?c')
+  same(asked[0].url, '/sandboxes/..%2Fa%2Fb%3Fc')
+  same(asked[0].headers['x-api-key'], 'k')
+  ;(await sandbox.fetch(8000, '/a b?c=é')).resume()
+  same(asked[1].url, '/a%20b?c=%C3%A9')
+  assert.deepEqual(['x-api-key', 'x-access-token'].map((name) => asked[1].headers[name]), [undefined, undefined])
+  same(await sandbox.readFile('/x').then(() => asked[2].headers['x-access-token']), 'e')
+  there.close()
+  fake.close().closeAllConnections()
+})
 
 test('sdk/js: it tries again what was put off, and nothing else', async () => {
   const fake = await scripted(busy, paths, limit, busy, { status: 307, headers: { Location: '/v1/elsewhere' } }, paths, { cut: true })

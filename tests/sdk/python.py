@@ -23,7 +23,7 @@ class Scripted:
     """A server that answers as it is told, one request after the other; None: not at all."""
 
     def __init__(self, *answers):
-        self.answers, self.asked = list(answers), []
+        self.answers, self.asked, self.headers = list(answers), [], []
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         threading.Thread(target=self.serve, daemon=True).start()
@@ -39,12 +39,11 @@ class Scripted:
                 line = file.readline()
                 if not line:
                     return
-                length = 0
-                for header in iter(file.readline, b"\r\n"):
-                    if header.lower().startswith(b"content-length:"):
-                        length = int(header.split(b":")[1])
-                file.read(length)
+                lines = (header.decode().strip().partition(": ") for header in iter(file.readline, b"\r\n"))
+                headers = {name.lower(): value for name, _, value in lines}
+                file.read(int(headers.get("content-length", 0)))
                 self.asked.append(line.decode().rsplit(" ", 1)[0])
+                self.headers.append(headers)
                 answer = self.answers.pop(0)
                 if answer is None:
                     time.sleep(1)
@@ -117,6 +116,18 @@ class Waiting(unittest.TestCase):
             self.assertRaises(sandglass.TimedOutError, server.list_paths, "c")
         self.assertEqual(len(fake.asked), 10)
         self.assertRaises(sandglass.ConnectionFailedError, Sandglass("http://127.0.0.1:1", "k").list_paths, "c")
+
+    def test_what_is_told_to_whom(self):
+        fake = Scripted(answer(200, b'{"sandboxID": "s", "templateID": "t", "envdAccessToken": "e"}'), PATHS, PATHS)
+        with Sandglass(fake.url, "k") as server:
+            sandbox = server.get_sandbox("../a/b?c")
+            with sandbox.fetch(8000, "/a b?c=é") as page:
+                self.assertEqual(page.read(), b'{"paths": []}')
+            sandbox.read_file("/x")
+            self.assertRaises(sandglass.InvalidError, sandbox.fetch, 80, "@127.0.0.1:1/")
+            self.assertRaises(ValueError, sandbox.fetch, 80, "/", headers={"a": "b\r\nc: d"})
+        self.assertEqual(fake.asked, ["GET /sandboxes/..%2Fa%2Fb%3Fc", "GET /a%20b?c=%C3%A9", "GET /files?path=%2Fx"])
+        self.assertEqual([(told.get("x-api-key"), told.get("x-access-token")) for told in fake.headers], [("k", None), (None, None), (None, "e")])
 
     def test_sandboxes(self):
         with Sandglass() as server, server.create_sandbox() as sandbox:

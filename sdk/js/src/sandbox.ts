@@ -1,6 +1,6 @@
 // A sandbox: commands, files, ports, forks. What E2B has is asked by E2B's routes: docs/e2b.md.
 import { NotFoundError, SandglassError, TimedOutError, UnavailableError } from './errors.js'
-import { bytesOf, frameOf, framesOf, type Http, type Reply, type Request, sleep } from './http.js'
+import { bytesOf, frameOf, framesOf, type Http, part, type Reply, type Request, sleep } from './http.js'
 import { fieldsOf } from './policies.js'
 import { Process } from './process.js'
 import { Session } from './session.js'
@@ -29,7 +29,7 @@ export class Sandbox {
 
   /** @internal */
   static async find(http: Http, id: string): Promise<Sandbox> {
-    return new Sandbox(http, await http.json('GET', `/sandboxes/${id}`))
+    return new Sandbox(http, await http.json('GET', `/sandboxes/${part(id)}`))
   }
 
   /** E2B's own object for it, for what is not here: terminals, watches, git. Needs the package `e2b`. */
@@ -192,7 +192,7 @@ export class Sandbox {
     const own = port === ENVD || port === INTERPRETER
     const [header, token] = own ? ['X-Access-Token', envdAccessToken] : ['E2B-Traffic-Access-Token', trafficAccessToken]
     const place = { 'E2b-Sandbox-Id': this.id, 'E2b-Sandbox-Port': String(port), ...(token && { [header!]: token }) }
-    return this.#http.send(method, path, { ...request, headers: { ...place, ...request.headers } })
+    return this.#http.send(method, path, { ...request, keyless: true, headers: { ...place, ...request.headers } })
   }
 
   // ---- life -------------------------------------------------------------------------------------

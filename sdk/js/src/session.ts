@@ -1,7 +1,7 @@
 // A shell whose state stays: a context of the code interpreter, of bash. Its directory, variables, functions and jobs are
 // there for the next command. A fork does not carry it: docs/fork.md.
 import { errorOf, TimedOutError } from './errors.js'
-import { bytesOf, linesOf } from './http.js'
+import { bytesOf, linesOf, part } from './http.js'
 import type { Sandbox } from './sandbox.js'
 import type * as t from './types.js'
 
@@ -52,7 +52,7 @@ export class Session {
 
   /** Ends the shell, and what it started and did not put into a session of its own. */
   async close(): Promise<void> {
-    await bytesOf(await this.sandbox.fetch(INTERPRETER, `/contexts/${this.id}`, { method: 'DELETE' }))
+    await bytesOf(await this.sandbox.fetch(INTERPRETER, `/contexts/${part(this.id)}`, { method: 'DELETE' }))
   }
 }
 

@@ -8,7 +8,7 @@ from .. import types as t
 from ..policies import Policy, fields_of
 from .agent import AsyncAgent
 from .context import AsyncContext
-from .http import AsyncHttp, given
+from .http import AsyncHttp, given, part
 from .sandbox import AsyncSandbox
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class AsyncSandglass:
         return AsyncContext(self._http, got["context"], got)
 
     async def get_context(self, id: str) -> AsyncContext:
-        return AsyncContext(self._http, await self._http.json("GET", f"/v1/contexts/{id}"))
+        return AsyncContext(self._http, await self._http.json("GET", f"/v1/contexts/{part(id)}"))
 
     async def list_contexts(self, *, conversation_id: Optional[str] = None, path_id: Optional[str] = None,
                             sandbox_id: Optional[str] = None, status: Optional[str] = None) -> AsyncIterator[AsyncContext]:
@@ -132,7 +132,7 @@ class AsyncSandglass:
         return [t.build(t.Volume, one) for one in await self._http.json("GET", "/volumes")]
 
     async def delete_volume(self, volume: Union[str, t.Volume]) -> None:
-        await self._http.json("DELETE", f"/volumes/{volume if isinstance(volume, str) else volume.volume_id}")
+        await self._http.json("DELETE", f"/volumes/{part(volume if isinstance(volume, str) else volume.volume_id)}")
 
     # ---- agents ---------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class AsyncSandglass:
         return AsyncAgent(self._http, await self._http.json("POST", "/v1/agents", body=body, extra_seconds=60))
 
     async def get_agent(self, id: str) -> AsyncAgent:
-        return AsyncAgent(self._http, await self._http.json("GET", f"/v1/agents/{id}"))
+        return AsyncAgent(self._http, await self._http.json("GET", f"/v1/agents/{part(id)}"))
 
     async def list_agents(self) -> List[AsyncAgent]:
         found = await self._http.json("GET", "/v1/agents")

@@ -7,21 +7,27 @@ import os
 import struct
 import time
 from typing import Any, Dict, List, Optional, Tuple
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from .._net import AsyncClock, AsyncConnection
-from ..errors import ConnectionFailedError, error_of, error_of_stream
+from ..errors import ConnectionFailedError, InvalidError, error_of, error_of_stream
 
 REDIRECTS_MAX = 3
 RETRY_AFTER_MAX_S = 30
 IDLE_MAX_S = 60
 HEADERS_MAX = 100
 FRAME_MAX = 64 << 20
+SAFE = "/?%:@!$&'()*+,;=~-._"  # what stays as it is in an address
 
 
 def given(**values: Any) -> Dict[str, Any]:
     """Those that are not None."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def part(id: str) -> str:
+    """An id as a part of a path."""
+    return quote(id, "")
 
 
 def in_ms(seconds: Optional[float]) -> Optional[int]:
@@ -173,11 +179,14 @@ class AsyncHttp:
         self._kept: List[Tuple[Tuple[str, int, bool], AsyncConnection]] = []
 
     async def send(self, method: str, path: str, *, query: Optional[Dict[str, Any]] = None, headers: Optional[Dict[str, str]] = None,
-                   body: Any = None, extra_seconds: float = 0) -> AsyncAnswer:
-        """The answer, whose status is one of success. Other statuses are errors."""
+                   body: Any = None, extra_seconds: float = 0, keyless: bool = False) -> AsyncAnswer:
+        """The answer, whose status is one of success. Other statuses are errors. `keyless`: what it is for is run by code that
+        must not have the key."""
+        if not path.startswith("/"):
+            raise InvalidError(f"the path '{path}' does not begin with '/'")  # it could name another host
         raw = body is None or isinstance(body, bytes)
         data = body if raw else json.dumps(body).encode()
-        own = {"X-API-Key": self._key, **({} if raw else {"Content-Type": "application/json"}), **(headers or {})}
+        own = {**({} if keyless else {"X-API-Key": self._key}), **({} if raw else {"Content-Type": "application/json"}), **(headers or {})}
         asked = given(**(query or {}))
         url = self.url + path + (f"?{urlencode(asked)}" if asked else "")
         redirects = tries = 0
@@ -213,7 +222,8 @@ class AsyncHttp:
         parts = urlsplit(url)
         tls = parts.scheme == "https"
         place = (parts.hostname or "", parts.port or (443 if tls else 80), tls)
-        head = [f"{method} {parts.path or '/'}{'?' + parts.query if parts.query else ''} HTTP/1.1", f"Host: {parts.netloc}"]
+        target = quote(parts.path or "/", SAFE) + (f"?{quote(parts.query, SAFE)}" if parts.query else "")
+        head = [f"{method} {target} HTTP/1.1", f"Host: {parts.netloc}"]
         head += [f"{name}: {value}" for name, value in headers.items()]
         if data is not None or method in ("POST", "PUT"):
             head.append(f"Content-Length: {len(data or b'')}")

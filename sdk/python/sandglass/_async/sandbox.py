@@ -11,7 +11,7 @@ from .. import types as t
 from .._net import AsyncClock
 from ..errors import ConflictError, NotFoundError, SandglassError, TimedOutError, UnavailableError
 from ..policies import Policy, fields_of
-from .http import AsyncAnswer, AsyncHttp, frame_of, given, in_ms
+from .http import AsyncAnswer, AsyncHttp, frame_of, given, in_ms, part
 from .process import AsyncProcess
 from .session import AsyncSession
 
@@ -30,7 +30,7 @@ class AsyncSandbox:
 
     @classmethod
     async def find(cls, http: AsyncHttp, id: str) -> AsyncSandbox:
-        return cls(http, await http.json("GET", f"/sandboxes/{id}"))
+        return cls(http, await http.json("GET", f"/sandboxes/{part(id)}"))
 
     async def __aenter__(self) -> AsyncSandbox:
         return self
@@ -190,7 +190,7 @@ class AsyncSandbox:
         own = port in (ENVD, INTERPRETER)
         name, token = ("X-Access-Token", "envdAccessToken") if own else ("E2B-Traffic-Access-Token", "trafficAccessToken")
         place = {"E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": str(port), **given(**{name: self._made.get(token)})}
-        return await self._http.send(method, path, query=query, headers={**place, **(headers or {})}, body=body)
+        return await self._http.send(method, path, query=query, headers={**place, **(headers or {})}, body=body, keyless=True)
 
     # ---- life -----------------------------------------------------------------------------------
 

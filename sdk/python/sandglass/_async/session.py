@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from .. import types as t
 from ..errors import ConflictError, TimedOutError
-from .http import given
+from .http import given, part
 
 if TYPE_CHECKING:
     from .sandbox import AsyncSandbox
@@ -69,5 +69,5 @@ class AsyncSession:
 
     async def close(self) -> None:
         """Ends the shell, and what it started and did not put into a session of its own."""
-        async with await self.sandbox.fetch(INTERPRETER, f"/contexts/{self.id}", method="DELETE") as answer:
+        async with await self.sandbox.fetch(INTERPRETER, f"/contexts/{part(self.id)}", method="DELETE") as answer:
             await answer.read()

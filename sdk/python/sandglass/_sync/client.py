@@ -8,7 +8,7 @@ from .. import types as t
 from ..policies import Policy, fields_of
 from .agent import Agent
 from .context import Context
-from .http import Http, given
+from .http import Http, given, part
 from .sandbox import Sandbox
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Sandglass:
         return Context(self._http, got["context"], got)
 
     def get_context(self, id: str) -> Context:
-        return Context(self._http, self._http.json("GET", f"/v1/contexts/{id}"))
+        return Context(self._http, self._http.json("GET", f"/v1/contexts/{part(id)}"))
 
     def list_contexts(self, *, conversation_id: Optional[str] = None, path_id: Optional[str] = None,
                             sandbox_id: Optional[str] = None, status: Optional[str] = None) -> Iterator[Context]:
@@ -132,7 +132,7 @@ class Sandglass:
         return [t.build(t.Volume, one) for one in self._http.json("GET", "/volumes")]
 
     def delete_volume(self, volume: Union[str, t.Volume]) -> None:
-        self._http.json("DELETE", f"/volumes/{volume if isinstance(volume, str) else volume.volume_id}")
+        self._http.json("DELETE", f"/volumes/{part(volume if isinstance(volume, str) else volume.volume_id)}")
 
     # ---- agents ---------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class Sandglass:
         return Agent(self._http, self._http.json("POST", "/v1/agents", body=body, extra_seconds=60))
 
     def get_agent(self, id: str) -> Agent:
-        return Agent(self._http, self._http.json("GET", f"/v1/agents/{id}"))
+        return Agent(self._http, self._http.json("GET", f"/v1/agents/{part(id)}"))
 
     def list_agents(self) -> List[Agent]:
         found = self._http.json("GET", "/v1/agents")

@@ -11,7 +11,7 @@ from .. import types as t
 from .._net import Clock
 from ..errors import ConflictError, NotFoundError, SandglassError, TimedOutError, UnavailableError
 from ..policies import Policy, fields_of
-from .http import Answer, Http, frame_of, given, in_ms
+from .http import Answer, Http, frame_of, given, in_ms, part
 from .process import Process
 from .session import Session
 
@@ -30,7 +30,7 @@ class Sandbox:
 
     @classmethod
     def find(cls, http: Http, id: str) -> Sandbox:
-        return cls(http, http.json("GET", f"/sandboxes/{id}"))
+        return cls(http, http.json("GET", f"/sandboxes/{part(id)}"))
 
     def __enter__(self) -> Sandbox:
         return self
@@ -190,7 +190,7 @@ class Sandbox:
         own = port in (ENVD, INTERPRETER)
         name, token = ("X-Access-Token", "envdAccessToken") if own else ("E2B-Traffic-Access-Token", "trafficAccessToken")
         place = {"E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": str(port), **given(**{name: self._made.get(token)})}
-        return self._http.send(method, path, query=query, headers={**place, **(headers or {})}, body=body)
+        return self._http.send(method, path, query=query, headers={**place, **(headers or {})}, body=body, keyless=True)
 
     # ---- life -----------------------------------------------------------------------------------
 
