@@ -53,7 +53,7 @@ bench: all ## speed and memory, as ratios
 	@$(call build,dev)
 	@tests/perf/run
 
-sdk: ## build the JavaScript package in build/sdk/sandglass; the Python one, sdk/python, needs none
+sdk: ## build the JavaScript package into build/sdk; the Python one, sdk/python, needs no building
 	@tools/install-deps --test
 	@tools/sdk-js
 

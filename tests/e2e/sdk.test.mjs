@@ -38,12 +38,12 @@ async function says({ title, code, wanted }, [program, ...args], file) {
 
 // ---- the JavaScript package ---------------------------------------------------------------------
 
-const blocks = blocksOf('sdk/js/README.md', 'js', '//')
+const blocks = [...blocksOf('sdk/js/README.md', 'js', '//'), ...blocksOf('docs/migrating.md', 'js', '//')]
 const place = path.join(PACKAGE, 'examples')
 fs.mkdirSync(place, { recursive: true })
 
-test('sdk/js: every block of the README says what is written beside it', async () => {
-  assert.ok(blocks.length >= 9, `${blocks.length} blocks`)
+test('sdk/js: every block of the README and of docs/migrating.md says what is written beside it', async () => {
+  assert.ok(blocks.length >= 11, `${blocks.length} blocks`)
   await Promise.all(blocks.map((b, i) => says(b, ['node'], path.join(place, `block${i}.mjs`))))
 }, { seconds: 90 })
 
@@ -114,6 +114,7 @@ test('sdk/js: files, commands that are stopped, sandboxes that are gone', async 
   same((await sandbox.exec('kill -9 $$')).exitCode, 137)
   await sandbox.kill()
   await sandbox.kill()
+  await rejects(sandbox.fetch(80, '@127.0.0.1:1/'), sdk.InvalidError)
   const gone = await rejects(sandbox.exec('true'), sdk.UnavailableError)
   same(gone.status, 502)
   await rejects(sandbox.waitForPort(80, { mode: 'http' }), sdk.UnavailableError)
@@ -128,6 +129,11 @@ test('sdk/js: processes are found again by their names, and end as they end', as
     same(text, 'héllo\nlast')
     same((await slow.waitForLog('last')).line, 'last')
     same(await slow.wait(), 0)
+    const cat = await sandbox.start('cat', { stdin: true })
+    await cat.sendInput('said')
+    await cat.closeInput()
+    same(await cat.wait(5), 0)
+    same((await cat.logs()).stdout, 'said')
     const err = await rejects((await sandbox.start('exit 4')).waitForLog('never'), sdk.ProcessExitedError)
     same(err.exitCode, 4)
     await rejects((await sandbox.start('sleep 1')).waitForLog('never', 0.2), sdk.TimedOutError)
@@ -150,6 +156,7 @@ test('sdk/js: a session outlives a timeout, and an end of its shell', async () =
     same((await shell.exec('X=1; echo "$Q"')).stdout, `it's "fine"\n`)
     await rejects(shell.exec('sleep 9', { timeoutSeconds: 0.3 }), sdk.TimedOutError)
     same((await shell.exec('echo $X $Y', { envs: { Y: '2' } })).stdout, '1 2\n')
+    same((await (await sandbox.session({ id: shell.id })).exec('echo $X')).stdout, '1\n')
     same((await shell.exec('exit 9')).exitCode, 9)
     same((await shell.exec('echo [$X]')).stdout, '[]\n')
     assert.equal((await shell.exec('if')).success, false)
@@ -158,7 +165,7 @@ test('sdk/js: a session outlives a timeout, and an end of its shell', async () =
   })
 })
 
-// ---- what servers do ----------------------------------------------------------------------------
+// ---- the JavaScript package: what servers do ----------------------------------------------------
 
 // A server that answers as it is told, one request after the other.
 async function scripted(...answers) {
@@ -176,6 +183,25 @@ async function scripted(...answers) {
 const busy = { status: 503, headers: { 'Retry-After': '1' }, body: { message: 'no room' } }
 const limit = { status: 429, body: { message: 'tenant_contexts', unavailable: true } }
 const paths = { status: 200, body: { paths: [] } }
+
+test('sdk/js: a program inside is not given the key, nor can an id lead elsewhere', async () => {
+  const asked = []
+  const fake = http.createServer((req, res) => {
+    asked.push(req)
+    res.end('{"sandboxID": "s", "templateID": "t", "envdAccessToken": "e"}')
+  })
+  await new Promise((resolve) => fake.listen(0, '127.0.0.1', resolve))
+  const there = new Sandglass({ url: `http://127.0.0.1:${fake.address().port}`, apiKey: 'k' })
+  const sandbox = await there.getSandbox('../a/b?c')
+  same(asked[0].url, '/sandboxes/..%2Fa%2Fb%3Fc')
+  same(asked[0].headers['x-api-key'], 'k')
+  ;(await sandbox.fetch(8000, '/a b?c=é')).resume()
+  same(asked[1].url, '/a%20b?c=%C3%A9')
+  assert.deepEqual(['x-api-key', 'x-access-token'].map((name) => asked[1].headers[name]), [undefined, undefined])
+  same(await sandbox.readFile('/x').then(() => asked[2].headers['x-access-token']), 'e')
+  there.close()
+  fake.close().closeAllConnections()
+})
 
 test('sdk/js: it tries again what was put off, and nothing else', async () => {
   const fake = await scripted(busy, paths, limit, busy, { status: 307, headers: { Location: '/v1/elsewhere' } }, paths, { cut: true })
@@ -224,6 +250,44 @@ test('sdk/js: messages of an agent survive a connection that breaks', async () =
   through.close()
   proxy.close()
 })
+
+// ---- the Python package -------------------------------------------------------------------------
+
+const pyBlocks = [...blocksOf('sdk/python/README.md', 'python', '#'), ...blocksOf('docs/migrating.md', 'python', '#')]
+const pyPlace = path.join(TOP, 'build/sdk/python')
+fs.mkdirSync(pyPlace, { recursive: true })
+Object.assign(env, { PYTHONPATH: path.join(TOP, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' })
+
+test('sdk/python: every block of the README and of docs/migrating.md says what is written beside it', async () => {
+  assert.ok(pyBlocks.length >= 11, `${pyBlocks.length} blocks`)
+  await Promise.all(pyBlocks.map((b, i) => says(b, [PYTHON], path.join(pyPlace, `block${i}.py`))))
+}, { seconds: 90 })
+
+test('sdk/python: types hold for it and the README in Python 3.9, and refuse what is wrong', async () => {
+  const wrong = `from sandglass import Sandglass, policies
+with Sandglass() as server:
+    server.get_or_create_context("c")  # pyright: ignore[reportCallIssue]
+    server.execute_code("1").output  # pyright: ignore[reportAttributeAccessIssue]
+    server.create_sandbox(network=policies.only(["pypi.org"]))  # pyright: ignore[reportArgumentType]
+`
+  const unknown = ['Member', 'Variable', 'Argument', 'Lambda', 'Parameter'].map((what) => [`reportUnknown${what}Type`, false])
+  fs.writeFileSync(path.join(pyPlace, 'wrong.py'), wrong)
+  fs.writeFileSync(path.join(pyPlace, 'pyrightconfig.json'), JSON.stringify({
+    include: ['.', path.relative(pyPlace, path.join(TOP, 'sdk/python/sandglass'))],
+    extraPaths: [path.relative(pyPlace, path.join(TOP, 'sdk/python'))],
+    pythonVersion: '3.9',
+    typeCheckingMode: 'strict',
+    reportUnnecessaryTypeIgnoreComment: true,
+    reportPrivateUsage: false,
+    ...Object.fromEntries(unknown),
+  }))
+  await execute('node', [path.join(TOP, 'build/sdk/node_modules/pyright/index.js')], { cwd: pyPlace, env }).catch((err) => assert.fail(err.stdout || err.message))
+}, { seconds: 60 })
+
+test('sdk/python: what waits is made of what awaits, and both take what goes wrong', async () => {
+  await execute(path.join(TOP, 'tools/sdk-python'), ['--check']).catch((err) => assert.fail(`run tools/sdk-python: ${err.stdout}`))
+  await execute(PYTHON, [path.join(TOP, 'tests/sdk/python.py')], { env }).catch((err) => assert.fail(err.stderr))
+}, { seconds: 60 })
 
 test('the server ends in good order', async () => {
   same(await stop(server), 0)

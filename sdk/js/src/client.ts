@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { Agent } from './agent.js'
 import { Context } from './context.js'
 import { fieldsOf } from './policies.js'
-import { Http, type ServerOptions } from './http.js'
+import { Http, part, type ServerOptions } from './http.js'
 import { Sandbox } from './sandbox.js'
 import type * as t from './types.js'
 
@@ -33,7 +33,7 @@ export class Sandglass {
   }
 
   async getContext(id: string): Promise<Context> {
-    return new Context(this.#http, await this.#http.json('GET', `/v1/contexts/${id}`))
+    return new Context(this.#http, await this.#http.json('GET', `/v1/contexts/${part(id)}`))
   }
 
   /** Those that are active, or with `status` others, the newest first. */
@@ -108,7 +108,7 @@ export class Sandglass {
 
   async deleteVolume(volume: t.Volume | string): Promise<void> {
     const id = typeof volume === 'string' ? volume : volume.volumeID
-    await this.#http.json('DELETE', `/volumes/${id}`)
+    await this.#http.json('DELETE', `/volumes/${part(id)}`)
   }
 
   // ---- agents -----------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ export class Sandglass {
   }
 
   async getAgent(id: string): Promise<Agent> {
-    return new Agent(this.#http, await this.#http.json('GET', `/v1/agents/${id}`))
+    return new Agent(this.#http, await this.#http.json('GET', `/v1/agents/${part(id)}`))
   }
 
   async listAgents(): Promise<Agent[]> {

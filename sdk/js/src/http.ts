@@ -1,7 +1,7 @@
 // Requests to one server, over connections that are kept until `close`.
 import http from 'node:http'
 import https from 'node:https'
-import { type Answer, ConnectionFailedError, errorOf, errorOfStream, SandglassError, TimedOutError } from './errors.js'
+import { type Answer, ConnectionFailedError, errorOf, errorOfStream, InvalidError, SandglassError, TimedOutError } from './errors.js'
 
 const REDIRECTS_MAX = 3
 const RETRY_AFTER_MAX_S = 30
@@ -26,6 +26,8 @@ export interface Request {
   /** Longer than silence may be otherwise. */
   extraSeconds?: number
   signal?: AbortSignal
+  /** Without the key: what it is for is run by code that must not have it. */
+  keyless?: boolean
 }
 
 export type Reply = http.IncomingMessage & { statusCode: number }
@@ -55,11 +57,11 @@ export class Http {
   }
 
   /** The answer, whose status is one of success. Other statuses are errors. */
-  async send(method: string, path: string, { query, headers, body, extraSeconds = 0, signal }: Request = {}): Promise<Reply> {
+  async send(method: string, path: string, { query, headers, body, extraSeconds = 0, signal, keyless }: Request = {}): Promise<Reply> {
     const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array
     const data = raw ? (body as string | Uint8Array | undefined) : JSON.stringify(body)
-    const all = { ...this.headers, ...(raw ? {} : { 'Content-Type': 'application/json' }), ...headers }
-    let url = new URL(this.url + path)
+    const all = { ...(keyless ? {} : this.headers), ...(raw ? {} : { 'Content-Type': 'application/json' }), ...headers }
+    let url = this.#at(path)
     for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) url.searchParams.set(name, String(value))
     for (let redirects = 0, tries = 0; ; ) {
       const reply = await this.#once(method, url, all, data, (this.#timeoutSeconds + extraSeconds) * 1000, signal)
@@ -73,6 +75,12 @@ export class Http {
       if (answer.retryAfterSeconds === undefined || tries++ >= this.#retries) throw errorOf(answer)
       await sleep(Math.min(answer.retryAfterSeconds, RETRY_AFTER_MAX_S))
     }
+  }
+
+  // What does not begin with a slash could name another host.
+  #at(path: string): URL {
+    if (!path.startsWith('/')) throw new InvalidError(`the path '${path}' does not begin with '/'`)
+    return new URL(this.url + path)
   }
 
   async json<T = any>(method: string, path: string, request?: Request): Promise<T> {
@@ -112,7 +120,7 @@ export class Http {
 
   /** A WebSocket's socket, after its handshake. */
   async upgrade(path: string, query: Record<string, string | number | undefined>, headers: Record<string, string>) {
-    const url = new URL(this.url + path)
+    const url = this.#at(path)
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value))
     return new Promise<{ socket: import('node:net').Socket; head: Buffer; headers: http.IncomingHttpHeaders }>((resolve, reject) => {
       const req = request(url, { headers: { ...this.headers, Connection: 'Upgrade', Upgrade: 'websocket', ...headers } })
@@ -143,6 +151,9 @@ function failed(err: unknown): SandglassError {
 
 // Of answers that we ended ourselves, when their time was over or the caller had enough.
 const whyStopped = new WeakMap<Reply, () => unknown>()
+
+/** An id as a part of a path. */
+export const part = encodeURIComponent
 
 /** The body, piece by piece. */
 export async function* piecesOf(reply: Reply): AsyncGenerator<Buffer> {

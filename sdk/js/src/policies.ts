@@ -11,7 +11,7 @@ export const policies = {
   /** Nothing but these names, addresses and networks. */
   only: (...entries: string[]): Policy => ({ allowOut: entries, denyOut: [ALL] }),
   /** Everything but these. Names only where a context is made: `setNetwork` takes addresses and networks. */
-  except: (...entries: string[]): Policy => ({ denyOut: entries }),
+  allExcept: (...entries: string[]): Policy => ({ denyOut: entries }),
   /**
    * The guard sets headers in requests to a host, which is allowed from then on. A value may mention a secret,
    * `${e2b.secrets.NAME}`: the code inside never sees it.

@@ -34,11 +34,11 @@ export class Process {
   ) {}
 
   /** @internal */
-  static async start(sandbox: Sandbox, command: string, { id = randomBytes(8).toString('hex'), cwd = '', envs, user }: t.StartOptions): Promise<Process> {
+  static async start(sandbox: Sandbox, command: string, { id = randomBytes(8).toString('hex'), cwd = '', envs, user, stdin }: t.StartOptions): Promise<Process> {
     if (!NAME.test(id) || id.startsWith('.')) throw new InvalidError(`'${id}' is no name of a process: up to 64 letters, digits, '.', '_' and '-'`)
     const variables = { ...envs, SANDGLASS_ID: id, SANDGLASS_COMMAND: command, SANDGLASS_CWD: cwd || '.' }
     let said = ''
-    for await (const { event = {} } of sandbox.startShell(SCRIPT, { envs: variables, user, tag: id, timeoutSeconds: 0 })) {
+    for await (const { event = {} } of sandbox.startShell(SCRIPT, { envs: variables, user, tag: id, stdin: stdin ? '' : undefined, timeoutSeconds: 0 })) {
       said += Buffer.from(event.data?.stdout ?? event.data?.stderr ?? '', 'base64').toString()
       if (said.includes('started\n')) return new Process(sandbox, id, command)
     }
@@ -153,6 +153,16 @@ export class Process {
       if (Date.now() > deadline) throw new TimedOutError(`process '${this.id}' runs after ${timeoutSeconds} s`)
       await sleep(POLL_S)
     }
+  }
+
+  /** To its standard input, if it was started with `stdin`. */
+  async sendInput(text: string): Promise<void> {
+    await this.sandbox.sendInput({ tag: this.id }, text)
+  }
+
+  /** It finds the end of its input. */
+  async closeInput(): Promise<void> {
+    await this.sandbox.closeInput({ tag: this.id })
   }
 
   /** It and its children. One that has ended is fine. */

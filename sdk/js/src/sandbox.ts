@@ -1,6 +1,6 @@
 // A sandbox: commands, files, ports, forks. What E2B has is asked by E2B's routes: docs/e2b.md.
 import { NotFoundError, SandglassError, TimedOutError, UnavailableError } from './errors.js'
-import { bytesOf, frameOf, framesOf, type Http, type Reply, type Request, sleep } from './http.js'
+import { bytesOf, frameOf, framesOf, type Http, part, type Reply, type Request, sleep } from './http.js'
 import { fieldsOf } from './policies.js'
 import { Process } from './process.js'
 import { Session } from './session.js'
@@ -29,7 +29,7 @@ export class Sandbox {
 
   /** @internal */
   static async find(http: Http, id: string): Promise<Sandbox> {
-    return new Sandbox(http, await http.json('GET', `/sandboxes/${id}`))
+    return new Sandbox(http, await http.json('GET', `/sandboxes/${part(id)}`))
   }
 
   /** E2B's own object for it, for what is not here: terminals, watches, git. Needs the package `e2b`. */
@@ -59,7 +59,8 @@ export class Sandbox {
       for await (const { event = {} } of this.startShell(command, options)) {
         if (event.start) {
           pid = event.start.pid
-          if (options.stdin !== undefined) await this.sendInput({ pid }, options.stdin, true)
+          if (options.stdin) await this.sendInput({ pid }, options.stdin)
+          if (options.stdin !== undefined) await this.closeInput({ pid })
         } else if (event.data) {
           if (event.data.stdout) take('stdout', options.onStdout, event.data.stdout)
           if (event.data.stderr) take('stderr', options.onStderr, event.data.stderr)
@@ -90,8 +91,8 @@ export class Sandbox {
     return Process.list(this)
   }
 
-  /** A shell whose directory, variables and functions stay from one `exec` to the next. */
-  async session(options: { cwd?: string; envs?: t.Strings } = {}): Promise<Session> {
+  /** A shell whose directory, variables and functions stay from one `exec` to the next; with `id`, one that is open. */
+  async session(options: t.SessionOptions = {}): Promise<Session> {
     return Session.open(this, options)
   }
 
@@ -191,7 +192,7 @@ export class Sandbox {
     const own = port === ENVD || port === INTERPRETER
     const [header, token] = own ? ['X-Access-Token', envdAccessToken] : ['E2B-Traffic-Access-Token', trafficAccessToken]
     const place = { 'E2b-Sandbox-Id': this.id, 'E2b-Sandbox-Port': String(port), ...(token && { [header!]: token }) }
-    return this.#http.send(method, path, { ...request, headers: { ...place, ...request.headers } })
+    return this.#http.send(method, path, { ...request, keyless: true, headers: { ...place, ...request.headers } })
   }
 
   // ---- life -------------------------------------------------------------------------------------
@@ -271,9 +272,13 @@ export class Sandbox {
   }
 
   /** @internal */
-  async sendInput(process: object, text: string, close: boolean): Promise<void> {
+  async sendInput(process: object, text: string): Promise<void> {
     await this.rpc('process.Process/SendInput', { process, input: { stdin: Buffer.from(text).toString('base64') } })
-    if (close) await this.rpc('process.Process/CloseStdin', { process })
+  }
+
+  /** @internal */
+  async closeInput(process: object): Promise<void> {
+    await this.rpc('process.Process/CloseStdin', { process })
   }
 
   /** @internal */

@@ -1,7 +1,7 @@
 // A shell whose state stays: a context of the code interpreter, of bash. Its directory, variables, functions and jobs are
 // there for the next command. A fork does not carry it: docs/fork.md.
 import { errorOf, TimedOutError } from './errors.js'
-import { bytesOf, linesOf } from './http.js'
+import { bytesOf, linesOf, part } from './http.js'
 import type { Sandbox } from './sandbox.js'
 import type * as t from './types.js'
 
@@ -17,7 +17,8 @@ export class Session {
   ) {}
 
   /** @internal */
-  static async open(sandbox: Sandbox, { cwd, envs = {} }: { cwd?: string; envs?: t.Strings }): Promise<Session> {
+  static async open(sandbox: Sandbox, { id, cwd, envs = {} }: t.SessionOptions): Promise<Session> {
+    if (id) return new Session(sandbox, id)
     const reply = await sandbox.fetch(INTERPRETER, '/contexts', { method: 'POST', body: { language: 'bash', cwd } })
     const session = new Session(sandbox, JSON.parse((await bytesOf(reply)).toString()).id)
     const names = Object.keys(envs)
@@ -51,7 +52,7 @@ export class Session {
 
   /** Ends the shell, and what it started and did not put into a session of its own. */
   async close(): Promise<void> {
-    await bytesOf(await this.sandbox.fetch(INTERPRETER, `/contexts/${this.id}`, { method: 'DELETE' }))
+    await bytesOf(await this.sandbox.fetch(INTERPRETER, `/contexts/${part(this.id)}`, { method: 'DELETE' }))
   }
 }
 

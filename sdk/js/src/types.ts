@@ -269,6 +269,15 @@ export interface StartOptions {
   cwd?: string
   envs?: Strings
   user?: string
+  /** It reads what `sendInput` sends; otherwise it has nothing to read. */
+  stdin?: boolean
+}
+
+export interface SessionOptions {
+  /** Of a session that was opened before; the rest is for a new one. */
+  id?: string
+  cwd?: string
+  envs?: Strings
 }
 
 export interface PortOptions {
