@@ -26,6 +26,7 @@
 #include "warden/host/cgroup_place.h"
 #include "warden/host/privileges.h"
 #include "warden/host/slots.h"
+#include "warden/layers/attach.h"
 #include "warden/layers/scratch_store.h"
 
 #define DRAIN_GRACE_NS 10000000000ull /* for the front's work after the last answer */
@@ -314,8 +315,8 @@ static void open_scratch_store(struct server *s)
     char said[DISKS_MAX] = "in memory\n";
     int r = spec.bytes == 0 ? 0 : -EOPNOTSUPP;
 
-    if (r < 0 && s->files.userns < 0)
-        err_set(&e, SG_ERR_UNSUPPORTED, r, "disks elsewhere need Linux 6.15");
+    if (r < 0 && s->state.maps_ids && !files_workers_serve(s, s->state.snapshots))
+        err_set(&e, SG_ERR_UNSUPPORTED, r, "the state directory has no user attributes");
     else if (r < 0)
         r = scratch_store_open(&spec, &s->scratch_store, &e);
     if (s->scratch_store)
@@ -353,6 +354,8 @@ static int start(struct run *run, struct sg_error *e)
     if (r == 0)
         r = guard_process_init(s, guard[0] ? guard : call->guard_program, e);
     if (r == 0)
+        r = attach_begin(false, e); /* before anything is opened that is cloned later */
+    if (r == 0)
         r = start_state(s, call->anew, e);
     if (r < 0)
         return r;
@@ -365,6 +368,7 @@ static int start(struct run *run, struct sg_error *e)
     if (r < 0)
         return r;
     open_scratch_store(s);
+    files_workers_choose(s);
     set_budget(s);
     log_line(LEVEL_INFO, "memory for all sandboxes together: %llu MiB",
              (unsigned long long)(s->budget.limit >> 20));

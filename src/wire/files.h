@@ -15,7 +15,7 @@
  *   FILES_REMOVE  removes each layer
  *   FILES_DIFF    tells what differs between the layers and the uppers      (inside/files/layer_diff.h)
  *
- * Before Linux 6.15 the trees cannot be mounted so, and overlays keep their marks in attributes that
+ * Disks in memory cannot be mounted so before Linux 6.6, and overlays keep their marks in attributes that
  * only root of the host can read. Then the worker stays root of the host (FILES_TRUSTED), with few
  * capabilities. */
 #pragma once

@@ -128,7 +128,7 @@ def leftovers(script):
             left.add("mount " + " ".join(line.split()[2:]))
     for path in glob.glob("/run/sandglass/*") + glob.glob(TEMPLATES + "/template-new-*"):
         left.add(f"file {path}")
-    left.discard(f"file {TABLE}")
+    left -= {f"file {TABLE}", "file /run/sandglass/mounts"}  # the latter is empty
     return left
 
 

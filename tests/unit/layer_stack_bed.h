@@ -85,7 +85,9 @@ static inline void bed_end(struct bed *b)
 static inline int bed_root(const struct bed *b, struct scratch *s, const char *upper,
                            const struct stack *stack)
 {
-    struct mounts_spec spec = {.lowers = &b->lowers,
+    const struct template template = {.dir = b->template};
+    struct mounts_spec spec = {.template = &template,
+                               .lowers = &b->lowers,
                                .world = -1,
                                .layer = -1,
                                .userns = b->userns,

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Inside the virtual machine: templates with a root file system of their own, on a kernel that is too old for them.
+# Inside the virtual machine: worlds, disks and volumes, on a kernel that needs other mounts for them.
 . "$(dirname "$0")/../system/lib.sh"
 
 "$PY" -B "$TOP/tests/vm/worlds.py" "$SG" "$T/state" >"$T/steps" 2>"$T/trouble"

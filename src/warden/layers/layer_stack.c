@@ -8,6 +8,7 @@
 #include <sys/statfs.h>
 
 #include "lib/base/sys.h"
+#include "warden/layers/attach.h"
 #include "warden/layers/mounts.h"
 
 #define SCRATCH_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
@@ -28,7 +29,7 @@ int scratch_make(uint64_t bytes, uint64_t inodes, struct scratch **ret, struct s
 {
     AUTO(close_p) int fs = sys_fsopen("tmpfs");
     struct scratch *s;
-    int mount;
+    int mount, r;
 
     if (fs < 0 || set_size(fs, "size", bytes) < 0 || set_size(fs, "nr_inodes", inodes) < 0 ||
         sys_fsconfig_string(fs, "mode", "0755") < 0 || sys_fsconfig_create(fs) < 0)
@@ -36,6 +37,11 @@ int scratch_make(uint64_t bytes, uint64_t inodes, struct scratch **ret, struct s
     mount = sys_fsmount(fs, SCRATCH_FLAGS);
     if (mount < 0)
         return err_errno(e, "mount the scratch file system");
+    r = attach_keep(mount, e);
+    if (r < 0) {
+        close(mount);
+        return r;
+    }
     s = NEW(struct scratch, .mount = mount, .users = 1, .bytes = bytes, .inodes = inodes);
     *ret = s;
     return 0;
@@ -106,8 +112,11 @@ void scratch_release(struct scratch *s)
         scratch_place_rest(s->place, s->bytes);
         scratch_place_leave(s->place, s->number, s->first_id);
     } else if (s->discard && is_large(s)) {
-        s->discard(s->discard_arg, s->mount, s->first_id, "u1");
+        /* No clone can be made of it any more for a worker. */
+        s->discard(s->discard_arg, s->mount, s->first_id, attach_active() ? NULL : "u1");
     }
+    if (!s->place)
+        attach_let_go(s->mount);
     close_p(&s->mount);
     free(s);
 }

@@ -33,7 +33,7 @@
 #define STACK_MAX  48 /* layers; merged long before. With those below: 50 */
 
 struct scratch {
-    int mount;                   /* detached, without id mapping */
+    int mount;                   /* without id mapping, see attach.h */
     struct scratch_place *place; /* that it is in; NULL: it is a tmpfs */
     uint32_t number;             /* of its directory there */
     uint32_t first_id;           /* its files have this id and those after it */
@@ -42,7 +42,8 @@ struct scratch {
     unsigned n_uppers;      /* made so far */
     uint64_t bytes, inodes; /* that one upper layer may have; 0: no limit */
     /* Removes a directory that is not used any more, and with the last one the tmpfs, which may
-     * take long. first_id: of its files. NULL: nobody removes it, and the directory stays. */
+     * take long. first_id: of its files; dir NULL: the tmpfs alone. NULL: nobody removes it, and the
+     * directory stays. */
     void (*discard)(void *arg, int mount, uint32_t first_id, const char *dir);
     void *discard_arg;
 };

@@ -15,6 +15,7 @@
 #include "warden/host/child.h"
 #include "warden/host/idmap.h"
 #include "warden/host/slots.h"
+#include "warden/layers/attach.h"
 
 #define UPPER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define LOWER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY)
@@ -65,13 +66,12 @@ static int give_upper(const struct mounts_spec *spec, struct sg_error *e)
 }
 
 /* Opens the scratch for the overlay. The mount itself is mapped if nobody needs it unmapped;
- * otherwise a clone of it, which before Linux 6.15 cannot be made of a mount that is not
- * attached. */
+ * otherwise a clone of it, if that can be made (attach.h). */
 static int open_scratch(const struct mounts_spec *spec, bool *ret_own)
 {
     int fd = -1;
 
-    if (spec->keep) {
+    if (spec->keep || attach_active()) {
         fd = sys_open_tree(spec->scratch->mount, "",
                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
         if (fd < 0 && errno != EINVAL)
@@ -90,7 +90,7 @@ static int map_scratch(const struct mounts_spec *spec, int *ret, struct sg_error
     int r;
 
     if (spec->scratch->place) {
-        *ret = fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
+        *ret = attach_copy(spec->scratch->mount);
         return *ret < 0 ? err_errno(e, "open the scratch file system") : 0;
     }
     fd = open_scratch(spec, &own);
@@ -215,6 +215,7 @@ struct parts {
     int maps[STACK_MAX];        /* clones of the layers' scratches, one each */
     int layer_stack[STACK_MAX]; /* oldest first */
     size_t n_maps, n_layer_stack;
+    bool here; /* this process is in /proc/self/fd */
     struct late *late;
 };
 
@@ -256,18 +257,24 @@ static int add_lower(int fs, int fd)
     return sys_fsconfig_string(fs, "lowerdir+", path);
 }
 
-/* Kernels before 6.5 cannot add lower layers one by one; there are no stacks and worlds on these. */
-static int configure_lower(int fs, const struct parts *p)
+/* All in one string, which kernels before 6.5 need. It has 255 bytes at most: so the names are those in
+ * /proc/self/fd, where this process must be. */
+static int configure_lower_here(int fs, const struct parts *p)
 {
-    char lower[80];
+    const int lowest[] = {p->layer, p->lowers.template, p->lowers.world};
+    char lower[STACK_MAX * 12];
     int n = 0;
 
-    if (p->n_layer_stack == 0 && p->lowers.world < 0) {
-        if (p->layer >= 0)
-            n = snprintf(lower, sizeof(lower), "/proc/self/fd/%d:", p->layer);
-        snprintf(lower + n, sizeof(lower) - (size_t)n, "/proc/self/fd/%d", p->lowers.template);
-        return sys_fsconfig_string(fs, "lowerdir", lower);
-    }
+    for (size_t i = p->n_layer_stack; i > 0; i--)
+        n += snprintf(lower + n, sizeof(lower) - (size_t)n, ":%d", p->layer_stack[i - 1]);
+    for (size_t i = 0; i < ARRAY_SIZE(lowest); i++)
+        if (lowest[i] >= 0)
+            n += snprintf(lower + n, sizeof(lower) - (size_t)n, ":%d", lowest[i]);
+    return sys_fsconfig_string(fs, "lowerdir", lower + 1);
+}
+
+static int configure_lower(int fs, const struct parts *p)
+{
     for (size_t i = p->n_layer_stack; i > 0; i--)
         if (add_lower(fs, p->layer_stack[i - 1]) < 0)
             return -1;
@@ -280,12 +287,13 @@ static int configure_lower(int fs, const struct parts *p)
 
 static int configure_root(int fs, const struct parts *p, const char *upper_name, bool user_marks)
 {
+    int (*lower)(int, const struct parts *) = p->here ? configure_lower_here : configure_lower;
     char upper[48 + LAYER_NAME], work[48 + LAYER_NAME], work_name[LAYER_NAME];
 
     scratch_work_name(upper_name, work_name);
     snprintf(upper, sizeof(upper), "/proc/self/fd/%d/%s", p->scratch, upper_name);
     snprintf(work, sizeof(work), "/proc/self/fd/%d/%s", p->scratch, work_name);
-    if (fs < 0 || configure_lower(fs, p) < 0 || sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
+    if (fs < 0 || lower(fs, p) < 0 || sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
         sys_fsconfig_string(fs, "workdir", work) < 0 ||
         sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
         sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
@@ -299,52 +307,63 @@ static int configure_root(int fs, const struct parts *p, const char *upper_name,
 /* Before Linux 6.15 the layers of an overlay must be attached in the mount namespace of the process
  * that makes it. So a child does it, in a mount namespace of its own; it shares the parent's memory
  * and descriptors. The overlay keeps its own references, so nothing of the child's namespace has to
- * stay. */
+ * stay: what was attached there is of no more use. */
 struct attached {
-    int fs, lower, layer, scratch;
-    uint32_t id;
-    int r;
+    const struct mounts_spec *spec;
+    const struct parts *parts;
+    int fs, r;
 };
+
+static int attach_here(int mount)
+{
+    /* Any place will do: the overlay gets its layers by descriptor. */
+    return mount < 0 ? 0 : sys_move_mount(mount, AT_FDCWD, "/usr");
+}
+
+static int attach_parts(const struct parts *p)
+{
+    if (attach_here(p->lowers.template) < 0 || attach_here(p->lowers.world) < 0 ||
+        attach_here(p->layer) < 0 || attach_here(p->scratch) < 0)
+        return -1;
+    for (size_t i = 0; i < p->n_maps; i++)
+        if (attach_here(p->maps[i]) < 0)
+            return -1;
+    return 0;
+}
 
 static int create_attached_main(void *arg)
 {
     struct attached *a = arg;
 
-    /* Any place will do: the overlay gets its layers by descriptor. */
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        sys_move_mount(a->lower, AT_FDCWD, "/usr") < 0 ||
-        (a->layer >= 0 && sys_move_mount(a->layer, AT_FDCWD, "/usr") < 0) ||
-        sys_move_mount(a->scratch, AT_FDCWD, "/usr") < 0 || create_as(a->fs, a->id) < 0)
+        attach_parts(a->parts) < 0 || chdir("/proc/self/fd") < 0 ||
+        configure_root(a->fs, a->parts, a->spec->upper, a->spec->user_marks) < 0 ||
+        create_as(a->fs, a->spec->first_id) < 0)
         a->r = -errno;
     return 0;
 }
 
-static int create_attached(struct attached *a)
-{
-    int pid = child_clone(create_attached_main, a, CLONE_FILES, NULL);
-
-    if (pid < 0)
-        a->r = pid;
-    while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
-        ;
-    errno = -a->r;
-    return a->r < 0 ? -1 : 0;
-}
-
-/* The slot's lower layer cannot be attached twice, so this makes one of its own. */
+/* The slot's lower layers cannot be attached twice, so this makes some of its own. */
 static int create_root_attached(const struct mounts_spec *spec, const struct parts *p, int *ret_fs,
                                 struct sg_error *e)
 {
-    AUTO(close_p) int fs = sys_fsopen("overlay"), lower = -1;
+    AUTO(close_p) int fs = sys_fsopen("overlay");
+    AUTO(lowers_close) struct lowers lowers = LOWERS_NONE;
     struct parts own = *p;
-    int r = mounts_map_dir(spec->template->dir, TEMPLATE_DIR, spec->userns, &lower, e);
+    struct attached a = {.spec = spec, .parts = &own, .fs = fs};
+    int r = mounts_open_lowers(spec->template, spec->world, spec->userns, &lowers, e), pid;
 
     if (r < 0)
         return r;
-    struct attached a = {
-        .fs = fs, .lower = lower, .layer = p->layer, .scratch = p->scratch, .id = spec->first_id};
-    own.lowers.template = lower;
-    if (configure_root(fs, &own, spec->upper, spec->user_marks) < 0 || create_attached(&a) < 0)
+    own.lowers = lowers;
+    own.here = true;
+    pid = child_clone(create_attached_main, &a, CLONE_FILES, NULL);
+    if (pid < 0)
+        return err_code(e, pid, "start a process that makes the root overlay");
+    while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+        ;
+    errno = -a.r;
+    if (a.r < 0)
         return mounts_mount_error(fs, e, "make the root overlay");
     *ret_fs = steal_fd(&fs);
     return 0;
@@ -360,7 +379,7 @@ static int map_other(const struct mounts_spec *spec, const struct scratch *s, in
     if (s->first_id == 0)
         return mounts_map_dir(s->mount, "a scratch file system", spec->userns, ret, e);
     if (s->first_id == spec->first_id) {
-        *ret = fcntl(s->mount, F_DUPFD_CLOEXEC, 0);
+        *ret = attach_copy(s->mount);
         return *ret < 0 ? err_errno(e, "open a scratch file system") : 0;
     }
     r = idmap_open_range(s->first_id, spec->first_id, SLOT_IDS, &userns, e);
@@ -393,10 +412,31 @@ static int map_layer_stack(const struct mounts_spec *spec, struct parts *p, stru
     return 0;
 }
 
-static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *e)
+static int create_root(const struct mounts_spec *spec, const struct parts *p, int *ret_fs,
+                       struct sg_error *e)
 {
     static bool must_attach; /* set when the first root was refused */
-    AUTO(close_p) int fs = must_attach ? -1 : sys_fsopen("overlay");
+    AUTO(close_p) int fs = -1;
+    int r;
+
+    if (must_attach || attach_active())
+        return create_root_attached(spec, p, ret_fs, e);
+    fs = sys_fsopen("overlay");
+    if (configure_root(fs, p, spec->upper, spec->user_marks) == 0 &&
+        create_as(fs, spec->first_id) == 0) {
+        *ret_fs = steal_fd(&fs);
+        return 0;
+    }
+    if (errno != EINVAL)
+        return mounts_mount_error(fs, e, "make the root overlay");
+    r = create_root_attached(spec, p, ret_fs, e);
+    must_attach = r == 0;
+    return r;
+}
+
+static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *e)
+{
+    AUTO(close_p) int fs = -1;
     AUTO(parts_close) struct parts p = PARTS_NONE;
     int r = map_scratch(spec, &p.scratch, e);
 
@@ -406,21 +446,10 @@ static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *
         r = mounts_map_dir(spec->layer, "a snapshot", spec->userns, &p.layer, e);
     if (r == 0)
         r = map_layer_stack(spec, &p, e);
+    if (r == 0)
+        r = create_root(spec, &p, &fs, e);
     if (r < 0)
         return r;
-    if (must_attach || configure_root(fs, &p, spec->upper, spec->user_marks) < 0 ||
-        create_as(fs, spec->first_id) < 0) {
-        if ((!must_attach && errno != EINVAL) || p.n_layer_stack > 0)
-            return mounts_mount_error(fs, e, "make the root overlay");
-        if (p.lowers.world >= 0)
-            return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
-                           "templates with files of their own need Linux 6.15 or later");
-        close_p(&fs);
-        r = create_root_attached(spec, &p, &fs, e);
-        if (r < 0)
-            return r;
-        must_attach = true;
-    }
     *ret = sys_fsmount(fs, spec->allow_suid ? MOUNT_ATTR_NODEV : UPPER_FLAGS);
     return *ret < 0 ? err_errno(e, "mount the root overlay") : 0;
 }

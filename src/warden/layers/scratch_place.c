@@ -10,7 +10,7 @@
 #include <linux/btrfs_tree.h>
 
 #include "lib/base/fd.h"
-#include "lib/base/sys.h"
+#include "warden/layers/attach.h"
 
 #define FILES_DIR "files"
 #define NAME_MAX_ (SCRATCH_PLACE_NAME + sizeof("/4294967295/" FILES_DIR))
@@ -123,7 +123,7 @@ static int make_dir(const struct scratch_place *p, uint32_t number, uint32_t own
     if (mkdirat(top, outer, 0755) < 0 || fchownat(top, outer, owner, owner, 0) < 0 ||
         mkdirat(top, inner, 0755) < 0 || fchownat(top, inner, owner, owner, 0) < 0)
         return fail(e, "fill a sandbox's disk");
-    *ret_mount = sys_open_tree(top, inner, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    *ret_mount = attach_open(top, inner);
     return *ret_mount < 0 ? err_errno(e, "open a sandbox's disk") : 0;
 }
 
@@ -167,8 +167,7 @@ void scratch_place_leave(struct scratch_place *p, uint32_t number, uint32_t owne
 
     if (p->users > 1) {
         AUTO(close_p)
-        int outer = sys_open_tree(s->top, name_of(p, number, "", name),
-                                  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        int outer = attach_open(s->top, name_of(p, number, "", name));
         if (outer >= 0)
             s->discard(s->discard_arg, outer, owner, FILES_DIR);
         if (p->n_left < SCRATCH_PLACE_LEFT)

@@ -13,6 +13,8 @@
 
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
+#include "warden/host/block.h"
+#include "warden/layers/attach.h"
 #include "warden/layers/mounts.h"
 #include "warden/layers/scratch_store_file.h"
 
@@ -83,9 +85,11 @@ int scratch_store_open(const struct scratch_store_spec *spec, struct scratch_sto
     int r = scratch_store_file_make(spec, &file, &bytes, e);
 
     if (r == 0)
-        r = scratch_store_file_attach(file, &device, e);
+        r = block_device_make(file, false, &device, e);
     if (r == 0)
         r = mount_device(device, &mount, e);
+    if (r == 0)
+        r = attach_keep(mount, e);
     if (r == 0 && ((top = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 ||
                    fchmod(top, 0700) < 0))
         r = err_errno(e, "open the scratch store");
@@ -93,8 +97,10 @@ int scratch_store_open(const struct scratch_store_spec *spec, struct scratch_sto
         r = enable_quotas(top, e);
     if (r == 0)
         r = open_figures(top, &figures, e);
-    if (r < 0)
+    if (r < 0) {
+        attach_let_go(mount);
         return r;
+    }
     *ret = NEW(struct scratch_store, .mount = steal_fd(&mount), .top = steal_fd(&top),
                .figures = steal_fd(&figures), .bytes = bytes, .discard = spec->discard,
                .discard_arg = spec->discard_arg);
@@ -110,6 +116,7 @@ void scratch_store_close(struct scratch_store *s)
     while ((h = LIST_POP(struct scratch_share, &s->shares, link)))
         free(h);
     close(s->top);
+    attach_let_go(s->mount);
     close(s->mount);
     close(s->figures);
     free(s);

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <linux/fs.h>
-#include <linux/loop.h>
 #include <linux/magic.h>
 
 #include "lib/base/clock.h"
@@ -16,12 +15,10 @@
 #include "warden/host/child.h"
 #include "warden/host/program.h"
 
-#define MKFS         "/usr/sbin/mkfs.btrfs"
-#define MKFS_NS      60000000000ull
-#define END_MS       1000
-#define BLOCK        4096
-#define DEVICE_TRIES 64 /* others may take the free one first */
-#define ROUND        (1ull << 20)
+#define MKFS    "/usr/sbin/mkfs.btrfs"
+#define MKFS_NS 60000000000ull
+#define END_MS  1000
+#define ROUND   (1ull << 20)
 #define AUTO_MOST \
     (16ull << 30) /* bytes that SCRATCH_STORE_AUTO takes, if they are a quarter of what */
 #define AUTO_LEAST (2ull << 30) /* is free */
@@ -129,33 +126,4 @@ int scratch_store_file_make(const struct scratch_store_spec *spec, int *ret_file
     *ret_file = steal_fd(&file);
     *ret_bytes = bytes;
     return 0;
-}
-
-int scratch_store_file_attach(int file, int *ret_device, struct sg_error *e)
-{
-    AUTO(close_p) int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-    struct loop_config config = {
-        .fd = (uint32_t)file,
-        .block_size = BLOCK,
-        .info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO}; /* the page cache has it once */
-    char path[32];
-
-    for (unsigned i = 0; control >= 0 && i < DEVICE_TRIES; i++) {
-        int n = ioctl(control, LOOP_CTL_GET_FREE);
-        AUTO(close_p) int device = -1;
-
-        if (n < 0)
-            break;
-        snprintf(path, sizeof(path), "/dev/loop%d", n);
-        device = open(path, O_RDWR | O_CLOEXEC);
-        if (device < 0)
-            return err_errno(e, "open '%s'", path);
-        if (ioctl(device, LOOP_CONFIGURE, &config) == 0) {
-            *ret_device = steal_fd(&device);
-            return 0;
-        }
-        if (errno != EBUSY)
-            return err_errno(e, "make a block device of the scratch store's file");
-    }
-    return err_errno(e, "find a free loop device");
 }

@@ -1,4 +1,4 @@
-/* Makes the file system of the scratch store (scratch_store.h): a file, a btrfs in it, and a block device. */
+/* Makes the file system of the scratch store (scratch_store.h): a file, and a btrfs in it. */
 #pragma once
 
 #include "warden/layers/scratch_store.h"
@@ -8,5 +8,3 @@
 /* Makes a file with all its space, and a file system in it. *ret_bytes: its size. */
 int scratch_store_file_make(const struct scratch_store_spec *spec, int *ret_file,
                             uint64_t *ret_bytes, struct sg_error *e);
-/* Makes a block device of the file. It goes with its last user. */
-int scratch_store_file_attach(int file, int *ret_device, struct sg_error *e);

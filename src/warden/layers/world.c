@@ -10,32 +10,64 @@
 
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
+#include "warden/host/block.h"
+#include "warden/layers/attach.h"
 #include "warden/layers/mounts.h"
 
 #define WORLD_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY)
 
-/* The kernel opens the files by name. */
-static int add_file(int fs, const char *key, int dir, const char *file)
-{
-    char path[48];
+/* A mount in the making. */
+struct making {
+    int fs, dir;
+    bool by_device;                   /* its files become block devices */
+    int devices[1 + WORLD_BLOBS_MAX]; /* that are open until it is made */
+    size_t n_devices;
+};
 
-    snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir, file);
-    return sys_fsconfig_string(fs, key, path);
+static void making_done(struct making *m)
+{
+    close_p(&m->fs);
+    while (m->n_devices > 0)
+        close_p(&m->devices[--m->n_devices]);
 }
 
-static int add_blobs(int fs, int dir, struct sg_error *e)
+/* The kernel opens the files by name. */
+static int add_file(struct making *m, const char *key, const char *file, struct sg_error *e)
+{
+    AUTO(close_p) int fd = -1;
+    char path[48];
+    int r;
+
+    if (!m->by_device) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", m->dir, file);
+    } else {
+        fd = openat(m->dir, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        r = fd < 0 ? err_errno(e, "open '%s' of a world", file)
+                   : block_device_make(fd, true, &m->devices[m->n_devices], e);
+        if (r < 0)
+            return r;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", m->devices[m->n_devices++]);
+    }
+    return sys_fsconfig_string(m->fs, key, path) < 0
+               ? mounts_mount_error(m->fs, e, "mount the files of a world")
+               : 0;
+}
+
+static int add_blobs(struct making *m, struct sg_error *e)
 {
     char name[8];
+    int r;
 
     for (unsigned i = 0;; i++) {
         snprintf(name, sizeof(name), "%u", i);
-        if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        if (faccessat(m->dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
             return errno == ENOENT ? 0 : err_errno(e, "look for the contents of a world");
         if (i == WORLD_BLOBS_MAX)
             return err_set(e, SG_ERR_LIMIT, -E2BIG, "a world has more than %u layers",
                            WORLD_BLOBS_MAX);
-        if (add_file(fs, "device", dir, name) < 0)
-            return mounts_mount_error(fs, e, "mount the contents of a world");
+        r = add_file(m, "device", name, e);
+        if (r < 0)
+            return r;
     }
 }
 
@@ -78,23 +110,42 @@ bool world_is_changed_by(int at, const char *layer)
     return is_opaque(fd);
 }
 
-int world_mount(int dir, int *ret, struct sg_error *e)
+static int make(struct making *m, int *ret, struct sg_error *e)
 {
-    AUTO(close_p) int fs = sys_fsopen("erofs");
     int r;
 
-    if (fs < 0)
+    m->fs = sys_fsopen("erofs");
+    if (m->fs < 0)
         return errno == ENODEV
                    ? err_set(e, SG_ERR_UNSUPPORTED, -ENODEV,
                              "templates with files of their own need a kernel with EROFS")
                    : err_errno(e, "open the file system EROFS");
-    if (add_file(fs, "source", dir, "meta") < 0)
-        return mounts_mount_error(fs, e, "mount a world");
-    r = add_blobs(fs, dir, e);
+    r = add_file(m, "source", "meta", e);
+    if (r == 0)
+        r = add_blobs(m, e);
     if (r < 0)
         return r;
-    if (sys_fsconfig_flag(fs, "ro") < 0 || sys_fsconfig_create(fs) < 0)
-        return mounts_mount_error(fs, e, "mount a world");
-    *ret = sys_fsmount(fs, WORLD_FLAGS);
+    if (sys_fsconfig_flag(m->fs, "ro") < 0 || sys_fsconfig_create(m->fs) < 0)
+        return mounts_mount_error(m->fs, e, "mount a world");
+    *ret = sys_fsmount(m->fs, WORLD_FLAGS);
     return *ret < 0 ? err_errno(e, "mount a world") : 0;
+}
+
+int world_mount(int dir, int *ret, struct sg_error *e)
+{
+    static bool by_device; /* set when files were refused: before Linux 6.12 */
+    AUTO(making_done) struct making m = {.fs = -1, .dir = dir, .by_device = by_device};
+    AUTO(close_p) int mount = -1;
+    int r = make(&m, &mount, e);
+
+    if (r == -ENOTBLK && !by_device) {
+        close_p(&m.fs);
+        m.by_device = by_device = true;
+        r = make(&m, &mount, e);
+    }
+    if (r == 0)
+        r = attach_keep(mount, e);
+    if (r == 0)
+        *ret = steal_fd(&mount);
+    return r;
 }

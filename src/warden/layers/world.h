@@ -23,7 +23,8 @@ struct world_source {
     int dir;
 };
 
-/* Mounts the world that is in this directory, detached and read-only. */
+/* Mounts the world that is in this directory, read-only: from its files, or where the kernel cannot, from
+ * loop devices. It is kept (attach.h): let it go before it is closed. */
 int world_mount(int dir, int *ret, struct sg_error *e);
 
 /* Whether a layer over the world changes what is in /usr, aside from what is in /usr/local. Then the

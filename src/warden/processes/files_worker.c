@@ -19,6 +19,7 @@
 #include "warden/host/domain.h"
 #include "warden/host/idmap.h"
 #include "warden/layers/layer_stack.h"
+#include "warden/layers/scratch_store.h"
 #include "warden/layers/mounts.h"
 #include "warden/providers/provider.h"
 #include "warden/server.h"
@@ -128,11 +129,10 @@ static int become(void *arg)
     _exit(126);
 }
 
-int files_process_start(struct server *s, const char *role, int ours, int theirs, int *ret_pidfd,
-                        struct sg_error *e)
+int files_process_start(struct server *s, const char *role, int userns, int ours, int theirs,
+                        int *ret_pidfd, struct sg_error *e)
 {
-    struct start start = {
-        .role = role, .userns = s->files.userns, .image = s->files.image, .sock = theirs};
+    struct start start = {.role = role, .userns = userns, .image = s->files.image, .sock = theirs};
     int r;
 
     fd_set_nonblock(theirs, false);
@@ -232,7 +232,7 @@ struct files_worker *files_worker_start(struct server *s, const struct files_ord
         close(socks[1]);
         return NULL;
     }
-    if (files_process_start(s, FILES_ROLE, socks[0], socks[1], &pidfd, e) < 0)
+    if (files_process_start(s, FILES_ROLE, s->files.userns, socks[0], socks[1], &pidfd, e) < 0)
         return NULL;
     w = NEW(struct files_worker, .server = s, .process = {.fd = -1, .fn = on_ended}, .pidfd = pidfd,
             .sock = socks[0], .done = done, .arg = arg);
@@ -254,12 +254,11 @@ void files_worker_cancel(struct files_worker *w)
 
 /* ---- what this host can do ------------------------------------------------------------------- */
 
-/* Whether a tree can be mounted for a worker, and holds marks that it can read. */
-static bool can_serve(int tree, int userns)
+bool files_workers_serve(const struct server *s, int tree)
 {
     AUTO(close_p) int mapped = -1, fd = -1;
 
-    if (mounts_map_writable(tree, "", userns, &mapped, NULL) < 0)
+    if (mounts_map_writable(tree, "", s->files.ids, &mapped, NULL) < 0)
         return false;
     fd = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fsetxattr(fd, PROBE_MARK, "y", 1, 0) < 0)
@@ -268,13 +267,26 @@ static bool can_serve(int tree, int userns)
     return true;
 }
 
-static bool can_do_without_root(const struct server *s, int userns)
+static bool serve_memory(const struct server *s)
 {
     struct scratch *scratch = NULL;
-    bool can = scratch_make(1u << 20, 16, &scratch, NULL) == 0 && can_serve(scratch->mount, userns);
+    bool can =
+        scratch_make(1u << 20, 16, &scratch, NULL) == 0 && files_workers_serve(s, scratch->mount);
 
     scratch_release(scratch);
-    return can && (!s->state.maps_ids || can_serve(s->state.snapshots, userns));
+    return can;
+}
+
+void files_workers_choose(struct server *s)
+{
+    bool disks = s->scratch_store ? files_workers_serve(s, s->scratch_store->top) : serve_memory(s);
+
+    if (disks && (!s->state.maps_ids || files_workers_serve(s, s->state.snapshots)))
+        s->files.userns = s->files.ids;
+    else
+        log_line(LEVEL_WARN,
+                 "files of sandboxes are saved and removed by processes of root: anything less "
+                 "needs Linux 6.6 for disks in memory, and a state directory with user attributes");
 }
 
 int files_workers_open(struct server *s, struct sg_error *e)
@@ -285,15 +297,7 @@ int files_workers_open(struct server *s, struct sg_error *e)
         r = idmap_open_range(0, slot_first_id(s->files.slot.first), SLOT_IDS, &s->files.ids, e);
     if (r == 0)
         r = s->files.image = domain_program(e);
-    if (r < 0)
-        return r;
-    if (can_do_without_root(s, s->files.ids))
-        s->files.userns = s->files.ids;
-    else
-        log_line(LEVEL_WARN,
-                 "files of sandboxes are saved and removed by processes of root: anything "
-                 "less needs Linux 6.15 and a state directory with user attributes");
-    return 0;
+    return r < 0 ? r : 0;
 }
 
 static void on_late(struct loop_timer *timer UNUSED)

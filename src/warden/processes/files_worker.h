@@ -27,8 +27,11 @@ struct files_workers {
         .slot.fd = -1, .ids = -1, .userns = -1, .image = -1 \
     }
 
-/* Finds out how workers can be run on this host. Call it once the state directory is open. */
 int files_workers_open(struct server *s, struct sg_error *e);
+/* Whether a tree can be mounted for workers without root, and holds marks that they can read. */
+bool files_workers_serve(const struct server *s, int tree);
+/* Finds out how workers can be run on this host. Call it once it is known where disks are. */
+void files_workers_choose(struct server *s);
 /* Waits until those that run have ended, a few seconds at most. */
 void files_workers_close(struct server *s);
 
@@ -54,8 +57,8 @@ struct files_worker *files_worker_start(struct server *s, const struct files_ord
                                         files_done done, void *arg, struct sg_error *e);
 /* Starts a process of the agent program in that role, with the ids that workers have. It gets
  * `theirs` as descriptor 3. Takes both ends over if it fails, and `theirs` anyway. */
-int files_process_start(struct server *s, const char *role, int ours, int theirs, int *ret_pidfd,
-                        struct sg_error *e);
+int files_process_start(struct server *s, const char *role, int userns, int ours, int theirs,
+                        int *ret_pidfd, struct sg_error *e);
 /* Ends a worker; done is called when it is gone. */
 void files_worker_kill(struct files_worker *w);
 /* The same, but done is not called. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "warden/layers/attach.h"
 #include "warden/layers/template.h"
 #include "warden/layers/world.h"
 #include "warden/processes/files_worker.h"
@@ -42,6 +43,7 @@ struct base {
 static void base_close(struct base *b)
 {
     template_close(&b->template);
+    attach_let_go(b->world);
     close_p(&b->world);
 }
 

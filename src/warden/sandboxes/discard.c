@@ -75,6 +75,10 @@ void discard(void *server, int mount, uint32_t first_id, const char *dir)
 
     if (s->closing) /* files in memory go anyway */
         return;
+    if (!dir) {
+        discard_mount(s, fcntl(mount, F_DUPFD_CLOEXEC, 0));
+        return;
+    }
     d = xcalloc(1, sizeof(*d));
     d->first_id = first_id;
     d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);

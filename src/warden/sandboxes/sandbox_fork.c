@@ -346,7 +346,8 @@ void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct 
         close_p(&note);
         front_answer_error(g->server, t,
                            err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
-                                   "sharing a sandbox's files needs Linux 6.15 or later"),
+                                   "sharing a sandbox's files needs Linux 6.3 or later, or disks "
+                                   "that are not in memory"),
                            &e);
         return;
     }

@@ -48,11 +48,10 @@ static int no_volume(const char *id, struct sg_error *e)
 /* Without id maps, whoever is root in a sandbox would be root in the directory. */
 static int check_can(const struct server *s, const char *tenant, const char *id, struct sg_error *e)
 {
-    if (s->files.userns < 0 || !s->state.maps_ids || !s->provider->mount)
-        return err_set(
-            e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
-            "volumes need Linux 6.15, and a state directory on a file system with mapped "
-            "ids and user attributes");
+    if (!s->state.maps_ids || !s->provider->mount)
+        return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+                       "volumes need a state directory on a file system with mapped ids: ext4, "
+                       "xfs or btrfs");
     if (!id_valid(tenant) || !id_valid(id))
         return err_invalid(e, "the names of a tenant and of a volume are 20 letters and digits");
     return 0;
@@ -184,12 +183,12 @@ static int start_helper(struct volume *v, struct sg_error *e)
 
     if (!share_has_room(helpers_of(s, v->tenant), s->n_volume_helpers, HELPERS_MAX))
         return err_set(e, SG_ERR_LIMIT, -EAGAIN, "too many volumes are in use: try again");
-    r = mounts_map_writable(v->dir, "a volume", s->files.userns, &tree, e);
+    r = mounts_map_writable(v->dir, "a volume", s->files.ids, &tree, e);
     if (r < 0)
         return r;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0)
         return err_errno(e, "make a socket pair for a volume's helper");
-    r = files_process_start(s, VOLUME_ROLE, socks[0], socks[1], &pidfd, e);
+    r = files_process_start(s, VOLUME_ROLE, s->files.ids, socks[0], socks[1], &pidfd, e);
     if (r < 0)
         return r;
     v->helper = NEW(struct helper, .volume = v, .sock = socks[0], .pidfd = pidfd,

@@ -175,8 +175,9 @@ static int seal(struct instance *i, struct sg_error *e)
 static int check_can(const struct instance *i, struct sg_error *e)
 {
     if (!can_freeze(i))
-        return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
-                       "sharing a sandbox's files needs Linux 6.15 or later");
+        return err_set(
+            e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+            "sharing a sandbox's files needs Linux 6.3 or later, or disks that are not in memory");
     if (i->move.under_way)
         return err_set(e, SG_ERR_INTERNAL, -EALREADY,
                        "the sandbox is already changing to a new root");

@@ -7,6 +7,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "warden/layers/attach.h"
 #include "warden/providers/process/process_impl.h"
 
 static struct world *find(struct provider *p, const char *id)
@@ -43,6 +44,7 @@ void worlds_release(struct world *w)
 static void drop(struct provider *p, struct world *w)
 {
     list_remove(&w->link);
+    attach_let_go(w->mount);
     if (p->discard_mount)
         p->discard_mount(p->discard_arg, steal_fd(&w->mount));
     close_p(&w->mount);
