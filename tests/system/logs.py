@@ -108,7 +108,7 @@ def bad_requests(server, sandbox):
         ("envd: a process that there is not", "client", 404, call(
             "POST", "/process.Process/SendSignal", unary, '{"process":{"pid":99999},"signal":"SIGNAL_SIGKILL"}')),
         ("envd: a program that there is not, streamed", "client", None, call("POST", "/process.Process/Start", stream[1], stream[0])),
-        ("what is not built", "client", 501, call("POST", "/templates", key, "{}")),
+        ("how old command lines build", "client", 400, call("POST", "/templates", key, "{}")),
         ("envd: a file that there is not", "client", 404, call("GET", "/files?path=/no/such", envd)),
         ("interpreter: a cell that is none", "client", 422, call(
             "POST", "/execute", inside | {"E2b-Sandbox-Port": "49999", "Content-Type": "application/json"}, "[]")),

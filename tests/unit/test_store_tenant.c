@@ -197,6 +197,9 @@ static const char first_schema[] =
     "CREATE TRIGGER layer_loose AFTER DELETE ON snapshot"
     " BEGIN INSERT OR IGNORE INTO loose_layer (id) VALUES (old.id); END;"
     "INSERT INTO tenant VALUES ('oldid000000000000001', 'default', 12, 1000);"
+    "INSERT INTO key VALUES ('key00000000000000001', 'oldid000000000000001', 'old',"
+    " x'd71345d74e86465c916a9d2d8a645a139503d18435dd791b1c3cd086555f7b3c', 'e2b_0000...0001', "
+    "1000, 0, 0);"
     "INSERT INTO secret VALUES ('cookie', x'0102030405060708');"
     "INSERT INTO snapshot VALUES (4, 'snap0000000000000001', 'oldid000000000000001', 'mine',"
     " 'default', 'sandbox', 'base', 2000, 4096);"
@@ -230,6 +233,7 @@ TEST(older_file_is_brought_forward)
         snapshots = 0;
         EXPECT(store_loose_snapshots_each(s, count_snapshot, &snapshots, &e) == 0 &&
                snapshots == 1);
+        EXPECT(store_key_check(s, "e2b_0000000000000000000000000000000000000001", &t) == 0);
         make_key(s, "default", key, NULL);
         EXPECT(store_key_check(s, key, &t) == 0 && t.max_sandboxes == 12);
         EXPECT(store_tenant_limit(s, "default", &(struct store_limits){.memory = &big}, &e) == 0);

@@ -125,28 +125,6 @@ TEST(a_tenant_s_tokens_are_its_own)
     bed_remove(&b);
 }
 
-/* What a file from before there were kinds has. */
-TEST(keys_of_an_older_file_open_as_before)
-{
-    struct bed b = bed_make();
-    char key[STORE_KEY_LEN + 1], old[STORE_KEY_LEN + 1];
-    struct store_key info;
-    struct store_tenant t;
-    struct sg_error e;
-
-    make_key(b.s, "acme", key, NULL);
-    make_key(b.s, "beta", old, &info);
-    EXPECT(store_key_revoke(b.s, info.id, &e) == 0);
-    store_close(b.s);
-    run_sql(&b.place, "DROP TABLE team_metric; DROP INDEX key_of_tenant;"
-                      "ALTER TABLE key DROP COLUMN kind; ALTER TABLE key DROP COLUMN named_ms;"
-                      "PRAGMA user_version = 10");
-    b.s = open_ok(&b.place);
-    EXPECT(store_key_check(b.s, key, &t) == 0 && strcmp(t.name, "acme") == 0);
-    EXPECT(store_key_check(b.s, old, &t) == -ENOENT);
-    bed_remove(&b);
-}
-
 TEST(tenants_by_id_or_name)
 {
     struct bed b = bed_make();
@@ -204,8 +182,15 @@ TEST(metrics_of_a_team)
     expect_points(b.s, "acme", 0, 5000, 300, "600:7/7/5 1200:1/1/1 ");
     expect_points(b.s, "acme", 601, 1199, 60, "660:7/0/0 ");
     expect_points(b.s, "none", 0, 5000, 60, "");
-    EXPECT(store_team_metrics_forget(b.s, 660, &e) == 0);
-    expect_points(b.s, "acme", 0, 5000, 60, "660:7/0/0 1200:1/1/1 ");
+    EXPECT(store_team_metrics_thin(b.s, 600, 0, &e) == 0);
+    expect_points(b.s, "acme", 0, 5000, 60, "600:3/7/5 660:7/0/0 1200:1/1/1 ");
+    for (int again = 0; again < 2; again++) {
+        EXPECT(store_team_metrics_thin(b.s, 900, 0, &e) == 0);
+        expect_points(b.s, "acme", 0, 5000, 60, "600:7/7/5 1200:1/1/1 ");
+        expect_points(b.s, "beta", 0, 5000, 60, "600:90/90/90 ");
+    }
+    EXPECT(store_team_metrics_thin(b.s, 900, 660, &e) == 0);
+    expect_points(b.s, "acme", 0, 5000, 60, "1200:1/1/1 ");
     expect_points(b.s, "beta", 0, 5000, 60, "");
     bed_remove(&b);
 }

@@ -25,12 +25,19 @@ static struct {
     struct event_watch watch;
     struct map teams;
     int64_t minute; /* that is being counted: its beginning */
+    bool changed;   /* since the last write */
     bool failing;
 } metrics;
 
 static int64_t this_minute(void)
 {
     return clock_wall_ms() / 60000 * 60;
+}
+
+int64_t team_metrics_fine_from(void)
+{
+    return (clock_wall_ms() / 1000 - TEAM_METRICS_FINE_S) / STORE_METRIC_COARSE_S *
+           STORE_METRIC_COARSE_S;
 }
 
 static struct team *team_of(const char *tenant)
@@ -68,8 +75,9 @@ void team_metrics_flush(struct front *f)
     struct sg_error e = {0};
     int r;
 
-    if (!LIST_FIRST(struct team, &metrics.teams.all, by_id.all))
+    if (!metrics.changed)
         return;
+    metrics.changed = false;
     r = store_team_metrics_begin(f->store, &e);
     MAP_EACH(struct team, t, &metrics.teams, by_id)
         if (r == 0 && (t->minute.peak > 0 || t->minute.started > 0))
@@ -90,8 +98,11 @@ static void turn_minute(void)
     if (now == metrics.minute)
         return;
     metrics.minute = now;
+    metrics.changed =
+        true; /* what follows is of the next minute, whether this one was written or not */
     team_metrics_flush(metrics.front);
-    store_team_metrics_forget(metrics.front->store, now - TEAM_METRICS_KEEP_S, NULL);
+    store_team_metrics_thin(metrics.front->store, team_metrics_fine_from(),
+                            now - TEAM_METRICS_KEEP_S, NULL);
 }
 
 int team_metrics_each(struct front *f, const char *tenant, int64_t from, int64_t to, int64_t step,
@@ -111,6 +122,7 @@ static void on_event(struct event_watch *w UNUSED, const struct event *e)
     turn_minute();
     struct team *t = team_of(e->tenant);
 
+    metrics.changed = true;
     t->starts++;
     t->minute.started++;
     more(&t->minute.burst, t->starts);
@@ -127,6 +139,7 @@ static void on_tick(uv_timer_t *timer UNUSED)
             team_of(b->spec.tenant)->running++;
     MAP_EACH(struct team, t, &metrics.teams, by_id)
         more(&t->minute.peak, t->running);
+    metrics.changed = LIST_FIRST(struct team, &metrics.teams.all, by_id.all) != NULL;
 }
 
 void team_metrics_start(struct front *f)

@@ -13,17 +13,20 @@
 #define DAY_S      (24 * HOUR_S)
 #define WEEK_S     (7 * DAY_S)
 
-/* E2B's steps, but never less than the minutes that are kept. */
-static int64_t step_of(int64_t seconds)
+/* E2B's steps, but never less than what is kept. */
+static int64_t step_of(const struct range *at)
 {
     static const struct {
         int64_t below, step;
     } steps[] = {{12 * HOUR_S, 60}, {DAY_S, 120}, {WEEK_S, 300}};
 
-    for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+    int64_t seconds = (at->to_ms - at->from_ms) / 1000, step = 900;
+
+    for (size_t i = ARRAY_SIZE(steps); i-- > 0;)
         if (seconds < steps[i].below)
-            return steps[i].step;
-    return 900;
+            step = steps[i].step;
+    bool fine = at->from_ms / 1000 >= team_metrics_fine_from();
+    return fine || step > STORE_METRIC_COARSE_S ? step : STORE_METRIC_COARSE_S;
 }
 
 static void write_time(struct json *j, int64_t at)
@@ -46,6 +49,14 @@ static bool read_request(struct e2b_req *q, struct range *ret)
     }
     *ret = range_of_request(q, now - WEEK_S * 1000ll, now);
     return e2b_read(q);
+}
+
+/* The beginning of the row that the range begins in. */
+static int64_t start_of(const struct range *at)
+{
+    int64_t from = at->from_ms / 1000;
+
+    return from - from % (from >= team_metrics_fine_from() ? 60 : STORE_METRIC_COARSE_S);
 }
 
 struct series {
@@ -73,10 +84,10 @@ void team_metrics(struct http_req *req)
 
     if (!read_request(q, &at))
         return;
-    struct series s = {.j.out = &out, .step = step_of((at.to_ms - at.from_ms) / 1000)};
+    struct series s = {.j.out = &out, .step = step_of(&at)};
     jw_array_begin(&s.j);
-    int r = team_metrics_each(q->front, q->tenant.id, at.from_ms / 1000 / 60 * 60, at.to_ms / 1000,
-                              s.step, add_point, &s, &e);
+    int r = team_metrics_each(q->front, q->tenant.id, start_of(&at), at.to_ms / 1000, s.step,
+                              add_point, &s, &e);
     jw_array_end(&s.j);
     if (r < 0)
         reply_sg_error(req, &e);
@@ -116,8 +127,8 @@ void team_metrics_max(struct http_req *req)
         return;
     struct most most = {.rate = strcmp(metric, "sandbox_start_rate") == 0,
                         .at = clock_wall_ms() / 1000};
-    if (team_metrics_each(q->front, q->tenant.id, at.from_ms / 1000 / 60 * 60, at.to_ms / 1000, 60,
-                          take_most, &most, &e) < 0) {
+    if (team_metrics_each(q->front, q->tenant.id, start_of(&at), at.to_ms / 1000, 60, take_most,
+                          &most, &e) < 0) {
         reply_sg_error(req, &e);
         return;
     }

@@ -309,7 +309,8 @@ static const char *const migrations[] = {
     " started INTEGER NOT NULL,"
     " burst INTEGER NOT NULL,"
     " PRIMARY KEY (tenant, minute)) STRICT, WITHOUT ROWID;"
-    "CREATE INDEX team_metric_by_minute ON team_metric (minute);",
+    "CREATE INDEX team_metric_by_minute ON team_metric (minute);"
+    "CREATE INDEX team_metric_fine ON team_metric (minute) WHERE minute % 300 <> 0;",
 
     /* Events that E2B has too, in its form. */
     "ALTER TABLE event ADD COLUMN sandbox TEXT;"

@@ -136,7 +136,14 @@
     X(TEAM_METRIC_LIST, "SELECT minute / ?4 * ?4, max(peak), sum(started), max(burst) "          \
                         "FROM team_metric WHERE tenant = ?1 AND minute BETWEEN ?2 AND ?3 "       \
                         "GROUP BY 1 ORDER BY 1")                                                 \
-    X(TEAM_METRIC_FORGET, "DELETE FROM team_metric WHERE minute < ?1")                           \
+    X(TEAM_METRIC_COARSE,                                                                        \
+      "INSERT INTO team_metric SELECT tenant, minute / 300 * 300, max(peak), sum(started), "     \
+      "max(burst) FROM team_metric WHERE minute % 300 <> 0 AND minute < ?1 GROUP BY 1, 2 "       \
+      "ON CONFLICT (tenant, minute) DO UPDATE SET peak = max(peak, excluded.peak), "             \
+      "started = started + excluded.started, burst = max(burst, excluded.burst)")                \
+    X(TEAM_METRIC_FINE, "DELETE FROM team_metric WHERE minute % 300 <> 0 AND minute < ?1")       \
+    X(TEAM_METRIC_FORGET, "DELETE FROM team_metric WHERE (tenant, minute) IN (SELECT tenant, "   \
+                          "minute FROM team_metric WHERE minute < ?1 ORDER BY minute LIMIT ?2)") \
     TEMPLATE_STATEMENTS(X)                                                                       \
     CONTEXT_STATEMENTS(X)
 

@@ -2,6 +2,8 @@
 
 #include "front/store/db.h"
 
+#define FORGET_ROWS 5000
+
 int store_team_metrics_begin(struct store *s, struct sg_error *e)
 {
     return db_begin_soon(s, false, e);
@@ -46,11 +48,15 @@ int store_team_metrics_each(struct store *s, const char *tenant, int64_t from, i
     return db_done(&rows);
 }
 
-int store_team_metrics_forget(struct store *s, int64_t before, struct sg_error *e)
+int store_team_metrics_thin(struct store *s, int64_t coarse, int64_t gone, struct sg_error *e)
 {
     int r = db_begin_soon(s, false, e);
 
     if (r == 0)
-        r = db_run(s, DB_TEAM_METRIC_FORGET, DB_WITH(db_number(before)), e);
+        r = db_run(s, DB_TEAM_METRIC_COARSE, DB_WITH(db_number(coarse)), e);
+    if (r == 0)
+        r = db_run(s, DB_TEAM_METRIC_FINE, DB_WITH(db_number(coarse)), e);
+    if (r == 0)
+        r = db_run(s, DB_TEAM_METRIC_FORGET, DB_WITH(db_number(gone), db_number(FORGET_ROWS)), e);
     return db_end(s, r, e);
 }

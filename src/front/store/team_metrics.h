@@ -26,5 +26,7 @@ int store_team_metrics_end(struct store *s, int r, struct sg_error *e);
 int store_team_metrics_each(struct store *s, const char *tenant, int64_t from, int64_t to,
                             int64_t step, void (*fn)(const struct store_team_metric *m, void *arg),
                             void *arg, struct sg_error *e);
-/* Deletes what is older, of all tenants. */
-int store_team_metrics_forget(struct store *s, int64_t before, struct sg_error *e);
+/* Of all tenants: makes rows of STORE_METRIC_COARSE_S out of the minutes before `coarse` (a multiple
+ * of that), and deletes what is before `gone`, some rows at a time. */
+#define STORE_METRIC_COARSE_S 300
+int store_team_metrics_thin(struct store *s, int64_t coarse, int64_t gone, struct sg_error *e);

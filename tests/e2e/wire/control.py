@@ -303,21 +303,21 @@ def _():
     refuses(api("DELETE", "/templates/base"), 403)
 
 
-# What E2B has and this server does not, yet: it says so, and does nothing.
-NOT_YET = """
+# How E2B's command line built templates before version 2: refused, and it says what to do.
+OLD_BUILDS = """
     POST /templates
     POST /templates/mine
     POST /templates/mine/builds/b
 """
 
 
-@test("what is not there yet answers 501, with words")
+@test("what old command lines call is refused, with words")
 def _():
-    for line in NOT_YET.split("\n"):
+    for line in OLD_BUILDS.split("\n"):
         if line.strip():
             method, path = line.split()
             body = {} if method in ("POST", "PATCH") else None
-            refuses(api(method, path, body), 501, "not available")
+            refuses(api(method, path, body), 400, "update @e2b/cli")
 
 
 @test("what E2B does not have either is 404 or 405")
