@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "lib/base/fd.h"
@@ -444,6 +445,17 @@ void orders_tell_settings(struct server *s)
     tell_tls(s);
 }
 
+/* Without one, logs and metrics of sandboxes end with the front. */
+static void tell_journal(struct server *s)
+{
+    struct order_answer a = {.tell = TELL_JOURNAL};
+
+    if (s->journal < 0)
+        s->journal = memfd_create("sandglass-journal", MFD_CLOEXEC);
+    if (s->journal >= 0)
+        front_tell(s, &a, &s->journal, 1);
+}
+
 void orders_greet(struct server *s)
 {
     struct order_answer ready = {.tell = TELL_READY};
@@ -458,6 +470,7 @@ void orders_greet(struct server *s)
     orders_tell_settings(s);
     guard_meet_front(s);
     workers_meet_front(s);
+    tell_journal(s);
     sandboxes_introduce(s);
     checkpoints_introduce(s);
     if (s->front.turn > 1) {

@@ -474,7 +474,8 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
                                    .front = CHILD_PROGRAM_NONE,
                                    .guard = CHILD_PROGRAM_NONE,
                                    .dbworker = CHILD_PROGRAM_NONE,
-                                   .exporter = CHILD_PROGRAM_NONE},
+                                   .exporter = CHILD_PROGRAM_NONE,
+                                   .journal = -1},
                         .call = call,
                         .signals.fd = -1};
     r = read_settings(run, e);

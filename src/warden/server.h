@@ -65,6 +65,7 @@ struct server {
     struct logfile log;
     struct child_program front, guard;
     struct child_program dbworker, exporter; /* see workers.h */
+    int journal;                             /* TELL_JOURNAL; -1: there is none yet */
     struct heartbeats beats;
     uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_]; /* see faults.h */
     struct readiness readiness;

@@ -207,6 +207,9 @@ enum order_tell {
     /* descriptor: socket to the worker (wire/worker.h); again for each new one */
     TELL_DBWORKER,
     TELL_EXPORTER,
+    /* descriptor: a memfd in which a front leaves things for the next (front/core/journal.h), which
+     * the warden never reads. Before all TELL_SANDBOX */
+    TELL_JOURNAL,
     TELL_MAX_
 };
 

@@ -38,6 +38,28 @@ test('the front is killed: sandboxes, programs, files, times and tokens are stil
   assert.equal(await stop(server), 0)
 })
 
+test('the front is killed: logs and metrics are still there', async () => {
+  const server = await start(undefined, undefined, ['--pool-min', '0', '--pool-max', '1'])
+  const [sandbox, ended] = [await Sandbox.create(server.as), await Sandbox.create(server.as)]
+  const get = async (route) => (await fetch(server.url + route, { headers: { 'X-API-Key': server.as.apiKey } })).json()
+  const log = async (b) => (await get(`/v2/sandboxes/${b.sandboxId}/logs?direction=forward`)).logs
+  const metrics = () => get(`/sandboxes/${sandbox.sandboxId}/metrics`)
+  for (const b of [sandbox, ended]) await b.commands.run('echo before; echo oops >&2')
+  await ended.kill()
+  const samples = await eventually('there is a sample', async () => (await metrics()).length && metrics())
+  const before = [await log(sandbox), await log(ended)]
+  assert.ok(before.every((l) => l.some((e) => e.message === 'oops')), JSON.stringify(before))
+  for (let round = 0; round < 2; round++) {
+    await killFront(server)
+    assert.deepEqual((await log(sandbox)).slice(0, before[0].length), before[0])
+    assert.deepEqual(await log(ended), before[1])
+    assert.deepEqual((await metrics()).slice(0, samples.length), samples)
+  }
+  await sandbox.commands.run('echo after')
+  assert.ok((await log(sandbox)).some((e) => e.message === 'after'))
+  assert.equal(await stop(server), 0)
+})
+
 test('the front is killed again and again while sandboxes are made and used', async () => {
   const server = await start()
   let going = true

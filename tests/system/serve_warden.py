@@ -52,7 +52,7 @@ def greeting():
     with Server("--sandbox-pids", "77") as s:
         o = s.ready()
         kinds = [t.tell for t in o.tells]
-        assert kinds == [LISTENER, SETTINGS, GUARD, EXPORTER], kinds
+        assert kinds == [LISTENER, SETTINGS, GUARD, EXPORTER, JOURNAL], kinds
         listener = socket.socket(fileno=o.tells[0].fds[0])
         assert listener.getsockname()[0] == "127.0.0.1" and listener.getsockname()[1] > 0
         text = os.read(o.tells[1].fds[0], 65536).decode()
@@ -1119,7 +1119,7 @@ def tls():
     os.chmod(key, 0o600)
     with Server("--tls-cert", cert, "--tls-key", key) as s:
         o = s.ready()
-        assert [t.tell for t in o.tells] == [LISTENER, SETTINGS, TLS, GUARD, EXPORTER] and o.tells[0].flags == 1
+        assert [t.tell for t in o.tells] == [LISTENER, SETTINGS, TLS, GUARD, EXPORTER, JOURNAL] and o.tells[0].flags == 1
         assert [os.read(f, 100) for f in o.tells[2].fds] == [open(p, "rb").read() for p in (cert, key)]
         o.tells.clear()
         with open(cert, "a") as f:

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "front/core/journal.h"
 
 struct ended_logs {
     struct share *share;
@@ -85,12 +86,21 @@ static void drop_old(void)
         drop_oldest(largest());
 }
 
-void ended_logs_keep(const char *tenant, const char *id, const struct sandbox_end *end,
-                     struct sandbox_log *log)
+static struct ended_log told(const struct ended_logs *p)
+{
+    return (struct ended_log){.tenant = p->share->tenant,
+                              .id = p->id,
+                              .ended_ms = p->ended_ms,
+                              .end = &p->end,
+                              .log = &p->log};
+}
+
+void ended_logs_restore(const char *tenant, const char *id, const struct sandbox_end *end,
+                        struct sandbox_log *log, int64_t ended_ms)
 {
     struct share *s = share_of(tenant);
     struct ended_logs *p =
-        NEW(struct ended_logs, .share = s, .ended_ms = clock_wall_ms(), .end = *end, .log = *log);
+        NEW(struct ended_logs, .share = s, .ended_ms = ended_ms, .end = *end, .log = *log);
 
     memcpy(p->id, id, sizeof(p->id));
     *log = (struct sandbox_log){0};
@@ -99,6 +109,27 @@ void ended_logs_keep(const char *tenant, const char *id, const struct sandbox_en
     s->bytes += size_of(p);
     all_bytes += size_of(p);
     drop_old();
+}
+
+void ended_logs_keep(const char *tenant, const char *id, const struct sandbox_end *end,
+                     struct sandbox_log *log)
+{
+    const struct ended_log l = {
+        .tenant = tenant, .id = id, .ended_ms = clock_wall_ms(), .end = end};
+
+    ended_logs_restore(tenant, id, end, log, l.ended_ms);
+    journal_ended(&l);
+}
+
+void ended_logs_each(bool (*fn)(const struct ended_log *l, void *arg), void *arg)
+{
+    LIST_EACH(struct share, s, &shares, link)
+        LIST_EACH(const struct ended_logs, p, &s->logs, in_share) {
+            const struct ended_log l = told(p);
+
+            if (!fn(&l, arg))
+                return;
+        }
 }
 
 static const struct ended_logs *find(const char *tenant, const char *id)

@@ -12,6 +12,17 @@
 /* Keeps the end and the log of a sandbox. Takes the log over. */
 void ended_logs_keep(const char *tenant, const char *id, const struct sandbox_end *end,
                      struct sandbox_log *log);
+/* The same for one that ended at a time of an earlier front. */
+void ended_logs_restore(const char *tenant, const char *id, const struct sandbox_end *end,
+                        struct sandbox_log *log, int64_t ended_ms);
+struct ended_log {
+    const char *tenant, *id;
+    int64_t ended_ms;
+    const struct sandbox_end *end;
+    const struct sandbox_log *log;
+};
+/* Calls fn for each until it returns false. */
+void ended_logs_each(bool (*fn)(const struct ended_log *l, void *arg), void *arg);
 /* The log of a sandbox; NULL if the tenant never had it or it is no longer kept. */
 const struct sandbox_log *ended_logs_log(const char *tenant, const char *id);
 /* How a sandbox ended; NULL as above. tenant NULL: of any tenant. */

@@ -9,6 +9,7 @@
 #include "front/core/checkpoint.h"
 #include "front/core/transition.h"
 #include "front/core/identity.h"
+#include "front/core/journal.h"
 #include "front/core/living.h"
 #include "front/core/standby.h"
 #include "front/core/warm.h"
@@ -423,6 +424,7 @@ void sandbox_told_sandbox(struct front *f, const struct order_answer *a, int not
     }
     struct sandbox *b = sandbox_new(f, a->id, &spec);
     b->seen_ns = clock_ns();
+    journal_give(b->id, &b->log, &b->metrics);
     sandbox_set_deadline(b, a->deadline_ns);
     b->state = a->state == STATE_RUNNING ? SANDBOX_RUNNING : SANDBOX_PAUSED;
     b->stored = a->state == STATE_STORED;
@@ -460,10 +462,14 @@ static void told_of_earlier(const struct order_answer *a)
 
     sandbox_end_told(&end, a);
     living_told_end(a);
-    if (!sandbox_end_is_news(&end) || !id_valid(a->id) || !id_valid(a->tenant))
+    if (!id_valid(a->id) || !id_valid(a->tenant) || ended_logs_end(a->tenant, a->id))
         return;
-    log_end(&log, &end);
-    ended_logs_keep(a->tenant, a->id, &end, &log);
+    journal_give(a->id, &log, NULL);
+    if (sandbox_end_is_news(&end))
+        log_end(&log, &end);
+    if (sandbox_log_count(&log) > 0)
+        ended_logs_keep(a->tenant, a->id, &end, &log);
+    sandbox_log_done(&log);
 }
 
 void sandbox_told_ended(struct front *f, const struct order_answer *a)

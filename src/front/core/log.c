@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "front/core/journal.h"
 
 #define RING_FIRST 32u
 
@@ -47,12 +48,12 @@ static void grow(struct sandbox_log *l)
     l->cap = cap;
 }
 
-static void add(struct sandbox_log *l, const struct log_entry *head, const char *text, size_t len)
+static struct log_entry *keep(struct sandbox_log *l, const struct log_entry *head, const char *text,
+                              size_t len)
 {
     len = len < SANDBOX_LOG_LINE ? len : SANDBOX_LOG_LINE;
     struct log_entry *e = xcalloc(1, sizeof(*e) + len + 1);
     *e = *head;
-    e->ms = clock_wall_ms();
     e->len = (uint32_t)len;
     memcpy(e->text, text, len);
     while (l->n > 0 && l->bytes + sizeof(*e) + len > SANDBOX_LOG_BYTES)
@@ -61,6 +62,21 @@ static void add(struct sandbox_log *l, const struct log_entry *head, const char 
         grow(l);
     l->ring[(l->first + l->n++) % l->cap] = e;
     l->bytes += sizeof(*e) + len;
+    return e;
+}
+
+static void add(struct sandbox_log *l, const struct log_entry *head, const char *text, size_t len)
+{
+    struct log_entry *e = keep(l, head, text, len);
+
+    e->ms = clock_wall_ms();
+    journal_log(l, e);
+}
+
+void sandbox_log_restore(struct sandbox_log *l, const struct log_entry *head, const char *text,
+                         size_t len)
+{
+    keep(l, head, text, len);
 }
 
 void sandbox_log_add(struct sandbox_log *l, enum log_level level, enum fault fault, uint32_t pid,

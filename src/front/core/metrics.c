@@ -4,6 +4,7 @@
 #include "lib/channel/wire.h"
 #include "lib/uv/handle.h"
 #include "front/core/call.h"
+#include "front/core/journal.h"
 #include "front/core/warden.h"
 #include "front/telemetry/figures.h"
 
@@ -20,7 +21,7 @@ struct sample {
     void *arg;
 };
 
-static void keep(struct sandbox_metrics *m, const struct metric *s)
+void sandbox_metrics_restore(struct sandbox_metrics *m, const struct metric *s)
 {
     if (!m->ring)
         m->ring = xcalloc(METRICS_KEPT, sizeof(*m->ring));
@@ -34,8 +35,10 @@ static void keep(struct sandbox_metrics *m, const struct metric *s)
 static void finish(struct sample *s, bool ok)
 {
     s->sandbox->metrics.sampling = false;
-    if (ok)
-        keep(&s->sandbox->metrics, &s->m);
+    if (ok) {
+        sandbox_metrics_restore(&s->sandbox->metrics, &s->m);
+        journal_metric(s->sandbox->id, &s->m);
+    }
     if (s->done)
         s->done(s->arg, ok ? &s->m : NULL);
     sandbox_unref(s->sandbox);

@@ -27,6 +27,8 @@ struct sandbox;
 /* Starts the regular sampling of all sandboxes. */
 void metrics_start(struct front *f);
 void sandbox_metrics_done(struct sandbox_metrics *m);
+/* Adds a sample as it was. */
+void sandbox_metrics_restore(struct sandbox_metrics *m, const struct metric *s);
 uint32_t sandbox_metrics_count(const struct sandbox_metrics *m);
 const struct metric *sandbox_metrics_get(const struct sandbox_metrics *m,
                                          uint32_t i); /* 0: oldest */

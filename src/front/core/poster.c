@@ -214,19 +214,22 @@ void poster_posted(void *arg, int status, uint64_t retry_after_ms)
 /* Whether there is a place for one more post of this tenant's webhook. */
 static bool has_place(const struct poster *p)
 {
-    unsigned all = 0, own = 0, failing = 0;
+    unsigned all = 0, own = 0, failing = 0, own_failing = 0;
 
     if (!p->id[0])
         return true;
     LIST_EACH(struct poster, other, &posters.all, link) {
-        if (!other->id[0])
-            continue;
-        all += other->flying;
-        own += strcmp(other->tenant, p->tenant) == 0 ? other->flying : 0;
-        failing += other->last_failed ? other->flying : 0;
+        bool is_own = strcmp(other->tenant, p->tenant) == 0;
+        unsigned n = other->id[0] ? other->flying : 0;
+
+        all += n;
+        own += is_own ? n : 0;
+        failing += other->last_failed ? n : 0;
+        own_failing += is_own && other->last_failed ? n : 0;
     }
     return all < POSTS_OF_TENANTS && own < POSTS_OF_A_TENANT &&
-           (!p->last_failed || failing < POSTS_THAT_FAIL);
+           (!p->last_failed ||
+            (failing < POSTS_THAT_FAIL && own_failing < POSTS_OF_A_TENANT_THAT_FAIL));
 }
 
 struct sending {

@@ -14,8 +14,8 @@
  * open events and the place where the rest begins, so that the next front goes on from there. An
  * event that is no longer kept (event_keep) when its turn comes is given up.
  *
- * Posters of tenants share what the exporter can have under way: a tenant has a few places, and all
- * whose receivers have failed last have a few together. So a receiver that does not answer delays
+ * Posters of tenants share what the exporter can have under way: a tenant has a few places, and those
+ * whose receivers have failed last have a few of these. So a receiver that does not answer delays
  * others like it, and nobody else. */
 #pragma once
 
@@ -26,9 +26,10 @@
 #define WEBHOOK_TRIES 12
 #define WEBHOOK_HOLD  3
 
-#define POSTS_OF_TENANTS  24 /* under way at a time; the exporter has EXPORTER_AT_ONCE */
-#define POSTS_OF_A_TENANT 4
-#define POSTS_THAT_FAIL   8
+#define POSTS_OF_TENANTS            24 /* under way at a time; the exporter has EXPORTER_AT_ONCE */
+#define POSTS_OF_A_TENANT           4
+#define POSTS_THAT_FAIL             8
+#define POSTS_OF_A_TENANT_THAT_FAIL 2
 
 enum poster_mood { POSTER_GOOD, POSTER_FAILING, POSTER_GIVING_UP };
 

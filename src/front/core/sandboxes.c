@@ -111,6 +111,7 @@ struct sandbox *sandbox_new(struct front *f, const char *id, struct sandbox_spec
     struct sandbox *b = NEW(struct sandbox, .front = f, .refs = 1, .spec = *spec);
 
     memcpy(b->id, id, ID_LEN);
+    memcpy(b->log.id, id, ID_LEN);
     sandbox_spec_init(spec); /* the sandbox owns its contents now */
     return b;
 }

@@ -24,6 +24,7 @@
 #include "front/core/figures.h"
 #include "front/core/events.h"
 #include "front/core/guard.h"
+#include "front/core/journal.h"
 #include "front/core/lifecycle.h"
 #include "front/core/living.h"
 #include "front/core/node.h"
@@ -259,6 +260,7 @@ static void begin(struct front *f, bool again)
     copies_start(f);
     webhooks_start(f, exporter);
     living_match(f, again);
+    journal_settle();
     checkpoints_match_store(f);
     sandboxes_finish_rewinds(f);
     if (open_contexts(f, &contexts, &e) < 0 || contexts_start(f, contexts, open_doors, &e) < 0)
@@ -312,6 +314,10 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
     case TELL_EXPORTER:
         if (n == 1)
             exporter_set_socket(exporter, steal_fd(&fds[0]));
+        break;
+    case TELL_JOURNAL:
+        if (n == 1)
+            journal_open(f, steal_fd(&fds[0]));
         break;
     case TELL_TLS:
         if (n == 2)
