@@ -546,6 +546,7 @@ _sandglass_client()
     resume) options+=" --timeout --quiet -q" ;;
     fork) options+=" --count -n --inherit --wait --timeout --verbose -v --json" ;;
     diff) options+=" --json" ;;
+    link) options+=" --for --json" ;;
     top) options+=" --once --json" ;;
     ctx) options+=" --status -s --inherit --state --replay --at --wait --checkpoint --accept-files --ttl --conversation --expired --yes -y --quiet -q --json" ;;
     usage) options+=" --cost --by --conversation --from --to --json" ;;
@@ -582,7 +583,7 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run acp serve drain key tenant world backup restore audit ps create exec repl cp logs kill pause resume fork diff top ctx usage events mcp
+    local verbs="run acp serve drain key tenant world backup restore audit ps create exec repl cp logs kill pause resume fork link diff top ctx usage events mcp
         agents secret volume template doctor version help"
 
     COMPREPLY=()
@@ -615,7 +616,7 @@ _sandglass()
     audit)
         _sandglass_audit "$cur" "$prev"
         ;;
-    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | diff | top | ctx | usage | events | mcp | secret | volume | agents | template)
+    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | link | diff | top | ctx | usage | events | mcp | secret | volume | agents | template)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     drain)

@@ -5,7 +5,7 @@ import dns from 'node:dns'
 import http from 'node:http'
 import net from 'node:net'
 import tls from 'node:tls'
-import { assert, common, fresh, inside, require, run, serve, sh, test } from './lib.mjs'
+import { assert, common, eventually, fresh, inside, require, run, serve, sh, test } from './lib.mjs'
 
 const { WebSocket } = require('undici')
 const DOMAIN = process.env.E2B_DOMAIN
@@ -117,6 +117,41 @@ test('a name that is no sandbox is told what to do', async () => {
     assert.match((await asks(host, '/sandboxes')).message, /^Invalid API key: none was given/)
   assert.equal((await asks(`3000-${id}.example.com`, '/health')).status, 204)
   assert.equal((await asks(`3000-${id}.example.com`, '/sandboxes', { 'X-API-Key': process.env.E2B_API_KEY })).status, 200)
+})
+
+test('a link opens one port that is not public, for a time', async () => {
+  const sandbox = await fresh({ network: { allowPublicTraffic: false } })
+  await serve(sandbox, inside('http_server.py'), 8000)
+  await serve(sandbox, inside('ws_server.py'), 8001)
+  const link = async (port, seconds, id = sandbox.sandboxId) => {
+    const headers = { 'X-API-Key': process.env.E2B_API_KEY, 'Content-Type': 'application/json' }
+    const res = await fetch(`https://api.${DOMAIN}/v1/sandboxes/${id}/links`, { method: 'POST', headers, body: JSON.stringify({ port, seconds }) })
+    assert.equal(res.status, 201)
+    return (await res.json()).url
+  }
+  const status = async (url) => (await fetch(url)).status
+  const url = await link(8000, 600)
+  assert.match(url, new RegExp(`^http://8000-${sandbox.sandboxId}-[0-9a-z]{35}.${DOMAIN}$`))
+  assert.equal(await status(`http://${sandbox.getHost(8000)}/hello`), 403)
+  assert.equal(await (await fetch(`${url}/hello?x=1`)).text(), 'GET /hello?x=1 0')
+  assert.equal(await status(url.replace('http:', 'https:')), 200)
+  const socket = new WebSocket(`${(await link(8001, 600)).replace('http', 'ws')}/chat`)
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('message', resolve)
+    socket.addEventListener('error', (e) => reject(e.error ?? new Error('the socket did not open')))
+  })
+  socket.close()
+  // Not for another port, end, sandbox, or a little less of a signature.
+  const [, end, mac] = url.match(/-([0-9a-z]{7})([0-9a-f]{28})\./)
+  const other = await fresh({ network: { allowPublicTraffic: false } })
+  const later = (parseInt(end, 36) + 1).toString(36).padStart(7, '0')
+  for (const wrong of [url.replace('8000-', '8001-'), url.replace(sandbox.sandboxId, other.sandboxId), url.replace(end, later), url.replace(end, '-000001'),
+    url.replace(mac, mac.slice(1)), url.replace(mac, mac.replace(/^./, (c) => (c === '0' ? '1' : '0'))), url.replace(end + mac, '')])
+    assert.equal(await status(wrong), 403, wrong)
+  const short = await link(8000, 1)
+  await eventually('the link ends', async () => (await status(short)) === 403)
+  const open = await fresh()
+  assert.equal(await link(8000, 60, open.sandboxId), `http://${open.getHost(8000)}`)
 })
 
 test('inside, ports 49999 and 49983 say that they are well', async () => {

@@ -363,6 +363,25 @@ def diff(session, server):
     end(session, server, made["context"]["id"])
 
 
+def links(session, server):
+    """Addresses of ports, of a sandbox whose ports are public and of one whose are not."""
+    def make(sandbox, status, body, what="", says=""):
+        return session.call(server, status, "POST", f"/v1/sandboxes/{sandbox}/links", body, what, says)
+
+    made = [json.loads(session.send(server, "POST", "/sandboxes", b'{"templateID":"base","secure":true,"network":{"allowPublicTraffic":%s}}' % public).body)["sandboxID"]
+            for public in (b"true", b"false")]
+    told = make(made[0], 201, {"port": 3000}, "ports are public")
+    session.check("... and it says so", [] if told["public"] and told["endAt"] is None else [told])
+    told = make(made[1], 201, {"port": 3000, "seconds": 60})
+    session.check("a link has an end", [] if told["endAt"] and f"//3000-{made[1]}-" in told["url"] else [told])
+    for field, value in (("port", 0), ("port", 65536), ("port", "80"), ("port", 49983), ("port", 49999), ("port", None), ("seconds", 0),
+                         ("seconds", 10 ** 9), ("seconds", 1.5), ("for", 1)):
+        make(made[1], 400, {"port": 3000, field: value}, f"{field} {value}", field)
+    make(UNKNOWN, 404, {"port": 3000})
+    for sandbox in made:
+        session.send(server, "DELETE", f"/sandboxes/{sandbox}")
+
+
 # ---- agents --------------------------------------------------------------------------------------
 
 def agents(session, server):

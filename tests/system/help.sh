@@ -2,7 +2,7 @@
 # Help, version, manual pages and completion: all there, and all telling the same.
 . "$(dirname "$0")/lib.sh"
 
-CLIENT_VERBS="ps create exec repl cp logs kill pause resume fork top ctx secret agents events usage mcp template diff volume"
+CLIENT_VERBS="ps create exec repl cp logs kill pause resume fork top ctx secret agents events usage mcp template diff volume link"
 VERBS="run acp serve drain backup restore key tenant world audit $CLIENT_VERBS doctor version help"
 
 # ---- help ------------------------------------------------------------------------------------------

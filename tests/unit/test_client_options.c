@@ -105,6 +105,21 @@ TEST(bad_exec)
     expect_refused(&exec_verb, "--interactiv iabc ls", "did you mean '--interactive'");
 }
 
+/* ---- link ------------------------------------------------------------------------------------ */
+
+TEST(arguments_of_link)
+{
+    expect_taken(&link_verb, "iabc 3000");
+    expect_taken(&link_verb, "--for 15m iabc 3000 --json");
+    expect_refused(&link_verb, "", "no sandbox given");
+    expect_refused(&link_verb, "iabc", "no port given");
+    expect_refused(&link_verb, "iabc 0", "port");
+    expect_refused(&link_verb, "iabc 65536", "port");
+    expect_refused(&link_verb, "iabc 80 81", "one argument too many");
+    expect_refused(&link_verb, "--for 31d iabc 80", "between 1s and 30d");
+    expect_refused(&link_verb, "../x 80", "is not the id of a sandbox");
+}
+
 /* ---- create ---------------------------------------------------------------------------------- */
 
 TEST(options_of_create)
@@ -272,7 +287,7 @@ TEST(actions_of_volume)
 
 TEST(every_verb_has_help_and_the_shared_options)
 {
-    EXPECT(client_n_verbs == 20);
+    EXPECT(client_n_verbs == 21);
     for (size_t i = 0; i < client_n_verbs; i++) {
         const struct client_verb *verb = client_verbs[i];
         AUTO(free_p) struct client_common *options = xcalloc(1, verb->options_size);

@@ -17,7 +17,7 @@
 const struct client_verb *const client_verbs[] = {
     &ps_verb,    &create_verb, &exec_verb,   &repl_verb,     &cp_verb,   &logs_verb,   &kill_verb,
     &pause_verb, &resume_verb, &fork_verb,   &top_verb,      &ctx_verb,  &usage_verb,  &events_verb,
-    &mcp_verb,   &secret_verb, &agents_verb, &template_verb, &diff_verb, &volume_verb,
+    &mcp_verb,   &secret_verb, &agents_verb, &template_verb, &diff_verb, &volume_verb, &link_verb,
 };
 const size_t client_n_verbs = ARRAY_SIZE(client_verbs);
 

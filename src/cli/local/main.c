@@ -55,6 +55,7 @@ static const struct verb verbs[] = {
     {"pause", "pause sandboxes", cmd_client},
     {"resume", "resume paused sandboxes", cmd_client},
     {"fork", "copy a sandbox with its variables and files", cmd_client},
+    {"link", "print an address for a port that is good for a limited time", cmd_client},
     {"diff", "list the files that a sandbox or a snapshot has changed", cmd_client},
     {"top", "show what sandboxes use now", cmd_client},
     {"ctx", "show and change the contexts of conversations", cmd_client},

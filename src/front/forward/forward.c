@@ -21,6 +21,7 @@
 #include "front/forward/tls_client.h"
 #include "front/core/request_log.h"
 #include "front/core/call.h"
+#include "front/core/port_link.h"
 #include "front/core/reply.h"
 
 #define SILENCE_MAX_MS (10u * 60 * 1000) /* wait for the answer's first byte */
@@ -350,11 +351,11 @@ static void on_silence(uv_timer_t *timer)
 /* ---- start ----------------------------------------------------------------------------------- */
 
 /* NULL: the request may pass. Otherwise the reason why it may not. */
-static const char *refusal(const struct sandbox *b, const struct http_req *req)
+static const char *refusal(const struct sandbox *b, unsigned port, const struct http_req *req)
 {
     const char *token = http_header_get(req, TOKEN_HEADER);
 
-    if (b->spec.traffic_token[0] == '\0')
+    if (b->spec.traffic_token[0] == '\0' || port_link_opens(b, port, req))
         return NULL;
     if (!token || token[0] == '\0')
         return "Sandbox is secured with traffic access token. Token header '" TOKEN_HEADER
@@ -365,9 +366,9 @@ static const char *refusal(const struct sandbox *b, const struct http_req *req)
     return NULL;
 }
 
-bool forward_allows(const struct sandbox *b, const struct http_req *req)
+bool forward_allows(const struct sandbox *b, unsigned port, const struct http_req *req)
 {
-    return refusal(b, req) == NULL;
+    return refusal(b, port, req) == NULL;
 }
 
 static void choose_host(struct forward *f)
@@ -403,7 +404,7 @@ static void begin(struct forward *f)
 
 void forward_request(struct sandbox *b, unsigned port, struct http_req *req)
 {
-    const char *why = refusal(b, req);
+    const char *why = refusal(b, port, req);
 
     if (port < 1 || port > 65535) {
         reply_error(req, 400, "Invalid sandbox port");

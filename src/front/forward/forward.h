@@ -19,4 +19,4 @@
 void forward_request(struct sandbox *b, unsigned port, struct http_req *req);
 /* Whether the request would be forwarded. Also asked before a paused sandbox is woken: a client
  * that may not talk to a sandbox may not wake it either. */
-bool forward_allows(const struct sandbox *b, const struct http_req *req);
+bool forward_allows(const struct sandbox *b, unsigned port, const struct http_req *req);

@@ -77,7 +77,7 @@ static void answer(struct http_req *req, struct sandbox *b, unsigned port)
      * refuses the client. */
     if (port == FRONT_ENVD_PORT)
         envd_request(b, req);
-    else if (port == FRONT_INTERPRETER_PORT && forward_allows(b, req))
+    else if (port == FRONT_INTERPRETER_PORT && forward_allows(b, port, req))
         interpreter_request(b, req);
     else
         forward_request(b, port, req);
@@ -115,7 +115,7 @@ static bool may_wake(struct http_req *req, struct sandbox *b, unsigned port)
 {
     bool allowed = port == FRONT_ENVD_PORT
                        ? envd_allows(b, req)
-                       : forward_allows(b, req) &&
+                       : forward_allows(b, port, req) &&
                              (port != FRONT_INTERPRETER_PORT || interpreter_allows(b, req));
 
     if (allowed)

@@ -35,6 +35,9 @@ void v1_diff(struct http_req *req);
 /* events.c */
 void v1_events(struct http_req *req);
 
+/* links.c */
+void v1_link_post(struct http_req *req);
+
 /* audit.c */
 void v1_audit(struct http_req *req);
 

@@ -26,6 +26,7 @@ static const struct http_route routes[] = {
     {HTTP_M_GET, "/v1/diff", v1_diff, 0},
     {HTTP_M_GET, "/v1/events", v1_events, 0},
     {HTTP_M_GET, "/v1/audit", v1_audit, 0},
+    {HTTP_M_POST, "/v1/sandboxes/{id}/links", v1_link_post, E2B_BODY_MAX},
     {HTTP_M_POST, "/v1/agents", v1_agent_post, AGENT_BODY_MAX},
     {HTTP_M_GET, "/v1/agents", v1_agents_list, 0},
     {HTTP_M_GET, "/v1/agents/{id}", v1_agent_get, 0},
