@@ -15,6 +15,8 @@ const HOSTS = ['api.anthropic.com', 'api.openai.com', 'generativelanguage.google
 const names = await nameServer()
 const made = certificate(...HOSTS)
 
+const surroundings = { SANDGLASS_EGRESS_DNS: `127.0.0.1:${names.address().port}`, SANDGLASS_EGRESS_INTERNAL: '127.0.0.1', SANDGLASS_EGRESS_ROOTS: made.ca }
+
 // Where the policy lets directories be shown from: /tmp is one of them.
 const agents = path.join(scratch, 'agents')
 fs.mkdirSync(agents)
@@ -30,7 +32,6 @@ class Peer {
   #waiting = new Map()
 
   constructor(name, more) {
-    const surroundings = { SANDGLASS_EGRESS_DNS: `127.0.0.1:${names.address().port}`, SANDGLASS_EGRESS_INTERNAL: '127.0.0.1', SANDGLASS_EGRESS_ROOTS: made.ca }
     const env = { ...process.env, PATH: `${path.dirname(SG)}:${process.env.PATH}`, ...surroundings, AGENTS: agents, ...more }
     this.child = spawn(path.join(TOP, 'examples/integrations', name), { cwd: project, env, stdio: ['pipe', 'pipe', 'pipe'] })
     this.err = ''
@@ -121,6 +122,24 @@ test('gemini-cli --acp', () => conversation('gemini-acp.sh', {
   tool: 'run_shell_command',
   command: (command) => ({ command, description: 'Looks' }),
 }), { seconds: 100 })
+
+// ---- a server of agents --------------------------------------------------------------------------
+
+test('sandbox-agent: a session with Claude Code, a prompt', async () => {
+  const command = { call: 'Bash', with: { command: 'echo of-the-shell; printenv ANTHROPIC_API_KEY | cut -c 1-5', description: 'Looks' } }
+  const model = await Model.at(made, command, (told) => `It has ${/of-the-shell\W+sgph_/.exec(told) ? 'a placeholder' : told}.`)
+  const script = fs.readFileSync(path.join(TOP, 'tests/programs/sandbox-agent.sh'), 'utf8')
+  const args = ['acp', '--approve', '--memory', '4G', '--mount', `${agents}/node_modules:/opt/agents/node_modules`, '--secret', `ANTHROPIC_API_KEY@${HOSTS[0]}`,
+    '--env', `ANTHROPIC_BASE_URL=https://${HOSTS[0]}:${model.port}`, '--', 'bash', '-c', script]
+  const child = spawn(SG, args, { env: { ...process.env, ...surroundings, ANTHROPIC_API_KEY: KEY }, stdio: ['pipe', 'pipe', 'pipe'], timeout: 80_000 })
+  let [out, err] = ['', '']
+  child.stdout.on('data', (d) => { out += d })
+  child.stderr.on('data', (d) => { err += d })
+  await new Promise((resolve) => child.on('close', resolve))
+  model.close()
+  assert.match(out, /"stopReason":"end_turn","said":".*It has a placeholder\./, `${out}\n${err.slice(-1500)}\n${model.asked.map((a) => a.path)}`)
+  assert.deepEqual([...new Set(model.asked.filter(({ body }) => body).map(({ headers }) => headers['x-api-key']))], [KEY])
+}, { seconds: 100 })
 
 // ---- workers -------------------------------------------------------------------------------------
 
