@@ -320,8 +320,9 @@ static void open_scratch_store(struct server *s)
     else if (r < 0)
         r = scratch_store_open(&spec, &s->scratch_store, &e);
     if (s->scratch_store)
-        snprintf(said, sizeof(said), "%llu MiB of the state directory (btrfs)\n",
-                 (unsigned long long)(s->scratch_store->bytes >> 20));
+        snprintf(said, sizeof(said), "%llu MiB of the state directory (%s)\n",
+                 (unsigned long long)(s->scratch_store->bytes >> 20),
+                 scratch_store_kind(s->scratch_store));
     else if (r < 0) /* doctor warns of the first, since somebody wished otherwise */
         snprintf(said, sizeof(said), "in memory%s %.*s\n", chosen ? ", since" : ":", DISKS_MAX - 24,
                  e.message);

@@ -1,5 +1,6 @@
 """Worlds, disks and volumes on the kernel of the virtual machine: the steps behind worlds.sh."""
 import base64
+import contextlib
 import glob
 import os
 import pathlib
@@ -11,7 +12,7 @@ import tarfile
 from lib import PATIENCE_S, Client, Server, check, equal, until
 import world_root
 
-PROGRAMS = ["bash", "cat", "dd", "df", "grep", "head", "id", "ls", "mkdir", "rm", "sha256sum", "sleep", "stat", "sync", "touch", "wc"]
+PROGRAMS = ["bash", "cat", "dd", "df", "grep", "head", "id", "ls", "mkdir", "rm", "sha256sum", "sleep", "stat", "sync", "tail", "touch", "wc"]
 DISK = 24 << 20
 FULL = r"No space left|Disk quota exceeded"
 
@@ -60,8 +61,16 @@ def says(what, client, sandbox, command, output, user="user"):
 
 def loops():
     """Files of a state directory that are behind loop devices."""
-    files = [pathlib.Path(path).read_text().strip() for path in glob.glob("/sys/block/loop*/loop/backing_file")]
-    return sorted(name for name in files if name.startswith(sys.argv[2]))
+    found = []
+    for path in glob.glob("/sys/block/loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):  # it goes meanwhile
+            found.append(pathlib.Path(path).read_text().strip())
+    return sorted(name for name in found if name.startswith(sys.argv[2]))
+
+
+def places(server):
+    """Disks of sandboxes, if they are in the state directory."""
+    return glob.glob(f"{server.state}/disks.d/s[0-9]*")
 
 
 def mounts():
@@ -114,6 +123,27 @@ def full(client, size):
     return one
 
 
+def limits(server, client):
+    """statfs in a sandbox tells of its own disk, and files have a limit too, since inodes do not count."""
+    one = client.create(templateID="small")
+    says("df shows the sandbox's disk", client, one, "df -B1 --output=size / /tmp | tail -n 2", f"{DISK:>9}\n{DISK:>9}\n")
+    status, output = client.run_as("user", one, f"mkdir ~/d && cd ~/d && touch {{1..{DISK // 4096 + 200}}} 2>&1 | head -n 1")
+    check("many empty files are refused", re.search(FULL, output), (status, output))
+    gone = places(server)
+    client.api("DELETE", f"/sandboxes/{one['sandboxID']}")
+    if gone:
+        check("what a sandbox has written goes with it", until(lambda: set(gone) - set(places(server)), PATIENCE_S), gone)
+
+
+def branch(client):
+    one = client.create(templateID="small")
+    says("a sandbox writes", client, one, "echo before >~/f && cat ~/f", "before\n")
+    status, forked = client.api("POST", f"/sandboxes/{one['sandboxID']}/fork", {"count": 1})
+    check("its files are forked", status == 201 and forked[0].get("sandbox"), forked)
+    says("the branch has them, over the world", client, forked[0]["sandbox"], "echo mine >>~/f; cat ~/f /marker", "before\nmine\na file of the world\n")
+    says("the other has its own", client, one, "cat ~/f", "before\n")
+
+
 def volume(client):
     status, made = client.api("POST", "/volumes", {"name": "data"})
     check("a volume is made", status == 201, made)
@@ -125,30 +155,52 @@ def volume(client):
     equal("and the server", client.raw("GET", f"/volumecontent/{made['volumeID']}/file?path=/f", headers=headers), (200, b"shared\n"))
 
 
-def killed(server, client):
+def killed(server, client, own):
     """Everything that the kernel holds for the server goes with it."""
     print(f"# loop devices: {loops()}")
     server.kill()
-    equal("no loop device is left of a server that was killed", until(lambda: not loops(), PATIENCE_S) and loops(), [])
+    equal("no loop device is left of a server that was killed", until(lambda: loops() == own, PATIENCE_S) and loops(), own)
     equal("no mount is left", mounts(), [])
     server.start(PATIENCE_S)
     one = client.create(templateID="small", volumeMounts=[{"name": "data", "path": "/mnt/data"}])
     says("the next one has worlds and volumes", client, one, "cat /marker /mnt/data/f", "a file of the world\nshared\n")
 
 
-def everything(where, *options, size=0):
-    server, client = begin(f"{sys.argv[2]}/{where}", *options)
+def everything(where, kind, *options):
+    own = loops()  # of the state directory
+    server, client = begin(where, "--sandbox-disk", str(DISK), *options)
     with open(f"{server.state}/disks", encoding="ascii") as file:
-        print(f"# disks: {file.read().strip()}")
+        said = file.read().strip()
+    check(f"disks are where they should be: {kind}", said.endswith(kind), said)
     imported(server, f"{sys.argv[2]}/root.tar")
     snapshot(client, world(client))
-    full(client, size or 512 << 20)
+    full(client, DISK)
+    if kind != "in memory":
+        branch(client)
+        limits(server, client)
     volume(client)
-    killed(server, client)
+    killed(server, client, own)
     equal("the server ends", server.stop(), 0)
-    equal("nothing is left in use", (until(lambda: not loops(), PATIENCE_S), mounts()), (True, []))
+    equal("nothing is left in use", (until(lambda: loops() == own, PATIENCE_S), mounts()), (True, []))
+
+
+
+def projects():
+    """On an xfs with project quotas the disks are directories of the state directory."""
+    file, where = f"{sys.argv[2]}/xfs", f"{sys.argv[2]}/projects"
+    os.makedirs(where)
+    with open(file, "wb") as image:
+        image.truncate(700 << 20)
+    subprocess.run(["mkfs.xfs", "-q", file], check=True)
+    subprocess.run(["mount", "-o", "loop,prjquota", file, where], check=True)
+    before = loops()
+    everything(f"{where}/state", "(project quotas)", "--worlds-disk", "256M")
+    subprocess.run(["umount", where], check=True)
+    equal("its own device goes, too", until(lambda: not loops(), PATIENCE_S) and before != [], True)
 
 
 os.makedirs(sys.argv[2], exist_ok=True)
 make_root(f"{sys.argv[2]}/root.tar")
-everything("memory", "--worlds-disk", "0", "--sandbox-disk", "24M", size=DISK)
+everything(f"{sys.argv[2]}/memory", "in memory", "--worlds-disk", "0")
+everything(f"{sys.argv[2]}/disk", "(xfs)", "--worlds-disk", "320M")
+projects()

@@ -8,7 +8,8 @@
 #include "inside/agent/serve.h"
 
 /* What is refused may be some of this before the limit: the kernel sets room aside for directories. */
-#define LAST_BYTES (1u << 20)
+#define LAST_BYTES  (1u << 20)
+#define LAST_BLOCKS 16
 
 static int figures[STAGE_FIGURES] = {-1, -1, -1};
 
@@ -42,7 +43,7 @@ struct disk disk_look(void)
         return d;
     d.total = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize;
     d.used = ((uint64_t)fs.f_blocks - (uint64_t)fs.f_bfree) * (uint64_t)fs.f_bsize;
-    d.full = (fs.f_blocks > 0 && fs.f_bavail == 0 ? 1u : 0u) |
+    d.full = (fs.f_blocks > 0 && fs.f_bavail < LAST_BLOCKS ? 1u : 0u) |
              (fs.f_files > 0 && fs.f_ffree == 0 ? 2u : 0u);
     return d;
 }

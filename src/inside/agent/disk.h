@@ -1,5 +1,5 @@
 /* The sandbox's disk. All its space is in the upper layer of the root, and statfs of an overlay
- * answers for that layer. If that is a place in the scratch store, it answers for the whole scratch store, and the
+ * answers for that layer. If that is a subvolume in the scratch store, it answers for all of that, and the
  * kernel's counters of the place tell. */
 #pragma once
 

@@ -323,7 +323,7 @@ static const struct seccomp_rule rules[] = {
      * whether it does is behind a pointer, which the filter cannot see. */
     DENY(settimeofday), DENY(clock_settime), DENY(clock_adjtime), DENY(adjtimex), DENY(kexec_load),
     DENY(kexec_file_load), DENY(init_module), DENY(finit_module), DENY(delete_module), DENY(reboot),
-    DENY(swapon), DENY(swapoff), DENY(quotactl), DENY(quotactl_fd), DENY(acct), DENY(syslog),
+    DENY(swapon), DENY(swapoff), DENY(quotactl), ALSO(quotactl_fd, W), DENY(acct), DENY(syslog),
     ALSO(sethostname, W | S), DENY(setdomainname), DENY(vhangup),
 
 #ifdef __x86_64__

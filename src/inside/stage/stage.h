@@ -75,7 +75,7 @@ struct stage_setup {
  * write there. */
 #define STAGE_WORLD 4u
 #define STAGE_BARE  8u /* with WORLD: there is no cover */
-/* Its disk is a place in the scratch store, and statfs tells of all of that: three files have the figures
+/* Its disk is a place in a scratch store of which statfs tells as a whole: three files have the figures
  * of the place (warden/layers/scratch_store.h). */
 #define STAGE_SCRATCH_STORE 16u
 

@@ -1,19 +1,27 @@
-/* The scratch store: a file system of the server's own, on which the disks of sandboxes are.
+/* The scratch store, where the disks of sandboxes are. It is the first of these that can be had
+ * (scratch_ops.h):
  *
- * It is a btrfs in a file of the state directory. The file has no name and all its space from the
+ *   a directory of the state directory, if that has project quotas;
+ *   a file system of the server's own in a file of the state directory: xfs, with project quotas,
+ *   or btrfs.
+ *
+ * The file has no name and all its space from the
  * start: so nothing of it is left when the server ends, however it ends, and a host whose disk fills
- * up does not take sandboxes down. Nothing on it outlives the server; snapshots are elsewhere.
+ * up does not take sandboxes down. What is in the directory is removed, at the latest when the next server
+ * starts. Nothing is needed after the server has ended; snapshots are elsewhere.
  *
- *   STATE/ (a file without a name) <- loop device <- btrfs    s1/1/files  u1 w1 u2 w2 ...    a sandbox's scratch
+ *   STATE/ (a file without a name) <- loop device <- xfs      s1/1/files  u1 w1 u2 w2 ...    a sandbox's scratch
  *                                                             s1/2/files  u1 w1              its branch's
  *                                                             s2/1/files  u1 w1              another's
  *
- * s1 and s2 are places (scratch_place.h): subvolumes, each with a quota. Every tenant has a quota
- * over all its places, its share. */
+ * s1 and s2 are places (scratch_place.h): subvolumes, or directories with a project, each with a quota.
+ * Every tenant has a limit for all its places together, its share. */
 #pragma once
 
 #include "lib/base/err.h"
 #include "lib/base/list.h"
+
+struct scratch_ops;
 
 #define SCRATCH_STORE_AUTO UINT64_MAX
 
@@ -27,11 +35,14 @@ struct scratch_store_spec {
 };
 
 struct scratch_store {
-    int mount;   /* detached */
-    int top;     /* its topmost directory, open */
-    int figures; /* its directory in sysfs */
-    uint64_t bytes, n_places, n_shares;
+    const struct scratch_ops *ops;
+    int mount;      /* see attach.h; -1: it is a directory of the state directory */
+    int top;        /* its topmost directory, open */
+    int figures;    /* btrfs: its directory in sysfs */
+    uint32_t maker; /* ids of the server's own: its projects have those after it */
+    uint64_t bytes, n_places, n_shares, n_projects;
     struct list shares;
+    struct list leaving; /* places that workers empty */
     void (*discard)(void *arg, int mount, uint32_t first_id, const char *dir);
     void *discard_arg;
 };
@@ -40,6 +51,7 @@ struct scratch_store {
  * disks in memory. */
 int scratch_store_open(const struct scratch_store_spec *spec, struct scratch_store **ret,
                        struct sg_error *e);
+const char *scratch_store_kind(const struct scratch_store *s); /* for people */
 /* Its file goes when no sandbox uses it any more. NULL is allowed. */
 void scratch_store_close(struct scratch_store *s);
 
@@ -57,6 +69,8 @@ struct scratch_share {
     char tenant[32];
     uint32_t sandboxes;
     uint64_t most, limit; /* by the first of the bounds, and as it is set; 0: not yet */
+    struct list places;
+    uint64_t used; /* where the places' limits are lowered instead: at the last look */
     unsigned users;
 };
 int scratch_share_open(struct scratch_store *s, const char *tenant, uint32_t sandboxes,
@@ -66,10 +80,3 @@ void scratch_share_release(struct scratch_share *h); /* NULL is allowed */
 int scratch_share_raise(struct scratch_share *h, uint64_t bytes, struct sg_error *e);
 /* Sets the bounds of all shares anew. NULL is allowed. */
 void scratch_store_share_out(struct scratch_store *s);
-
-/* For scratch_place.c: quotas, by their numbers. */
-int scratch_quota_limit(const struct scratch_store *s, uint64_t id, uint64_t bytes,
-                        struct sg_error *e);
-int scratch_quota_open_figure(const struct scratch_store *s, uint64_t id, const char *name);
-int scratch_quota_used(const struct scratch_store *s, uint64_t id, uint64_t *ret,
-                       struct sg_error *e);

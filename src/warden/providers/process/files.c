@@ -237,9 +237,9 @@ static int root_send(struct instance *i, int root, bool clear, struct sg_error *
         r = open_of_agent(i, "root", O_PATH | O_DIRECTORY, &i->old_root, e);
     if (r == 0 && i->move.scratch->place != i->scratch->place) {
         r = scratch_place_open_figures(i->move.scratch->place, fds + 1, e);
-        n += r == 0 ? STAGE_FIGURES : 0;
+        n += r > 0 ? (size_t)r : 0;
     }
-    if (r == 0)
+    if (r >= 0)
         r = fd_set_nonblock(i->channel, true);
     if (r == 0) {
         r = ipc_send(i->channel, &m, sizeof(m), fds, n);

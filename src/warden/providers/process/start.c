@@ -139,8 +139,7 @@ static uint32_t whole_cpus(uint32_t milli)
 static uint32_t flags_of(const struct instance *i, const struct instance_spec *spec)
 {
     return (spec->line ? STAGE_LINE : 0) | (spec->twins ? STAGE_TWINS : 0) |
-           (i->world ? STAGE_WORLD : 0) | (i->bare ? STAGE_BARE : 0) |
-           (i->provider->share ? STAGE_SCRATCH_STORE : 0);
+           (i->world ? STAGE_WORLD : 0) | (i->bare ? STAGE_BARE : 0);
 }
 
 static int send_setup(struct instance *i, const struct instance_spec *spec, const struct layers *l,
@@ -162,7 +161,8 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, cons
     }
     if (r == 0 && l->scratch->place) {
         r = scratch_place_open_figures(l->scratch->place, &list.fds[list.n], e);
-        list.n += r == 0 ? SCRATCH_PLACE_FIGURES : 0;
+        list.n += r > 0 ? (size_t)r : 0;
+        setup.flags |= r > 0 ? STAGE_SCRATCH_STORE : 0;
     }
     if (r < 0)
         return r;
