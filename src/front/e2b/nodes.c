@@ -87,7 +87,7 @@ static void write_machine(struct json *j)
         snprintf(family, sizeof(family), "%u", base == 15 ? base + (a >> 20 & 255) : base);
         snprintf(model, sizeof(model), "%u", (a >> 4 & 15) | (a >> 12 & 240));
     }
-    if (__get_cpuid_max(0x80000000, NULL) >= 0x80000004) {
+    if ((unsigned)__get_cpuid_max(0x80000000, NULL) >= 0x80000004) {
         for (unsigned i = 0; i < 3; i++)
             __get_cpuid(0x80000002 + i, &words[i * 4], &words[i * 4 + 1], &words[i * 4 + 2],
                         &words[i * 4 + 3]);
