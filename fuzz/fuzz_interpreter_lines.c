@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (results.failed)
         lines_error(&lines, &results.error[ERROR_NAME], &results.error[ERROR_VALUE],
                     &results.error[ERROR_TRACEBACK]);
-    lines_end(&lines);
+    lines_end(&lines, 0);
     assert(!out.truncated);
     check(&out);
     results_done(&results);
