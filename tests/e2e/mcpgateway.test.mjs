@@ -73,21 +73,18 @@ function serveGit(req, res, at, query) {
 }
 const archive = makePackage()
 makeRepository()
-let fetched = 0
 const site = http.createServer((req, res) => {
   const [at, query = ''] = decodeURIComponent(req.url).split('?')
   if (at === '/@made/tools') {
     const version = { name: '@made/tools', version: '1.0.0', bin: { tools: 'server.js' }, dist: { tarball: `http://site.test:${PORT}/made.tgz` } }
     res.end(JSON.stringify({ name: '@made/tools', 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': version } }))
-  } else if (at === '/made.tgz') {
-    fetched++
-    res.end(archive)
-  } else if (at.startsWith('/acme/')) serveGit(req, res, at, query)
+  } else if (at === '/made.tgz') res.end(archive)
+  else if (at.startsWith('/acme/')) serveGit(req, res, at, query)
   else res.writeHead(404).end()
 })
 const PORT = await new Promise((resolve) => site.listen(0, '127.0.0.1', () => resolve(site.address().port)))
 const names = await nameServer()
-const server = await start(undefined, undefined, ['--egress-dns', `127.0.0.1:${names.address().port}`, '--egress-internal', '127.0.0.1', '--egress-fake-ip', 'yes', '--sandbox-memory', '1G', '--sandbox-disk', '256M'])
+const server = await start(undefined, undefined, ['--egress-dns', `127.0.0.1:${names.address().port}`, '--egress-internal', '127.0.0.1', '--sandbox-memory', '1G', '--sandbox-disk', '256M'])
 const as = server.as
 const envs = { npm_config_registry: `http://site.test:${PORT}/`, GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: `url.http://site.test:${PORT}/.insteadOf`, GIT_CONFIG_VALUE_0: 'https://github.com/' }
 
@@ -170,16 +167,22 @@ test('no servers at all, and the template by its name', async () => {
   same(await Template.exists('mcp-gateway', as), true)
 })
 
+// What addMcpServer() runs, with a registry beside it: builds have an open network, where this file's cannot be reached.
+const REGISTRY = `
+  const base = 'http://127.0.0.1:4873/'
+  require('http').createServer((req, res) => res.end(req.url.endsWith('tgz')
+    ? Buffer.from('${archive.toString('base64')}', 'base64')
+    : JSON.stringify({ name: '@made/tools', 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': { name: '@made/tools', version: '1.0.0', bin: { tools: 'server.js' }, dist: { tarball: base + 'made.tgz' } } } })
+  )).listen(4873)`
+
 test('a template with servers that are there already', async () => {
-  const template = Template().fromTemplate('mcp-gateway').setEnvs(envs).addMcpServer(['npm/@made/tools'])
-  const before = fetched
+  const template = Template().fromTemplate('mcp-gateway').setEnvs({ npm_config_registry: 'http://127.0.0.1:4873/' })
+    .runCmd(`echo ${Buffer.from(REGISTRY).toString('base64')} | base64 -d >/tmp/registry.js; node /tmp/registry.js & until ss -Htln sport = :4873 | grep -q .; do sleep 0.1; done; mcp-gateway pull npm/@made/tools; s=$?; kill $!; exit $s`, { user: 'root' })
   const { templateId } = await Template.build(template, 'with-tools', { ...as })
-  same(fetched, before + 1)
   const sandbox = await make({ template: templateId, mcp: NPM, network: { denyOut: [e2b.ALL_TRAFFIC] } })
   const client = await connect(sandbox)
   same(await text(client, 'who'), '1000 /home/user npm a,b none', 'a name that one server has')
   await client.close()
-  same(fetched, before + 1, 'not once more')
 }, { seconds: 120 })
 
 test('the server ends in good order', async () => {

@@ -18,7 +18,8 @@
 #include "lib/log/log.h"
 #include "front/store/store.h"
 
-#define NS_PER_MS 1000000ull
+#define NS_PER_MS     1000000ull
+#define WAKE_LEAST_MS 300000
 
 /* ---- what transitions share ------------------------------------------------------------------ */
 
@@ -338,6 +339,15 @@ static void wake_again(void *arg, struct sandbox *b, int r, const struct sg_erro
     sandbox_unref(b);
 }
 
+/* As at E2B, nobody who wakes a sandbox by mere traffic finds it paused a moment later. */
+static uint64_t wake_timeout(const struct sandbox *b)
+{
+    uint64_t most = b->front->settings.max_timeout_ms;
+    uint64_t least = most < WAKE_LEAST_MS ? most : WAKE_LEAST_MS;
+
+    return b->spec.timeout_ms > least ? b->spec.timeout_ms : least;
+}
+
 void sandbox_wake(struct sandbox *b, sandbox_done done, void *arg)
 {
     bool may_wake = b->spec.auto_resume && !b->stored;
@@ -353,7 +363,7 @@ void sandbox_wake(struct sandbox *b, sandbox_done done, void *arg)
         if (b->busy != BUSY_NO)
             sandbox_when_settled(b, wake_again, t);
         else
-            sandbox_resume(b, true, b->spec.timeout_ms, wake_again, t);
+            sandbox_resume(b, true, wake_timeout(b), wake_again, t);
     }
 }
 
