@@ -15,6 +15,7 @@
 #include "warden/sandboxes/diff.h"
 #include "warden/sandboxes/sandbox.h"
 #include "warden/sandboxes/snapshot.h"
+#include "warden/sandboxes/snapshot_copy.h"
 #include "warden/sandboxes/checkpoint.h"
 #include "warden/sandboxes/sandbox_volumes.h"
 #include "warden/sandboxes/volume.h"
@@ -233,6 +234,19 @@ static int order_forget(struct server *s, const struct ticket *t, struct order *
     return 0;
 }
 
+static int order_copy(struct server *s, const struct ticket *t, const struct order *o,
+                      struct sg_error *e)
+{
+    struct snapshot *of = NULL;
+    int r = !o->against[0] || !id_valid(o->snapshot)
+                ? err_invalid(e, "a snapshot's name is 20 letters and digits")
+                : check_snapshot(s, o->against, &of, e);
+
+    if (r == 0 && (checkpoint_find(s, o->snapshot) || snapshot_find(s, o->snapshot)))
+        r = err_set(e, SG_ERR_INVALID, -EEXIST, "there is a snapshot '%s' already", o->snapshot);
+    return r < 0 ? r : snapshot_copy_begin(s, of, o->snapshot, o->limits.disk_bytes, t, e);
+}
+
 static int order_diff(struct server *s, const struct ticket *t, const struct order *o, int list,
                       struct sg_error *e)
 {
@@ -360,6 +374,8 @@ static int carry_out(struct server *s, const struct ticket *t, struct order *o, 
         return order_volume(s, t, o, e);
     if (o->op == ORDER_WORLD_BUILDER)
         return order_builder(s, t, e);
+    if (o->op == ORDER_COPY)
+        return order_copy(s, t, o, e);
     if (o->op == ORDER_DIFF)
         return order_diff(s, t, o, fds[0], e);
     if (o->op == ORDER_FIGURES)

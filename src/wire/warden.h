@@ -118,6 +118,12 @@ enum order_op {
     /* Reply: a socket to a new world builder (wire/world_builder.h), which makes a world. -EAGAIN: too many run;
      * -EOPNOTSUPP. */
     ORDER_WORLD_BUILDER,
+    /* against, snapshot: copies the files of the first, a snapshot, to the second, a new name: durable,
+     * and without an inode that both have. For a tenant that may use what another has made. flags:
+     * none; limits.disk_bytes: the most that the copy may take. Reply: stats.disk_bytes. -ENOENT;
+     * -EEXIST; -EAGAIN: too many files are worked on; -EALREADY: `against` is a world, of which each
+     * tenant has inodes of its own anyway. */
+    ORDER_COPY,
     /* Whether a new sandbox could be handed out now. -EAGAIN, with the reason. */
     ORDER_READINESS,
     /* The warden does not answer these three. READY: the front takes connections. BEAT: it is
@@ -172,7 +178,7 @@ struct order {
     uint64_t deadline_ns; /* clock_ns(); 0: none */
     struct sg_limits limits;
     char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], snapshot[ID_LEN + 1];
-    char against[ID_LEN + 1]; /* DIFF */
+    char against[ID_LEN + 1]; /* DIFF, COPY */
     uint32_t n_kernels;       /* CHECKPOINT */
     int32_t kernels[ORDER_KERNELS_MAX];
     uint32_t n_volumes; /* CREATE; VOLUME_...: 1 */

@@ -98,6 +98,11 @@ const struct world_source *snapshot_world(const struct snapshot *l UNUSED)
     return NULL;
 }
 
+bool snapshot_is_world(const struct snapshot *l UNUSED)
+{
+    return false;
+}
+
 int diff_begin(struct server *s UNUSED, const struct instance *i UNUSED, struct snapshot *of UNUSED,
                struct snapshot *against UNUSED, int list UNUSED, const struct ticket *t UNUSED,
                struct sg_error *e)

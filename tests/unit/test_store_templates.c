@@ -344,6 +344,48 @@ TEST(layers_beyond_what_a_tenant_may_have)
     store_close(s);
 }
 
+/* Who may have what a layer has, and what becomes of the copies that others have of it. */
+TEST(copies_of_public_templates)
+{
+    static const char layer[] = "layer000000000000001", copy[] = "layer000000000000002";
+    struct store_tenant a, b;
+    struct store *s = open_store(&a, &b);
+    struct store_template t, other;
+    struct sg_error e = {0};
+    char id[ID_LEN + 1];
+
+    EXPECT(store_template_ensure(s, a.id, "mine", 9, &t, &e) == 0 && !t.public);
+    add_build(s, t.id, "b1");
+    EXPECT(store_build_layer_add(s, a.id, NULL, layer, 7, &e) == 0);
+    EXPECT(end_build(s, t.id, "b1", layer, BUILD_READY) == 0);
+    EXPECT(store_layer_owner(s, a.id, layer) == LAYER_OWN);
+    EXPECT(store_layer_owner(s, b.id, layer) == LAYER_FOREIGN);
+    EXPECT(store_layer_owner(s, b.id, copy) == LAYER_OWN); /* of no build */
+    EXPECT(store_template_public(s, t.id, &other, &e) == -ENOENT);
+    EXPECT(store_template_publish(s, t.id, true, &e) == 0);
+    EXPECT(store_template_public(s, t.id, &other, &e) == 0 && other.public);
+    EXPECT(store_layer_owner(s, b.id, layer) == LAYER_PUBLIC);
+    EXPECT(store_copy_get(s, b.id, layer, id, &e) == -ENOENT);
+    EXPECT(store_copy_add(s, b.id, layer, copy, 9, &e) == 0);
+    EXPECT(store_copy_get(s, b.id, layer, id, &e) == 0);
+    EXPECT_STR(id, copy);
+    EXPECT(store_copies_bytes(s, b.id) == 9 && store_copies_bytes(s, a.id) == 0);
+    EXPECT(sweep(s, b.id, 9) == 0); /* it is in use */
+    EXPECT(store_copy_expire(s, 1, id, &e) == 0);
+    EXPECT(store_copy_expire(s, INT64_MAX, id, &e) == 1);
+    EXPECT_STR(id, copy);
+    EXPECT(store_copy_get(s, b.id, layer, id, &e) == -ENOENT);
+    EXPECT(store_copy_add(s, b.id, layer, copy, 9, &e) == 0);
+    EXPECT(store_copy_trim(s, a.id, id, &e) == 0);
+    EXPECT(store_copy_trim(s, b.id, id, &e) == 1 && store_copies_bytes(s, b.id) == 0);
+    EXPECT(store_copy_add(s, b.id, layer, copy, 9, &e) == 0);
+    EXPECT(store_template_publish(s, t.id, false, &e) == 0);
+    EXPECT(store_layer_owner(s, b.id, layer) == LAYER_FOREIGN);
+    EXPECT(store_copy_expire(s, 1, id, &e) == 1);
+    EXPECT(store_copy_expire(s, 1, id, &e) == 0);
+    store_close(s);
+}
+
 TEST(images)
 {
     struct store_tenant a, b;

@@ -256,12 +256,12 @@ TEST(usage_of_an_older_file_is_kept)
 
     store_close(open_ok(&p));
     /* What later versions have added. */
-    run_sql(&p,
-            "DROP TABLE team_metric; DROP TABLE webhook; DROP TABLE volume; DROP TABLE build_image;"
-            "DROP TABLE dropped_layer;"
-            "DROP TABLE upload; DROP TABLE template_tag; DROP TABLE build_log;"
-            "DROP TABLE build; DROP TABLE build_cache; DROP TABLE build_layer;"
-            "DROP TABLE template; ALTER TABLE snapshot DROP COLUMN defaults;");
+    run_sql(&p, "DROP TABLE template_copy; DROP TABLE team_metric; DROP TABLE webhook; DROP TABLE "
+                "volume; DROP TABLE build_image;"
+                "DROP TABLE dropped_layer;"
+                "DROP TABLE upload; DROP TABLE template_tag; DROP TABLE build_log;"
+                "DROP TABLE build; DROP TABLE build_cache; DROP TABLE build_layer;"
+                "DROP TABLE template; ALTER TABLE snapshot DROP COLUMN defaults;");
     run_sql(&p, "DROP TRIGGER context_over; DROP TABLE context_kept; DROP TABLE living;"
                 "DROP INDEX context_final; DROP INDEX context_of_node;"
                 "DROP INDEX path_of_conversation; DROP INDEX usage_day_by_day;"

@@ -10,6 +10,7 @@
 #include "front/builds/pour.h"
 #include "front/builds/steps.h"
 #include "front/builds/upload.h"
+#include "front/core/copies.h"
 #include "front/core/defaults.h"
 #include "front/core/identity.h"
 #include "front/core/output_filter.h"
@@ -966,6 +967,8 @@ void builds_sweep(struct front *f, const char *tenant)
 {
     struct sg_error e;
 
+    copies_tidy(f);
+    copies_fit(f, tenant);
     if (store_build_layers_sweep(f->store, tenant, f->settings.tenant_build_layers,
                                  f->settings.tenant_build_size, is_needed, forget_layer, f, &e) < 0)
         log_line(LEVEL_WARN, "layers of builds could not be removed: %s", e.message);

@@ -4,6 +4,7 @@
 
 #include "front/core/call.h"
 #include "front/core/checkpoint.h"
+#include "front/core/copies.h"
 #include "front/core/egress.h"
 #include "front/core/node.h"
 #include "front/core/standby.h"
@@ -312,8 +313,8 @@ static bool create_waiting(struct front *f, struct sandbox_spec *spec, const str
     return b;
 }
 
-void sandbox_create(struct front *f, struct sandbox_spec *spec, const char *snapshot,
-                    uint64_t timeout_ms, sandbox_done done, void *arg)
+static void create(struct front *f, struct sandbox_spec *spec, const char *snapshot,
+                   uint64_t timeout_ms, sandbox_done done, void *arg)
 {
     struct sandbox_make m = {.snapshot = snapshot, .timeout_ms = timeout_ms};
 
@@ -322,4 +323,41 @@ void sandbox_create(struct front *f, struct sandbox_spec *spec, const char *snap
         return;
     if (!create_waiting(f, spec, &m, done, arg))
         sandbox_make(f, spec, &m, done, arg);
+}
+
+/* A sandbox that waits until its tenant has a copy of the template. */
+struct creating {
+    struct front *front;
+    struct sandbox_spec spec;
+    uint64_t timeout_ms;
+    struct trace_ref trace;
+    sandbox_done done;
+    void *arg;
+};
+
+static void on_copy(void *arg, int r, const char *snapshot, const struct sg_error *e)
+{
+    AUTO(free_p) struct creating *c = arg;
+
+    AUTO(operation_leave) struct trace_ref before UNUSED = operation_enter(&c->trace);
+    if (r == 0) {
+        create(c->front, &c->spec, snapshot, c->timeout_ms, c->done, c->arg);
+        return;
+    }
+    sandbox_spec_done(&c->spec);
+    c->done(c->arg, NULL, r, e);
+}
+
+void sandbox_create(struct front *f, struct sandbox_spec *spec, const char *snapshot,
+                    uint64_t timeout_ms, sandbox_done done, void *arg)
+{
+    if (!snapshot || !copies_are_needed(f, spec->tenant, snapshot)) {
+        create(f, spec, snapshot, timeout_ms, done, arg);
+        return;
+    }
+    struct creating *c = NEW(struct creating, .front = f, .spec = *spec, .timeout_ms = timeout_ms,
+                             .trace = operation_current(), .done = done, .arg = arg);
+    sandbox_spec_init(spec);
+    copies_want(f, c->spec.tenant, snapshot, on_copy, c);
+    operation_place(NULL, NULL); /* if it waits, the next one is another */
 }

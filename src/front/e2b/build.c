@@ -87,7 +87,7 @@ static void reply_created(struct e2b_req *q, const struct store_template *t,
     snprintf(name, sizeof(name), "%s/%s", q->tenant.name, t->name);
     jw_string(jw_key(j, "templateID"), t->id);
     jw_string(jw_key(j, "buildID"), b->id);
-    jw_bool(jw_key(j, "public"), false);
+    jw_bool(jw_key(j, "public"), t->public);
     template_put_texts(jw_key(j, "names"), name);
     template_put_texts(jw_key(j, "tags"), b->tags);
     template_put_texts(jw_key(j, "aliases"), t->name);
@@ -207,7 +207,7 @@ static int find_base(struct e2b_req *q, const char *name, struct build_plan *p, 
         return r;
     memcpy(p->base, found.base, sizeof(p->base));
     memcpy(p->layer, found.snapshot, sizeof(p->layer));
-    p->layer_own = found.build[0] != '\0';
+    p->layer_own = found.build[0] != '\0' && !found.foreign;
     return 0;
 }
 

@@ -57,6 +57,7 @@ static void found_built(const struct store_tenant *tenant, const struct store_te
 {
     *ret = (struct template_found){.created_ms = t->created_ms,
                                    .updated_ms = t->updated_ms,
+                                   .public = t->public,
                                    .cpus = b->cpus,
                                    .memory_mib = b->memory_mib};
     memcpy(ret->id, t->id, sizeof(ret->id));
@@ -109,20 +110,45 @@ static int find_snapshot(struct store *s, const struct store_tenant *tenant,
     return r;
 }
 
-int template_find(struct store *s, const struct store_tenant *tenant,
-                  const struct template_ref *ref, struct template_found *ret, struct sg_error *e)
+/* Another tenant's, which is public: by TENANT/NAME, or by its id. */
+static int find_public(struct store *s, const struct template_ref *ref, struct store_tenant *owner,
+                       struct store_template *ret, struct sg_error *e)
 {
-    const struct builtin *b = ref->space[0] ? NULL : find_builtin(ref->name);
+    int r = ref->space[0] ? store_tenant_find(s, ref->space, owner, NULL)
+                          : store_template_public(s, ref->name, ret, e);
+
+    if (r == 0 && ref->space[0])
+        r = store_template_get(s, owner->id, ref->name, ret, e);
+    else if (r == 0)
+        r = store_tenant_get(s, ret->tenant, owner);
+    return r == -ENOENT || (r == 0 && !ret->public) ? template_not_found(ref, e) : r;
+}
+
+static int find_foreign(struct store *s, const struct template_ref *ref, struct template_found *ret,
+                        struct sg_error *e)
+{
+    struct store_tenant owner;
     struct store_template t;
     struct store_build build;
+    int r = find_public(s, ref, &owner, &t, e);
 
-    if (b && strcmp(ref->tag, REF_DEFAULT_TAG) != 0)
-        return no_tag(ref, e);
-    if (b) {
-        found_builtin(b, ret);
-        return 0;
-    }
+    if (r < 0)
+        return r;
+    r = store_build_by_tag(s, t.id, ref->tag, &build, e);
+    if (r < 0)
+        return r == -ENOENT ? no_tag(ref, e) : r;
+    found_built(&owner, &t, &build, ret);
+    ret->foreign = true;
+    return 0;
+}
+
+static int find_own(struct store *s, const struct store_tenant *tenant,
+                    const struct template_ref *ref, struct template_found *ret, struct sg_error *e)
+{
+    struct store_template t;
+    struct store_build build;
     int r = template_find_built(s, tenant, ref, &t, e);
+
     if (r == -ENOENT)
         return find_snapshot(s, tenant, ref, ret, e);
     if (r == 0)
@@ -132,6 +158,27 @@ int template_find(struct store *s, const struct store_tenant *tenant,
     if (r == -ENOENT && find_snapshot(s, tenant, ref, ret, NULL) == 0)
         return 0; /* of the same name, with that tag */
     return r == -ENOENT ? no_tag(ref, e) : r;
+}
+
+int template_find(struct store *s, const struct store_tenant *tenant,
+                  const struct template_ref *ref, struct template_found *ret, struct sg_error *e)
+{
+    const struct builtin *b = ref->space[0] ? NULL : find_builtin(ref->name);
+    struct sg_error why;
+
+    if (b && strcmp(ref->tag, REF_DEFAULT_TAG) != 0)
+        return no_tag(ref, e);
+    if (b) {
+        found_builtin(b, ret);
+        return 0;
+    }
+    int r = find_own(s, tenant, ref, ret, &why);
+    if (r == -ENOENT && (!ref->space[0] || strcmp(ref->space, tenant->name) != 0) &&
+        find_foreign(s, ref, ret, e) == 0)
+        return 0;
+    if (r < 0 && e)
+        *e = why;
+    return r;
 }
 
 /* The operator's own worlds are those of this tenant, as with `sandglass world`. */
@@ -150,7 +197,7 @@ int template_stand(struct front *f, struct template_found *t, struct sg_error *e
     bool automatic = strcmp(world, "auto") == 0;
     struct store_snapshot snap;
 
-    if (!t->public || strcmp(world, "host") == 0)
+    if (!template_is_builtin(t->id) || strcmp(world, "host") == 0)
         return 0;
     int r = find_world(f->store, automatic ? TEMPLATE_INTERPRETER : world, &snap, e);
     if (r == -ENOENT && automatic)
@@ -396,7 +443,7 @@ void template_alias(struct http_req *req)
 
     if (template_ref_parse(req->params[0], &ref, &e) == 0 && !template_is_builtin(ref.name) &&
         template_find_built(q->front->store, &q->tenant, &ref, &built, &e) == 0) {
-        reply_alias(q, built.id, false);
+        reply_alias(q, built.id, built.public);
         return;
     }
     if (template_ref_parse(req->params[0], &ref, &e) == 0 &&

@@ -15,7 +15,8 @@ struct template_found {
     char base[STORE_NAME_MAX + 1];  /* the built-in template that it was made from */
     char snapshot[ID_LEN + 1];      /* its layer; "": the plain files of the base */
     char owner[STORE_NAME_MAX + 1]; /* the tenant's name; "": it comes with the server */
-    bool public;                    /* everybody may use it: it comes with the server */
+    bool public;                    /* everybody may use it */
+    bool foreign;                   /* it is another tenant's */
     int64_t created_ms, updated_ms;
     /* Of one that was built; "" and 0 otherwise. */
     char build[STORE_BUILD_LEN + 1];

@@ -114,6 +114,10 @@ static int assign(struct e2b_req *q, const char *target, const struct template_r
     if (!ref.space[0] && template_is_builtin(ref.name))
         return check_own(q, &ref, e);
     r = template_find(s, &q->tenant, &ref, &of, e);
+    if (r == 0 && of.foreign)
+        r = err_set(e, SG_ERR_DENIED, -EPERM,
+                    "template '%s' belongs to another team: build one of your own from it",
+                    of.alias);
     if (r == 0)
         r = check_own(q, as, e);
     if (r < 0)

@@ -1,6 +1,7 @@
 #include "front/e2b/template.h"
 
 #include "front/builds/build.h"
+#include "front/core/copies.h"
 #include "front/e2b/shape.h"
 
 #define ANSWER_MAX (1024u * 1024)
@@ -39,22 +40,34 @@ bool template_own_of_path(struct http_req *req, struct store_template *ret)
     return r == 0;
 }
 
-/* The layers of tenants are kept apart on disk, so a template cannot be shared. */
+/* Who else used it goes on; copies that others had of it are removed. */
+static int publish(struct e2b_req *q, const struct store_template *t, bool public,
+                   struct sg_error *e)
+{
+    int r = public == t->public ? 0 : store_template_publish(q->front->store, t->id, public, e);
+
+    if (r == 0 && !public)
+        copies_tidy(q->front);
+    return r;
+}
+
 void template_update(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
     char name[2 * STORE_NAME_MAX + 2];
     struct store_template t;
+    struct sg_error e;
     struct reply r;
 
     if (!template_own_of_path(req, &t))
         return;
-    if (field_flag(&q->in, "public", false))
-        fields_fail(&q->in, SG_ERR_UNSUPPORTED, -ENOSYS,
-                    "Publishing templates: not available on this server: a template belongs to the "
-                    "team that built it");
+    bool public = field_flag(&q->in, "public", t.public);
     if (!e2b_read(q))
         return;
+    if (publish(q, &t, public, &e) < 0) {
+        reply_sg_error(req, &e);
+        return;
+    }
     struct json *j = reply_begin(&r, ANSWER_MAX);
     snprintf(name, sizeof(name), "%s/%s", q->tenant.name, t.name);
     jw_array_begin(jw_key(j, "names"));
@@ -208,7 +221,7 @@ static int put_built_tags(struct e2b_req *q, struct json *j, struct sg_error *e)
 static int put_tags(struct e2b_req *q, const struct template_found *t, struct json *j,
                     struct sg_error *e)
 {
-    if (t->snapshot[0])
+    if (t->snapshot[0] && !t->foreign)
         return put_snapshot_tags(q, t->id, t->alias, j, e);
     write_tag_of(j, REF_DEFAULT_TAG, t->id, t->created_ms);
     return 0;

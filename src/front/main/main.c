@@ -19,6 +19,7 @@
 #include "front/contexts/usage.h"
 #include "front/core/request_log.h"
 #include "front/core/checkpoint.h"
+#include "front/core/copies.h"
 #include "front/core/egress.h"
 #include "front/core/figures.h"
 #include "front/core/events.h"
@@ -255,6 +256,7 @@ static void begin(struct front *f, bool again)
     team_metrics_start(f);
     if (builds_start(f, &e) < 0)
         give_up(&e);
+    copies_start(f);
     webhooks_start(f, exporter);
     living_match(f, again);
     checkpoints_match_store(f);

@@ -3,6 +3,7 @@
 
 #include "front/store/db.h"
 #include "front/store/templates.h"
+#include "lib/base/clock.h"
 
 #define UNUSED_AT_ONCE 64
 
@@ -192,7 +193,8 @@ int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep,
                              bool (*needed)(const char *id, void *arg),
                              void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e)
 {
-    uint64_t named = store_build_layers_named(s, tenant), left = bytes > named ? bytes - named : 0;
+    uint64_t named = store_build_layers_named(s, tenant) + store_copies_bytes(s, tenant);
+    uint64_t left = bytes > named ? bytes - named : 0;
     char last[ID_LEN + 1] = "";
     int r = db_run(s, DB_CACHE_TRIM,
                    DB_WITH(db_text(tenant), db_number(keep),
@@ -205,6 +207,86 @@ int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep,
         r = sweep_some(s, tenant, last, needed, fn, arg, e);
     while (r == UNUSED_AT_ONCE);
     return r < 0 ? r : 0;
+}
+
+/* ---- copies of public templates -------------------------------------------------------------- */
+
+enum store_layer_owner store_layer_owner(struct store *s, const char *tenant, const char *layer)
+{
+    int64_t public = 0;
+    int r = db_ask(s, DB_LAYER_FOREIGN, DB_WITH(db_text(tenant), db_text(layer)), &public, NULL);
+
+    return r == 0 ? LAYER_OWN : r > 0 && public ? LAYER_PUBLIC : LAYER_FOREIGN;
+}
+
+/* The layer that a statement finds. */
+static int find_layer(struct store *s, enum db_statement which, const struct db_value *with,
+                      char ret[ID_LEN + 1], struct sg_error *e)
+{
+    struct db_rows row = db_rows(s, which, with, e);
+
+    if (!db_next(&row))
+        return row.r < 0 ? row.r : -ENOENT;
+    db_column(row.st, 0, ret, ID_LEN + 1);
+    return db_done(&row);
+}
+
+int store_copy_get(struct store *s, const char *tenant, const char *source, char ret[ID_LEN + 1],
+                   struct sg_error *e)
+{
+    int r = find_layer(s, DB_COPY_GET, DB_WITH(db_text(tenant), db_text(source)), ret, e);
+
+    if (r == 0)
+        r = db_begin_soon(s, false, e);
+    if (r < 0)
+        return r;
+    r = db_run(s, DB_COPY_USE,
+               DB_WITH(db_text(tenant), db_text(source), db_number(clock_wall_ms())), e);
+    return db_end(s, r, e);
+}
+
+int store_copy_add(struct store *s, const char *tenant, const char *source, const char *layer,
+                   uint64_t bytes, struct sg_error *e)
+{
+    int r = db_begin(s, e);
+
+    if (r == 0)
+        r = add_layer(s, tenant, NULL, layer, bytes, e);
+    if (r == 0)
+        r = db_run(
+            s, DB_COPY_ADD,
+            DB_WITH(db_text(tenant), db_text(source), db_text(layer), db_number(clock_wall_ms())),
+            e);
+    return db_end(s, r, e);
+}
+
+uint64_t store_copies_bytes(struct store *s, const char *tenant)
+{
+    int64_t bytes = 0;
+
+    db_ask(s, DB_COPY_BYTES, DB_WITH(db_text(tenant)), &bytes, NULL);
+    return bytes < 0 ? 0 : (uint64_t)bytes;
+}
+
+static int remove_found(struct store *s, int r, const char *layer, struct sg_error *e)
+{
+    if (r == 0)
+        r = db_run(s, DB_BUILD_LAYER_REMOVE, DB_WITH(db_text(layer)), e);
+    return r == -ENOENT ? 0 : r < 0 ? r : 1;
+}
+
+int store_copy_trim(struct store *s, const char *tenant, char ret[ID_LEN + 1], struct sg_error *e)
+{
+    int r = find_layer(s, DB_COPY_OLDEST, DB_WITH(db_text(tenant)), ret, e);
+
+    return remove_found(s, r, ret, e);
+}
+
+int store_copy_expire(struct store *s, int64_t before_ms, char ret[ID_LEN + 1], struct sg_error *e)
+{
+    int r = find_layer(s, DB_COPY_IDLE, DB_WITH(db_number(before_ms)), ret, e);
+
+    return remove_found(s, r, ret, e);
 }
 
 /* ---- uploads --------------------------------------------------------------------------------- */

@@ -336,6 +336,18 @@ static const char *const migrations[] = {
     " PRIMARY KEY (hook, event)) STRICT, WITHOUT ROWID;"
     "INSERT INTO webhook_open SELECT '', event, tries FROM webhook_open_before;"
     "DROP TABLE webhook_open_before;",
+
+    "ALTER TABLE template ADD COLUMN public INTEGER NOT NULL DEFAULT 0;"
+    /* What tenants have of others' public templates. source: the template's layer; layer: the
+     * tenant's own, with the same files. */
+    "CREATE TABLE template_copy ("
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " source TEXT NOT NULL,"
+    " layer TEXT NOT NULL UNIQUE,"
+    " used_ms INTEGER NOT NULL,"
+    " PRIMARY KEY (tenant, source)) STRICT, WITHOUT ROWID;"
+    "CREATE TRIGGER template_copy_gone AFTER DELETE ON build_layer"
+    " BEGIN DELETE FROM template_copy WHERE layer = old.id; END;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

@@ -11,8 +11,9 @@ static void take_template(sqlite3_stmt *st, struct store_template *ret)
     db_column(st, 1, ret->id, sizeof(ret->id));
     db_column(st, 2, ret->tenant, sizeof(ret->tenant));
     db_column(st, 3, ret->name, sizeof(ret->name));
-    ret->created_ms = sqlite3_column_int64(st, 4);
-    ret->updated_ms = sqlite3_column_int64(st, 5);
+    ret->public = sqlite3_column_int(st, 4) != 0;
+    ret->created_ms = sqlite3_column_int64(st, 5);
+    ret->updated_ms = sqlite3_column_int64(st, 6);
 }
 
 int store_template_get(struct store *s, const char *tenant, const char *which,
@@ -24,6 +25,22 @@ int store_template_get(struct store *s, const char *tenant, const char *which,
         return row.r < 0 ? row.r : -ENOENT;
     take_template(row.st, ret);
     return db_done(&row);
+}
+
+int store_template_public(struct store *s, const char *id, struct store_template *ret,
+                          struct sg_error *e)
+{
+    struct db_rows row = db_rows(s, DB_TEMPLATE_PUBLIC, DB_WITH(db_text(id)), e);
+
+    if (!db_next(&row))
+        return row.r < 0 ? row.r : -ENOENT;
+    take_template(row.st, ret);
+    return db_done(&row);
+}
+
+int store_template_publish(struct store *s, const char *id, bool public, struct sg_error *e)
+{
+    return db_run(s, DB_TEMPLATE_PUBLISH, DB_WITH(db_text(id), db_number(public)), e);
 }
 
 static int ensure_locked(struct store *s, const char *tenant, const char *name, uint32_t max,

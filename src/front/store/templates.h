@@ -1,6 +1,6 @@
 /* Templates that tenants build, in the server's own database: their builds with logs, their tags,
  * the layers and the cache of the builds, and the archives that were uploaded for them. Everything
- * has an owner, and no function finds what belongs to another tenant. */
+ * has an owner, and no function finds what belongs to another tenant, unless it is public. */
 #pragma once
 
 #include "front/store/store.h"
@@ -15,6 +15,7 @@ struct store_template {
     int64_t seq;
     char id[ID_LEN + 1], tenant[ID_LEN + 1], name[STORE_NAME_MAX + 1];
     int64_t created_ms, updated_ms;
+    bool public; /* other tenants may make sandboxes of it */
 };
 
 /*   NEW --> QUEUED --> RUNNING --> READY
@@ -45,6 +46,10 @@ int store_template_get(struct store *s, const char *tenant, const char *which,
 int store_templates_each(struct store *s, const char *tenant,
                          bool (*fn)(const struct store_template *, void *), void *arg,
                          struct sg_error *e);
+/* Any tenant's, by its id. -ENOENT, without a message: there is none, or it is not public. */
+int store_template_public(struct store *s, const char *id, struct store_template *ret,
+                          struct sg_error *e);
+int store_template_publish(struct store *s, const char *id, bool public, struct sg_error *e);
 /* With its builds, logs and tags. Its layers are then unused. */
 int store_template_remove(struct store *s, const char *id, struct sg_error *e);
 
@@ -144,6 +149,27 @@ uint64_t store_build_layers_named(struct store *s, const char *tenant);
 int store_build_layers_sweep(struct store *s, const char *tenant, uint32_t keep, uint64_t bytes,
                              bool (*needed)(const char *id, void *arg),
                              void (*fn)(const char *id, void *arg), void *arg, struct sg_error *e);
+
+/* ---- copies of public templates -------------------------------------------------------------- */
+
+/* Whose layer it is, for a tenant. */
+enum store_layer_owner { LAYER_OWN, LAYER_PUBLIC, LAYER_FOREIGN };
+/* OWN: no other tenant's template or build has it. PUBLIC: one does, and it is public, or the
+ * operator's. */
+enum store_layer_owner store_layer_owner(struct store *s, const char *tenant, const char *layer);
+/* The tenant's own layer with the same files. -ENOENT, without a message. One that is found counts as
+ * used. */
+int store_copy_get(struct store *s, const char *tenant, const char *source, char ret[ID_LEN + 1],
+                   struct sg_error *e);
+int store_copy_add(struct store *s, const char *tenant, const char *source, const char *layer,
+                   uint64_t bytes, struct sg_error *e);
+uint64_t store_copies_bytes(struct store *s, const char *tenant);
+/* Removes the copy of a tenant that was not used for the longest time: 1, 0 if it has none. *ret: a layer
+ * whose files may go. */
+int store_copy_trim(struct store *s, const char *tenant, char ret[ID_LEN + 1], struct sg_error *e);
+/* The same of any copy that was not used since then, or whose source is no public template's any
+ * more. */
+int store_copy_expire(struct store *s, int64_t before_ms, char ret[ID_LEN + 1], struct sg_error *e);
 
 /* ---- images ---------------------------------------------------------------------------------- */
 

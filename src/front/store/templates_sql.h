@@ -1,7 +1,7 @@
 /* The statements of templates, builds, layers and uploads: a part of db.h's list. */
 #pragma once
 
-#define TEMPLATE_COLUMNS "t.seq, t.id, t.tenant, t.name, t.created_ms, t.updated_ms"
+#define TEMPLATE_COLUMNS "t.seq, t.id, t.tenant, t.name, t.public, t.created_ms, t.updated_ms"
 #define BUILD_COLUMNS                                                                          \
     "b.id, b.template, b.state, b.tags, b.cpus, b.memory_mib, b.base, coalesce(b.layer, ''), " \
     "b.reason, b.reason_step, b.created_ms, b.ended_ms"
@@ -12,6 +12,14 @@
  * all others. */
 #define BUILD_BEFORE(keep) \
     "(SELECT seq FROM build WHERE template = ?1 ORDER BY seq DESC LIMIT 1 OFFSET " keep ")"
+/* Who else than its owner may have what the layer has: everybody, as a public template is made of it; or
+ * it is the operator's, and the templates of the server may stand on it. */
+#define PUBLIC_HAS(layer)                                                 \
+    "EXISTS (SELECT 1 FROM build b JOIN template t ON t.id = b.template " \
+    "JOIN template_tag g ON g.build = b.id WHERE b.layer = " layer " AND t.public)"
+#define OPERATOR_HAS(layer)                                              \
+    "EXISTS (SELECT 1 FROM snapshot s JOIN tenant o ON o.id = s.tenant " \
+    "WHERE s.id = " layer " AND o.name = 'default')"
 /* Names of templates that a layer is all of, with commas between. */
 #define TEMPLATES_OF(layer)                                               \
     "coalesce((SELECT group_concat(DISTINCT m.name) FROM build b "        \
@@ -27,6 +35,8 @@
     X(TEMPLATE_COUNT, "SELECT count(*) FROM template WHERE tenant = ?1")                           \
     X(TEMPLATE_LIST, "SELECT " TEMPLATE_COLUMNS " FROM template t WHERE t.tenant = ?1 "            \
                      "ORDER BY t.seq")                                                             \
+    X(TEMPLATE_PUBLIC, "SELECT " TEMPLATE_COLUMNS " FROM template t WHERE t.id = ?1 AND t.public") \
+    X(TEMPLATE_PUBLISH, "UPDATE template SET public = ?2 WHERE id = ?1")                           \
     X(TEMPLATE_TOUCH, "UPDATE template SET updated_ms = ?2 WHERE id = ?1")                         \
     X(TEMPLATE_REMOVE, "DELETE FROM template WHERE id = ?1")                                       \
     X(BUILD_ADD, "INSERT INTO build (id, template, state, tags, cpus, memory_mib, created_ms) "    \
@@ -94,8 +104,22 @@
                          "AND EXISTS (SELECT 1 FROM build WHERE layer = l.id)")                    \
     X(BUILD_LAYER_UNUSED, "SELECT id FROM build_layer l WHERE tenant = ?1 AND "                    \
                           "NOT EXISTS (SELECT 1 FROM build_cache WHERE layer = l.id) AND "         \
-                          "NOT EXISTS (SELECT 1 FROM build WHERE layer = l.id) AND id > ?3 "       \
+                          "NOT EXISTS (SELECT 1 FROM build WHERE layer = l.id) AND "               \
+                          "NOT EXISTS (SELECT 1 FROM template_copy WHERE layer = l.id) AND "       \
+                          "id > ?3 "                                                               \
                           "ORDER BY id LIMIT ?2")                                                  \
+    X(LAYER_FOREIGN,                                                                               \
+      "SELECT " PUBLIC_HAS("?2") " OR " OPERATOR_HAS("?2") " FROM build_layer "                    \
+                                                           "WHERE id = ?2 AND tenant <> ?1")       \
+    X(COPY_ADD, "INSERT INTO template_copy (tenant, source, layer, used_ms) "                      \
+                "VALUES (?1, ?2, ?3, ?4)")                                                         \
+    X(COPY_GET, "SELECT layer FROM template_copy WHERE tenant = ?1 AND source = ?2")               \
+    X(COPY_USE, "UPDATE template_copy SET used_ms = ?3 WHERE tenant = ?1 AND source = ?2")         \
+    X(COPY_BYTES, "SELECT coalesce(sum(l.bytes), 0) FROM template_copy c "                         \
+                  "JOIN build_layer l ON l.id = c.layer WHERE c.tenant = ?1")                      \
+    X(COPY_OLDEST, "SELECT layer FROM template_copy WHERE tenant = ?1 ORDER BY used_ms LIMIT 1")   \
+    X(COPY_IDLE, "SELECT layer FROM template_copy WHERE used_ms < ?1 OR NOT " PUBLIC_HAS(          \
+                     "source") " LIMIT 1")                                                         \
     X(IMAGE_ADD, "INSERT INTO build_image (layer, name, digest, config, fetched_ms) "              \
                  "VALUES (?1, ?2, ?3, ?4, ?5)")                                                    \
     X(IMAGE_GET, "SELECT i.layer, i.name, i.digest, i.fetched_ms, i.config FROM build_cache c "    \

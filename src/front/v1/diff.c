@@ -35,7 +35,9 @@ static int find_layer(struct e2b_req *q, const char *what, const char *name, cha
 
     if (r == 0)
         r = template_find(q->front->store, &q->tenant, &ref, &found, e);
-    if (r == 0)
+    if (r == 0 && found.foreign && found.snapshot[0]) /* of whose files the tenant has a copy */
+        r = store_copy_get(q->front->store, q->tenant.id, found.snapshot, ret, e);
+    else if (r == 0)
         memcpy(ret, found.snapshot, sizeof(found.snapshot));
     if (r == -ENOENT)
         err_set(e, SG_ERR_NOT_FOUND, r, "There is no %s \"%.64s\"", what, name);

@@ -24,7 +24,7 @@ struct snapshot {
 struct save {
     struct server *server;
     struct snapshot *snapshot; /* that is being written */
-    struct snapshot *below;
+    struct snapshot *below;    /* or the one that is copied */
     struct files_worker *worker;
     char aside[FILES_NAME]; /* its directory's name while it is being written */
     save_done done;         /* NULL: cancelled */
@@ -64,20 +64,20 @@ static struct snapshot *find_name(struct server *s, const char *name)
     return LIST_FIND(struct snapshot, l, &s->snapshots, link, strcmp(l->name, name) == 0);
 }
 
-static bool is_world(const struct snapshot *l)
+bool snapshot_is_world(const struct snapshot *l)
 {
     return l->family->worlds;
 }
 
 const int *snapshot_dir(const struct snapshot *l)
 {
-    return is_world(l) ? NULL : &l->dir;
+    return snapshot_is_world(l) ? NULL : &l->dir;
 }
 
 int snapshot_tree(const struct snapshot *l, const char **ret_name)
 {
     *ret_name = l->file;
-    return is_world(l) ? -1 : l->family->dir;
+    return snapshot_is_world(l) ? -1 : l->family->dir;
 }
 
 const struct world_source *snapshot_world(const struct snapshot *l)
@@ -124,7 +124,7 @@ void snapshot_release(struct snapshot *l)
         return;
     s = l->family->server;
     memcpy(world, l->world.id, sizeof(world));
-    if (!is_world(l))
+    if (!snapshot_is_world(l))
         family_remove(l->family, l->file);
     snapshot_free(l);
     remove_world(s, world);
@@ -173,7 +173,7 @@ void snapshot_forget(struct snapshot *l)
 
     if (!l->name[0])
         return;
-    if (is_world(l))
+    if (snapshot_is_world(l))
         world_gone_name(l->name, file);
     else
         work_name(file);
@@ -206,7 +206,7 @@ int snapshots_load(struct server *s, struct sg_error *e)
 void snapshots_unload(struct server *s)
 {
     LIST_EACH(struct snapshot, l, &s->snapshots, link) {
-        if (!is_world(l) && !id_valid(l->file))
+        if (!snapshot_is_world(l) && !id_valid(l->file))
             family_remove(l->family, l->file);
         snapshot_free(l);
     }
@@ -256,6 +256,16 @@ void snapshot_save_cancel(struct save *v)
     files_worker_kill(v->worker);
 }
 
+/* A copy is made of one layer, whose files have the ids that they have on disk. */
+static void view_of_copy(const struct save_order *o, struct files_request *q,
+                         struct layer_stack_view *ret)
+{
+    q->most = o->most;
+    ret->n = 1;
+    ret->v[0].mount = o->copy_of->family->dir;
+    ret->v[0].dir = o->copy_of->file;
+}
+
 static int save_start(struct server *s, struct save *v, const struct save_order *o,
                       struct sg_error *e)
 {
@@ -264,7 +274,9 @@ static int save_start(struct server *s, struct save *v, const struct save_order 
     struct layer_stack_view view = {0};
 
     files_order_init(order, FILES_SAVE);
-    if (o->from)
+    if (o->copy_of)
+        view_of_copy(o, q, &view);
+    else if (o->from)
         OPS(o->from)->files->layers(o->from, &view);
     else
         s->provider->files->layers_of(o->stack, &view);
@@ -274,7 +286,7 @@ static int save_start(struct server *s, struct save *v, const struct save_order 
                        "the sandbox's files are on too many file systems for a snapshot");
     q->flags = o->durable ? FILES_DURABLE : 0;
     snprintf(q->below, sizeof(q->below), "%s",
-             o->below && !is_world(o->below) ? o->below->file : "");
+             o->below && !snapshot_is_world(o->below) ? o->below->file : "");
     snprintf(q->aside, sizeof(q->aside), "%s", v->aside);
     snprintf(q->name, sizeof(q->name), "%s", v->snapshot->file);
     v->worker = files_worker_start(s, order, on_saved, v, e);
@@ -284,7 +296,9 @@ static int save_start(struct server *s, struct save *v, const struct save_order 
 static int save_family(struct server *s, const struct save_order *o, struct family **ret,
                        struct sg_error *e)
 {
-    if (!o->below || is_world(o->below))
+    if (o->copy_of)
+        return family_make(s, snapshot_world(o->copy_of), ret, e);
+    if (!o->below || snapshot_is_world(o->below))
         return family_make(s, snapshot_world(o->below), ret, e);
     *ret = family_use(o->below->family);
     return 0;
@@ -320,6 +334,7 @@ struct save *snapshot_save(struct server *s, const struct save_order *o, save_do
         free(v);
         return NULL;
     }
-    v->below = o->below ? snapshot_use(o->below) : NULL;
+    if (o->below || o->copy_of)
+        v->below = snapshot_use(o->copy_of ? o->copy_of : o->below);
     return v;
 }

@@ -41,6 +41,7 @@ int snapshots_load(struct server *s, struct sg_error *e);
 void snapshots_unload(struct server *s);
 
 struct snapshot *snapshot_find(struct server *s, const char *name);
+bool snapshot_is_world(const struct snapshot *l);
 /* Its directory, by the tree that it is in. -1: it has none, as it is a world. */
 int snapshot_tree(const struct snapshot *l, const char **ret_name);
 /* For instance_spec.layer and .world. NULL: it has none. */
@@ -60,6 +61,9 @@ struct save_order {
     struct snapshot *below;      /* that the sandbox was made from, or NULL */
     const struct instance *from; /* frozen; NULL: save only the files of `below` */
     const struct stack *stack;   /* layers to save instead of `from`; NULL: none */
+    struct snapshot *copy_of;    /* instead of all these, and no world: its files, of which none is
+                                  * shared; NULL: no copy */
+    uint64_t most;               /* of a copy: bytes that it may take */
 };
 /* l belongs to the callee (snapshot_use); or it is NULL, and e says why. */
 typedef void (*save_done)(void *arg, struct snapshot *l, uint64_t bytes, const struct sg_error *e);
