@@ -299,7 +299,7 @@ _sandglass_world()
             _sandglass_words "--all --state --help -h" "$cur"
             ;;
         make)
-            _sandglass_words "--name --packages --url --state --json --help -h" "$cur"
+            _sandglass_words "--name --packages --host --url --state --json --help -h" "$cur"
             ;;
         esac
     elif [[ ${COMP_WORDS[2]} = import && $prev != --name && $prev != --tenant ]]; then

@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -29,7 +30,42 @@ def begins(client, template, **fields):
     return client.create(templateID=template, **fields)
 
 
+# Of the machine's /usr, which may be large, what a shell needs.
+LEFT_OUT = ("share", "include", "games", "libexec", "src", "local/?*", "lib/[!ax]*", "lib/*-linux-gnu/*/*", "lib/*-linux-gnu/lib[!cpst]*", "bin/[!bcest]*")
+SCRIPT_SANDGLASS = """#!/bin/bash
+export TAR_OPTIONS={options!r}
+last=${{!#}}
+[[ $last != *"tar -c"* ]] || set -- "${{@:1:$#-1}}" "export TAR_OPTIONS=$(printf %q "$TAR_OPTIONS"); $last"
+exec {program} "$@"
+"""
+
+
+def copied(server, folder):
+    """Packages cannot be had: a copy of the machine's /usr. The script is installed aside, with an apt that finds no mirror."""
+    place, worlds = f"{folder}/prefix", os.path.join(os.path.dirname(server.program), "../libexec/sandglass/worlds")
+    shutil.copytree(worlds, f"{place}/libexec/sandglass/worlds")
+    os.mkdir(f"{place}/bin")
+    options = " ".join(f"--exclude=./usr/{name}" for name in LEFT_OUT)
+    for name, text in (("bin/sandglass", SCRIPT_SANDGLASS.format(options=options, program=server.program)),
+                       ("libexec/sandglass/worlds/debian-layer", "#!/bin/sh\necho 'debian-layer: no mirror answers' >&2\nexit 1\n")):
+        with open(f"{place}/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+        os.chmod(f"{place}/{name}", 0o755)
+    make = (f"{place}/libexec/sandglass/worlds/make", "--state", server.state, "--url", f"http://127.0.0.1:{server.port}", "--name", "copied")
+    ran = subprocess.run(make, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    check("without packages the machine's /usr is copied", ran.returncode == 0 and ran.stdout.startswith("copied is template"), f"{ran.stdout} {ran.stderr}")
+    check("which is told, with the reason", re.search("no mirror answers: copying this machine's /usr, [0-9]+ MB", ran.stderr), ran.stderr)
+    client = As(server)
+    s = begins(client, "copied")
+    says("all of it is root's, and can be changed", client, s, "stat -c '%u %g %n' /usr /usr/bin/bash /home/user /usr/local/lib; echo x | sudo tee /usr/bin/mine",
+         "0 0 /usr\n0 0 /usr/bin/bash\n1000 1000 /home/user\n0 1000 /usr/local/lib\nx\n")
+    ran = subprocess.run([*make, "--packages", "/dev/null"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    check("who names packages gets these, or none", ran.returncode == 1 and "no mirror answers" in ran.stderr and "copying" not in ran.stderr, ran.stderr)
+    return make
+
+
 def automatic(server, folder):
+    make = copied(server, folder)
     client = As(server)
     before = begins(client, "base")
     says("without a world, base is the host's", client, before, MARK, HOST)
@@ -38,6 +74,8 @@ def automatic(server, folder):
     for template in ("base", "code-interpreter-v1"):
         says(f"with one, {template} stands on it at once", client, begins(client, template), MARK, WORLD)
     says("a sandbox that was there stays as it was", client, before, MARK, HOST)
+    ran = subprocess.run([*make, "--host"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    check("a world is no machine to copy", ran.returncode == 1 and "stands on a world" in ran.stderr, ran.stderr)
     status, found = client.api("GET", "/templates/base")
     check("the template is still the server's", status == 200 and found["public"] and found["aliases"] == ["base"], found)
     status, _ = client.api("DELETE", "/templates/code-interpreter-v1")

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/settings/address.h"
+#include "front/e2b/template.h"
 #include "front/store/store.h"
 
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+"
@@ -37,6 +38,18 @@ static void print_state(const char *state)
     printf(plain ? " --state %s" : " --state '%s'", state);
 }
 
+/* Whether there is more to be had than the machine's own files. */
+static void tell_world(struct front *f)
+{
+    static const struct template_ref base = {.name = TEMPLATE_BASE, .tag = REF_DEFAULT_TAG};
+    struct template_found t;
+
+    if (strcmp(f->settings.world, "auto") == 0 &&
+        template_find(f->store, NULL, &base, &t, NULL) == 0 && template_stand(f, &t, NULL) == 0 &&
+        !t.snapshot[0])
+        printf("Sandboxes see this machine's /usr: 'sandglass world make' gives them a Debian\n");
+}
+
 int banner_print(struct front *f, int listener, bool first, struct sg_error *e)
 {
     char url[512], key[STORE_KEY_LEN + 1];
@@ -47,6 +60,7 @@ int banner_print(struct front *f, int listener, bool first, struct sg_error *e)
     own_url(&f->settings, listener, url, sizeof(url));
     if (!first) {
         printf("Serving on %s\n", url);
+        tell_world(f);
         fflush(stdout);
         return 0;
     }
@@ -65,6 +79,7 @@ int banner_print(struct front *f, int listener, bool first, struct sg_error *e)
     if (strcmp(f->settings.state, SETTINGS_STATE_DIR) != 0)
         print_state(f->settings.state);
     putchar('\n');
+    tell_world(f);
     explicit_bzero(key, sizeof(key));
     fflush(stdout);
     return 0;
