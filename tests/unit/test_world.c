@@ -34,7 +34,8 @@ static void drop(int fd, const char *dir, const char *const *paths)
     rmdir(dir);
 }
 
-static bool changed_by(const char *const *paths, const char *opaque)
+static bool looks(bool (*look)(int at, const char *layer), const char *const *paths,
+                  const char *opaque)
 {
     char dir[32], path[64];
     int fd = layer(dir, paths);
@@ -42,9 +43,19 @@ static bool changed_by(const char *const *paths, const char *opaque)
     snprintf(path, sizeof(path), "%s/%s", dir, opaque ? opaque : "");
     if (opaque)
         EXPECT(setxattr(path, "user.overlay.opaque", "y", 1, 0) == 0);
-    bool changed = world_is_changed_by(fd, ".");
+    bool changed = look(fd, ".");
     drop(fd, dir, paths);
     return changed;
+}
+
+static bool changed_by(const char *const *paths, const char *opaque)
+{
+    return looks(world_is_changed_by, paths, opaque);
+}
+
+static bool packages_by(const char *const *paths, const char *opaque)
+{
+    return looks(world_packages_are_changed_by, paths, opaque);
 }
 
 #define PATHS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -93,6 +104,49 @@ TEST(layers_that_replace_usr_local)
     EXPECT(world_is_changed_by(fd, "."));
     EXPECT(unlinkat(fd, "usr/local", 0) == 0);
     drop(fd, dir, usr);
+}
+
+#define LIB "usr", "usr/local", "usr/local/lib"
+
+/* npm install -g makes a folder beside those of Python. */
+TEST(layers_that_leave_pythons_packages_alone)
+{
+    EXPECT(!packages_by(PATHS("home"), NULL));
+    EXPECT(!packages_by(PATHS("usr", "usr/local", "usr/local/bin"), NULL));
+    EXPECT(!packages_by(PATHS(LIB, "usr/local/lib/node_modules"), NULL));
+}
+
+TEST(layers_that_change_pythons_packages)
+{
+    static const char *const none[] = {NULL}, *const local[] = {"usr", "usr/local", NULL};
+    char dir[32], name[32];
+
+    EXPECT(packages_by(PATHS(LIB, "usr/local/lib/python3.11"), NULL));
+    EXPECT(packages_by(PATHS(LIB), "usr/local/lib"));
+    EXPECT(packages_by(PATHS("usr", "usr/local"), "usr/local"));
+    EXPECT(packages_by(PATHS(LIB), "usr/local"));
+    int fd = layer(dir, local);
+    EXPECT(symlinkat("elsewhere", fd, "usr/local/lib") == 0);
+    EXPECT(world_packages_are_changed_by(fd, "."));
+    EXPECT(unlinkat(fd, "usr/local/lib", 0) == 0);
+    EXPECT(mkfifoat(fd, "usr/local/lib", 0600) == 0); /* as a whiteout is no directory */
+    EXPECT(world_packages_are_changed_by(fd, "."));
+    EXPECT(unlinkat(fd, "usr/local/lib", 0) == 0);
+    drop(fd, dir, local);
+    fd = layer(dir, PATHS(LIB));
+    for (int i = 0; i < PACKAGES_NAMES; i++) { /* more than anybody looks at */
+        snprintf(name, sizeof(name), "usr/local/lib/%d", i);
+        EXPECT(mkdirat(fd, name, 0755) == 0);
+    }
+    EXPECT(world_packages_are_changed_by(fd, "."));
+    for (int i = 0; i < PACKAGES_NAMES; i++) {
+        snprintf(name, sizeof(name), "usr/local/lib/%d", i);
+        EXPECT(unlinkat(fd, name, AT_REMOVEDIR) == 0);
+    }
+    drop(fd, dir, PATHS(LIB));
+    fd = layer(dir, none);
+    EXPECT(world_packages_are_changed_by(fd, "gone"));
+    drop(fd, dir, none);
 }
 
 TEST(a_layer_that_is_not_there)

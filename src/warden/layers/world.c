@@ -110,6 +110,31 @@ bool world_is_changed_by(int at, const char *layer)
     return is_opaque(fd);
 }
 
+/* No link of the sandbox's is followed. */
+static int open_dir(int at, const char *path)
+{
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+
+    return sys_openat2(at, path, &how);
+}
+
+bool world_packages_are_changed_by(int at, const char *layer)
+{
+    AUTO(close_p) int top = openat(at, layer, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(close_p) int local = open_dir(top, "usr/local");
+    int fd = open_dir(top, "usr/local/lib");
+    AUTO(closedir_p) DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    if (!d)
+        return errno != ENOENT || is_opaque(local);
+    for (unsigned n = 0; (entry = readdir(d)) != NULL; n++)
+        if (n == PACKAGES_NAMES || strncmp(entry->d_name, "python", 6) == 0)
+            return true;
+    return is_opaque(fd) || is_opaque(local);
+}
+
 static int make(struct making *m, int *ret, struct sg_error *e)
 {
     int r;

@@ -30,3 +30,7 @@ int world_mount(int dir, int *ret, struct sg_error *e);
 /* Whether a layer over the world changes what is in /usr, aside from what is in /usr/local. Then the
  * world's own /usr may not lie over the sandbox's. Looks at no more than four names. */
 bool world_is_changed_by(int at, const char *layer);
+/* Whether it changes Python's packages in /usr/local/lib: something else may be there, such as what
+ * `npm install -g` puts there. Looks at no more than PACKAGES_NAMES names. */
+#define PACKAGES_NAMES 64
+bool world_packages_are_changed_by(int at, const char *layer);

@@ -87,7 +87,7 @@ bool instance_python_changed(const struct instance *i)
     process_files.layers(i, &layers);
     for (size_t k = 0; k < layers.n; k++)
         if (world_is_changed_by(layers.v[k].mount, layers.v[k].dir) ||
-            is_in(layers.v[k].mount, layers.v[k].dir, "usr/local/lib") ||
+            world_packages_are_changed_by(layers.v[k].mount, layers.v[k].dir) ||
             is_in(layers.v[k].mount, layers.v[k].dir, "home/user/.local/lib"))
             return true;
     return false;
