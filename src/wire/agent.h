@@ -200,7 +200,8 @@ enum kernel_end {
     KERNEL_END_MAX_
 };
 
-/* A context: id str, language str, cwd str, state u32, cells u32 (run so far), is_default u32. */
+/* A context: id str, language str, cwd str, state u32, cells u32 (run so far), is_default u32,
+ * cold u32: its kernel is no copy. */
 enum kernel_state { KERNEL_ABSENT, KERNEL_STARTING, KERNEL_IDLE, KERNEL_BUSY };
 
 enum chan_control {

@@ -202,6 +202,7 @@ enum order_tell {
     TELL_PAUSED,     /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
     TELL_KERNELS_LOST,    /* snapshot: a checkpoint whose kernels have ended; its files are there */
     TELL_CHECKPOINT_GONE, /* snapshot: a checkpoint that went with its sandbox */
+    TELL_COLD,            /* id, message: why a kernel of Python that its agent wanted is no copy */
     TELL_DRAIN,
     TELL_BEAT,
     /* descriptor: socket to the worker (wire/worker.h); again for each new one */

@@ -61,6 +61,11 @@ class As(Client):
         return "".join(line.get("text") or line.get("name") or line.get("message") or "" for line in lines
                        if line.get("type", "error") in ("stdout", "error"))
 
+    def why_cold(self, sandbox):
+        """Of the contexts whose kernel is no copy."""
+        status, data = self.raw("GET", "/contexts", None, self.data_headers(sandbox, "application/json") | {"E2b-Sandbox-Port": "49999"})
+        return [one.get("coldReason") for one in json.loads(data)] if status == 200 else status
+
     def context(self, sandbox):
         return json.loads(self.post(sandbox, "/contexts", {})[1])["id"]
 
@@ -163,6 +168,8 @@ def cold(server, client):
     client.run(s, "sudo touch /usr/bin/new")
     check("a kernel in a sandbox whose /usr changed is not", client.cell(s, PARENT, context_id=client.context(s)) == COLD)
     check("and the log says why", said(server, s, "starts cold: the sandbox has written to /usr or to Python's packages"), log(server)[-5:])
+    check("and so do its contexts, but for the one with a copy", sorted(client.why_cold(s), key=str) ==
+          [None, None, "the sandbox has written to /usr or to Python's packages"], client.why_cold(s))
     logs = {}
     logs["threads"] = build(client, "threads", "d=$(python3 -c 'import sysconfig; print(sysconfig.get_path(\"stdlib\"))'); "
           "printf 'import threading, time\\nthreading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()\\n' > $d/sitecustomize.py")
@@ -172,6 +179,7 @@ def cold(server, client):
         s = client.create(templateID=name)
         check(f"a template whose Python cannot be copied ({name}) has cold kernels", client.cell(s, "x = 1; " + PARENT) == COLD)
         check("and the log says why", said(server, s, f"starts cold: {reason}"), log(server)[-5:])
+        check("as the context does", any((why or "").startswith(reason) for why in client.why_cold(s)), client.why_cold(s))
     logs["broken"] = build(client, "broken", "d=$(python3 -c 'import sysconfig; print(sysconfig.get_path(\"stdlib\"))'); echo oh no > $d/types.py")
     logs["without"] = build(client, "without", "rm /usr/bin/python3*")
     warned, told = {name: log["warn"] for name, log in logs.items()}, logs["broken"]["info"]

@@ -179,13 +179,14 @@ static inline void host_on_kernel(struct call *call, struct wire_reader *r)
 {
     const char *id = wire_get_str(r, KERNEL_ID_LEN), *language = wire_get_str(r, 64);
     const char *cwd = wire_get_str(r, OPS_PATH_MAX);
-    uint32_t n[6];
+    uint32_t n[7];
 
     for (size_t i = 0; i < ARRAY_SIZE(n); i++)
         n[i] = wire_get_u32(r);
+    EXPECT(n[3] == (n[4] > 0 && n[5] == 0)); /* cold: a kernel, and no twin */
     strbuf_addf(&call->events, "%s %s %s %u %u %u %u %u ", id, language, cwd, n[0], n[1], n[2],
-                n[3], n[4]);
-    for (uint32_t i = 0; i < n[5]; i++)
+                n[4], n[5]);
+    for (uint32_t i = 0; i < n[6]; i++)
         strbuf_addf(&call->events, "%s%s", i ? "," : "", wire_get_str(r, OPS_ARG_MAX));
     EXPECT(wire_done(r));
     strbuf_addch(&call->events, '\n');

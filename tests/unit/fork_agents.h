@@ -41,6 +41,7 @@ static inline void fork_hold(struct chan *c, struct chan_stream *s)
     wire_put_u32(&p, KERNEL_IDLE);
     wire_put_u32(&p, 1);  /* cells */
     wire_put_u32(&p, 1);  /* default */
+    wire_put_u32(&p, 0);  /* cold */
     wire_put_u32(&p, 17); /* pid */
     wire_put_u32(&p, 1);  /* twin */
     wire_put_u32(&p, 0);

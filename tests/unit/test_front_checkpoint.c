@@ -39,6 +39,7 @@ static json_t *read_told(const struct told *t, size_t cut)
     wire_put_u32(&p, t->state);
     wire_put_u32(&p, t->cells);
     wire_put_u32(&p, 1);
+    wire_put_u32(&p, !t->twin);
     wire_put_u32(&p, t->pid);
     wire_put_u32(&p, t->twin);
     wire_put_u32(&p, t->n_env);

@@ -498,6 +498,7 @@ static void put_context(struct strbuf *s, const char *id, const char *language, 
     wire_put_str(s, cwd);
     for (int i = 0; i < 3; i++)
         wire_put_u32(s, 0);
+    wire_put_u32(s, 1); /* cold */
 }
 
 TEST(contexts)

@@ -53,6 +53,7 @@ json_t *report_read_context(const void *event, size_t len)
     const char *id = wire_get_str(&r, KERNEL_ID_LEN), *language = wire_get_str(&r, OPS_TAG_MAX);
     const char *cwd = wire_get_str(&r, OPS_PATH_MAX);
     uint32_t state = wire_get_u32(&r), cells = wire_get_u32(&r), is_default = wire_get_u32(&r);
+    wire_get_u32(&r); /* cold: `twin` says it better */
     uint32_t pid = wire_get_u32(&r), twin = wire_get_u32(&r), n_env = wire_get_u32(&r);
     /* The variables are skipped: a kernel gets those of the sandbox that it will be in. */
     for (uint32_t i = 0; i < n_env && !r.bad; i++)

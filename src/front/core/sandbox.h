@@ -38,6 +38,8 @@ struct context;
 struct replay;
 struct taking;
 
+#define COLD_MAX 160
+
 struct sandbox {
     struct front *front;
     char id[ID_LEN + 1];
@@ -59,6 +61,7 @@ struct sandbox {
     struct replay *replay;   /* front/core/replay.h: recorded cells; NULL until used */
     struct taking *taking;   /* checkpoint_take.c's: a checkpoint that waits for a cell, or NULL */
     bool has_copies;         /* it was made with copied kernels, which its agent has */
+    char cold[COLD_MAX];     /* why its last kernel of Python that was no copy was none; "" */
     bool closed;             /* cells are replayed in it: nothing goes out, whatever its policy */
     struct context *context; /* front/contexts/: whose sandbox it is, if known */
     const char *conversation, *path; /* of that context; NULL: none */

@@ -26,3 +26,12 @@ void sandbox_warm_kernel(struct sandbox *b)
     else
         sandbox_ref(b);
 }
+
+/* The words are of the template's Python, in part. */
+void sandbox_told_cold(struct front *f, const struct order_answer *a)
+{
+    struct sandbox *b = sandbox_find(f, a->id);
+
+    if (b)
+        snprintf(b->cold, sizeof(b->cold), "%.*s", COLD_MAX - 1, a->message);
+}

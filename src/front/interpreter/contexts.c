@@ -84,6 +84,7 @@ static bool write_context(struct ask *a, const void *p, size_t len)
     const char *cwd = wire_get_str(&r, OPS_PATH_MAX);
     for (int i = 0; i < 3; i++)
         wire_get_u32(&r); /* state, cells, is_default */
+    bool cold = wire_get_u32(&r) != 0 && strcmp(language, "python") == 0;
     if (!wire_done(&r))
         return false;
     replay_learn(a->sandbox, id, language);
@@ -91,6 +92,8 @@ static bool write_context(struct ask *a, const void *p, size_t len)
     jw_bytes(jw_key(j, "id"), id, strlen(id));
     jw_bytes(jw_key(j, "language"), language, strlen(language));
     jw_bytes(jw_key(j, "cwd"), cwd, strlen(cwd));
+    if (cold && a->sandbox->cold[0])
+        jw_string(jw_key(j, "coldReason"), a->sandbox->cold);
     jw_object_end(j);
     return true;
 }

@@ -34,6 +34,7 @@
 #include "front/core/workload.h"
 #include "front/core/volumes.h"
 #include "front/core/warden.h"
+#include "front/core/warm.h"
 #include "front/core/wipe.h"
 #include "lib/log/log.h"
 #include "wire/worker.h"
@@ -325,6 +326,9 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         break;
     case TELL_KERNELS_LOST:
         checkpoint_told_lost(f, a);
+        break;
+    case TELL_COLD:
+        sandbox_told_cold(f, a);
         break;
     case TELL_CHECKPOINT_GONE:
         checkpoint_told_gone(f, a);

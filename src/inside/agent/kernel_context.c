@@ -95,4 +95,5 @@ void context_put(const struct context *c, struct strbuf *out)
     wire_put_u32(out, context_state(c));
     wire_put_u32(out, c->cells);
     wire_put_u32(out, c->is_default);
+    wire_put_u32(out, c->kernel && c->kernel->pidfd < 0);
 }

@@ -206,11 +206,16 @@ bool kernels_want(struct tenant_pool *w, struct instance *i)
 
     if (is_coming(w))
         return false;
-    bool can = w->kernels.state == KERNELS_READY && fds_level() < FDS_SCARCE;
-    int r = can ? OPS(i)->kernels->ask(i, 0, 0, &e) : -ENODEV;
+    bool ready = w->kernels.state == KERNELS_READY;
+    int r = ready && fds_level() < FDS_SCARCE ? OPS(i)->kernels->ask(i, 0, 0, &e) : -ENODEV;
 
-    if (r < 0 && r != -EALREADY) /* -EALREADY: a kernel is on its way */
+    if (r < 0 && r != -EALREADY) { /* -EALREADY: a kernel is on its way */
         refuse(i);
+        sandbox_kernel_is_cold(USER(i), e.message[0] ? e.message
+                                        : ready      ? "the server has few descriptors left"
+                                                     : "the interpreter that kernels are copied "
+                                                       "from is not loaded");
+    }
     return true;
 }
 

@@ -155,6 +155,15 @@ void sandbox_ask_again(struct sandbox *g)
                   : !kernels_want(g->tenant_pool, g->instance);
 }
 
+void sandbox_kernel_is_cold(struct sandbox *g, const char *why)
+{
+    struct order_answer a = {.tell = TELL_COLD};
+
+    memcpy(a.id, g->id, sizeof(a.id));
+    snprintf(a.message, sizeof(a.message), "%s", why);
+    front_tell(g->server, &a, NULL, 0);
+}
+
 static void on_line(struct loop_source *src, uint32_t events UNUSED)
 {
     struct sandbox *g = CONTAINER_OF(src, struct sandbox, line);

@@ -43,6 +43,8 @@ void sandbox_back_to(struct sandbox *g, const struct ticket *t, const struct ord
 bool sandbox_copied(struct sandbox *g, int r, const struct sg_error *e);
 /* The zygote is loaded, or will not be: sandboxes that wait for a kernel ask again. */
 void sandboxes_ask_again(struct server *s, struct tenant_pool *w);
+/* The sandbox's agent starts a kernel itself, and this is why: the front is told. */
+void sandbox_kernel_is_cold(struct sandbox *g, const char *why);
 /* The broker of a tenant pool has ended. */
 void sandboxes_broker_gone(struct server *s, struct tenant_pool *w);
 void sandbox_note(struct sandbox *g, const struct ticket *t, int note);

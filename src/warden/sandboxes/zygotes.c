@@ -221,9 +221,12 @@ bool zygotes_want(struct tenant_pool *w, struct snapshot *of, struct instance *i
     if (z)
         r = copy(z, i, &e);
     if (r < 0 && r != -EALREADY) { /* -EALREADY: a kernel is on its way */
+        const char *why = z ? e.message : "there is no zygote for it";
+
         OPS(i)->kernels->refuse(i, &own);
         log_sandbox(z ? LEVEL_WARN : LEVEL_DEBUG, FAULT_SANDBOX, id, "its kernel starts cold: %s",
-                    z ? e.message : "there is no zygote for it");
+                    why);
+        sandbox_kernel_is_cold(USER(i), why);
     }
     return true;
 }
