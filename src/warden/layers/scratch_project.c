@@ -33,7 +33,7 @@ static const struct scratch_file_system file_system = {
     .name = "xfs",
     .mkfs = "/usr/sbin/mkfs.xfs",
     .package = "xfsprogs",
-    .arguments = {"-q", "-f", "-K", SCRATCH_FILE, NULL},
+    .arguments = {"-q", "-f", "-K", "-s", "size=4096", SCRATCH_FILE, NULL},
     .options = {"prjquota", "nodiscard", NULL}};
 
 static int quota(int fd, unsigned command, uint64_t id, void *value)
