@@ -183,7 +183,7 @@ static inline void host_on_kernel(struct call *call, struct wire_reader *r)
 
     for (size_t i = 0; i < ARRAY_SIZE(n); i++)
         n[i] = wire_get_u32(r);
-    EXPECT(n[3] == (n[4] > 0 && n[5] == 0)); /* cold: a kernel, and no twin */
+    EXPECT(!n[3] || !n[5]); /* cold: no twin */
     strbuf_addf(&call->events, "%s %s %s %u %u %u %u %u ", id, language, cwd, n[0], n[1], n[2],
                 n[4], n[5]);
     for (uint32_t i = 0; i < n[6]; i++)
