@@ -242,8 +242,9 @@ TEST(documents_that_are_wrong)
     static const char *const bad[] = {
         "{\"default\":\"allow\",\"identity\":7}",
         "{\"default\":\"allow\",\"tenant\":\"t\",\"sandbox\":\"s\",\"identity\":{}}",
-        "{\"default\":\"allow\",\"identity\":{\"issuer\":\"i\",\"spiffeId\":\"s\",\"tenant\":\"t\","
-        "\"template\":\"b\",\"tokens\":{}}}",
+        ("{\"default\":\"allow\",\"identity\":{\"issuer\":\"i\",\"spiffeId\":\"s\",\"tenant\":"
+         "\"t\","
+         "\"template\":\"b\",\"tokens\":{}}}"),
     };
     struct policy *p;
     struct sg_error e;
