@@ -13,6 +13,7 @@
 #include "lib/base/err.h"
 #include "lib/text/strbuf.h"
 #include "guard/ca.h"
+#include "guard/identity.h"
 #include "guard/inspect_impl.h"
 #include "tap.h"
 #include "lib/vault/vault.h"
@@ -393,6 +394,7 @@ static void rig_play(struct rig *r)
     pthread_join(server, NULL);
     rig_end_close(&r->c);
     rig_end_close(&r->s);
+    identity_unref(sandbox.identity);
     EXPECT(sandbox.refs == 1);
     EXPECT(r->counted_up == r->up && r->counted_down == r->down);
 }

@@ -121,7 +121,7 @@ TEST(what_was_cut_moved_or_changed_does_not_open)
     EXPECT(apply_to(k, "tenant", "context", "") == -EBADMSG);
     EXPECT(apply_to(k, "tenant", "context", "...") == -EBADMSG);
     EXPECT(apply_to(k, "tenant", "context", text + second) == -EBADMSG); /* without the first */
-    for (size_t cut = 1; cut < len; cut += 997) {
+    for (size_t cut = 4; cut < len; cut += 997) { /* less could be padding alone */
         snprintf(moved, len + 1, "%.*s", (int)(len - cut), text);
         EXPECT(apply_to(k, "tenant", "context", moved) == -EBADMSG);
     }

@@ -140,7 +140,7 @@ TEST(what_cannot_be_tagged)
     struct answer *a = tag("taken", "\"v1\"");
     EXPECT(a->status == 429 && strstr(message_of(a), "tenant_build_size"));
     server.front.settings.tenant_build_size = size;
-    EXPECT(json_array_size(call_acme("GET", NULL, "/templates")->json) == 2);
+    EXPECT(json_array_size(call_acme("GET", NULL, "/templates")->json) == 3);
     forget("taken");
     clean_up();
 }

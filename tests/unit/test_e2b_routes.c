@@ -209,7 +209,7 @@ TEST(templates_must_exist)
     EXPECT(a->status == 404);
     EXPECT_STR(message_of(a), "tag 'v9' does not exist for template 'base'");
     a = call_acme("POST", "{\"templateID\":\"mcp-gateway\",\"mcp\":{\"x\":{}}}", "/v2/sandboxes");
-    EXPECT(a->status == 501);
+    EXPECT(a->status == 201);
     EXPECT(call_acme("POST", "{\"templateID\":\"Base:default\"}", "/v2/sandboxes")->status == 201);
     EXPECT(call_acme("POST", "{\"templateID\":\"code-interpreter-v1\"}", "/v2/sandboxes")->status ==
            201);
@@ -666,10 +666,10 @@ TEST(templates)
         "createdAt",  "updatedAt",     "createdBy",   "spawnCount", "buildCount", "envdVersion",
         "aliases",    "lastSpawnedAt", "buildStatus", "names"};
 
-    EXPECT(a->status == 200 && json_array_size(a->json) == 2);
+    EXPECT(a->status == 200 && json_array_size(a->json) == 3);
     for (size_t i = 0; i < ARRAY_SIZE(required); i++)
         EXPECT(json_object_get(json_array_get(a->json, 0), required[i]) != NULL);
-    EXPECT(json_array_size(call_acme("GET", NULL, "/v2/templates")->json) == 2);
+    EXPECT(json_array_size(call_acme("GET", NULL, "/v2/templates")->json) == 3);
     a = call_acme("GET", NULL, "/templates/aliases/base");
     EXPECT(a->status == 200 && json_is_true(json_object_get(a->json, "public")));
     char id[64];

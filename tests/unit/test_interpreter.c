@@ -226,7 +226,11 @@ TEST(how_cells_end)
     for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
         AUTO(strbuf_done) struct strbuf want = {0};
         strbuf_init(&want, 4096);
-        strbuf_addf(&want, "%s%s%s", NUMBER, ends[i].line, END);
+        strbuf_addf(&want, "%s%s", NUMBER, ends[i].line);
+        if (ends[i].code != 0)
+            strbuf_addf(&want, "{\"type\":\"end_of_execution\",\"exit_code\":%u}\n", ends[i].code);
+        else
+            strbuf_addstr(&want, END);
         execute("{\"code\":\"x\",\"timeout\":2.5}");
         EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
         agent_executing(1, "");

@@ -62,8 +62,8 @@ static int bad_mount(const char *value, const char *why, struct sg_error *e)
     return err_invalid(e, "--mount '%.128s' %s: use SRC:DST[:ro|rw]", value, why);
 }
 
-/* Only parses the paths, and leaves them as they are: errors name what the user wrote. The library checks links and mount roots: it looks at the real file, not
- * at its name. */
+/* Only parses the paths, and leaves them as they are: errors name what the user wrote. The library
+ * checks links and mount roots: it looks at the real file, not at its name. */
 int cage_mount(void *self, const struct cli_option *option UNUSED, const char *value,
                struct sg_error *e)
 {
