@@ -337,7 +337,7 @@ static inline void clean_up(void)
 __attribute__((destructor)) static void server_stop(void)
 {
     static const char *const files[] = {"server.db", "server.db-wal", "server.db-shm",
-                                        "contexts.key"};
+                                        "contexts.key", "events.key"};
     char path[128];
 
     store_close(server.front.store);

@@ -24,6 +24,7 @@ static inline struct place place_make(void)
 static inline void place_remove(const struct place *p)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    char key[128];
 
     for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
         char path[128];
@@ -31,6 +32,8 @@ static inline void place_remove(const struct place *p)
         snprintf(path, sizeof(path), "%s%s", p->file, suffixes[i]);
         unlink(path);
     }
+    snprintf(key, sizeof(key), "%s/events.key", p->dir);
+    unlink(key);
     EXPECT(rmdir(p->dir) == 0);
 }
 

@@ -5,11 +5,16 @@
 #include <string.h>
 
 #include "front/core/sandbox.h"
+#include "front/store/store.h"
 #include "lib/base/clock.h"
+#include "lib/base/fd.h"
 #include "lib/json/values.h"
+#include "lib/vault/vault.h"
 
 #define TYPE_PREFIX "sandbox.lifecycle."
-#define EVENT_MAX   8192 /* larger metadata are left out */
+#define METADATA    "sandbox_metadata"
+#define EVENT_MAX   8192 /* sealed metadata that are larger are left out */
+#define PURPOSE     128
 
 static const struct named {
     enum event_kind kind;
@@ -76,6 +81,67 @@ uint32_t e2b_event_kinds(const char *list)
     return kinds;
 }
 
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+static struct vault_key *sealing;
+
+int e2b_event_begin(const struct store *s, struct sg_error *e)
+{
+    AUTO(close_p) int dir = store_dir(s, e);
+
+    vault_key_free(steal_ptr(&sealing));
+    return dir < 0 ? dir : vault_key_open(dir, E2B_EVENT_KEY, &sealing, e);
+}
+
+static void purpose_of(char ret[PURPOSE], const char *tenant, const char *sandbox)
+{
+    snprintf(ret, PURPOSE, "event/%s/%s", tenant, sandbox);
+}
+
+/* NULL: they are too large for an event. */
+static json_t *seal(const json_t *metadata, const struct event_about *about)
+{
+    AUTO(strbuf_done) struct strbuf out = strbuf_upto(EVENT_MAX);
+    char *text = json_dumps(metadata, JSON_COMPACT), purpose[PURPOSE];
+    uint8_t public_key[VAULT_PUBLIC_LEN];
+
+    if (!sealing)
+        sealing = vault_key_new();
+    vault_key_public(sealing, public_key);
+    purpose_of(purpose, about->tenant, about->sandbox_id);
+    bool ok = text && vault_seal(public_key, purpose, text, strlen(text), &out, NULL) == 0 &&
+              !out.truncated;
+    free(text);
+    return ok ? json_string(out.buf) : NULL;
+}
+
+static json_t *unseal(const json_t *event, const char *sealed)
+{
+    struct secret text = {0};
+    char purpose[PURPOSE];
+    json_t *metadata = NULL;
+
+    purpose_of(purpose, jr_text_or(event, "sandbox_team_id", ""),
+               jr_text_or(event, "sandbox_id", ""));
+    if (sealing && vault_open(sealing, purpose, sealed, &text, NULL) == 0)
+        metadata = json_loadb((const char *)text.bytes, text.len, 0, NULL);
+    secret_done(&text);
+    return metadata;
+}
+
+json_t *e2b_event_read(const char *stored)
+{
+    json_t *event = json_loads(stored, 0, NULL), *data = json_object_get(event, "event_data");
+    const char *sealed = jr_text_or(data, METADATA, NULL);
+    json_t *metadata = sealed ? unseal(event, sealed) : NULL;
+
+    if (metadata)
+        json_object_set_new(data, METADATA, metadata);
+    else if (sealed)
+        json_object_del(data, METADATA);
+    return event;
+}
+
 /* ---- what is told of the sandbox ------------------------------------------------------------- */
 
 /* E2B names each run of a sandbox, from its start or resume on. */
@@ -122,8 +188,10 @@ static json_t *data_of(enum event_kind kind, int64_t ms, const struct event_abou
     const struct sandbox *b = about->sandbox;
     json_t *data = json_object();
 
-    if (b && b->spec.metadata)
-        json_object_set(data, "sandbox_metadata", b->spec.metadata);
+    json_t *metadata = b && b->spec.metadata ? seal(b->spec.metadata, about) : NULL;
+
+    if (metadata)
+        json_object_set_new(data, METADATA, metadata);
     if (b && (kind == HAPPENED_SANDBOX_PAUSED || kind == HAPPENED_SANDBOX_ENDED))
         json_object_set_new(data, "execution", execution(b, ms));
     if (kind == HAPPENED_SANDBOX_ENDED)
@@ -152,11 +220,11 @@ static void name_sandbox(json_t *event, const struct event_about *about)
         return;
     }
     json_t *last = about->like ? json_loads(about->like, 0, NULL) : NULL;
-    json_t *metadata = json_object_get(json_object_get(last, "event_data"), "sandbox_metadata");
+    json_t *metadata = json_object_get(json_object_get(last, "event_data"), METADATA);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         json_object_set_new(event, names[i], json_string(jr_text_or(last, names[i], "")));
     if (metadata)
-        json_object_set(json_object_get(event, "event_data"), "sandbox_metadata", metadata);
+        json_object_set(json_object_get(event, "event_data"), METADATA, metadata);
     json_decref(last);
 }
 
@@ -177,7 +245,7 @@ char *e2b_event_write(enum event_kind kind, int64_t ms, const struct event_about
     char *text = json_dumps(event, JSON_COMPACT);
     if (text && strlen(text) > EVENT_MAX) {
         free(text);
-        json_object_del(json_object_get(event, "event_data"), "sandbox_metadata");
+        json_object_del(json_object_get(event, "event_data"), METADATA);
         text = json_dumps(event, JSON_COMPACT);
     }
     json_decref(event);

@@ -414,6 +414,8 @@ int events_start(struct front *f, struct sg_error *e)
     struct store_events_state state;
     int r = store_events_state(f->store, &state, e);
 
+    if (r == 0)
+        r = e2b_event_begin(f->store, e);
     if (r < 0)
         return r;
     if (!events.on) {

@@ -103,17 +103,22 @@ static int post_hook(struct poster *poster, struct poster_slot *slot, const stru
 
     if (!e->e2b)
         return -ENOENT;
+    json_t *told = e2b_event_read(e->e2b);
+    AUTO(free_p) char *body = told ? json_dumps(told, JSON_COMPACT) : NULL;
+    json_decref(told);
+    if (!body)
+        return -ENOENT;
     if (webhooks_judge(poster->front, h->url, &inside, NULL) < 0)
         return -EACCES;
     struct exporter_post p = {.url = h->url,
                               .content_type = "application/json",
-                              .body = e->e2b,
-                              .len = strlen(e->e2b),
+                              .body = body,
+                              .len = strlen(body),
                               .judged = !inside,
                               .done = poster_posted,
                               .arg = slot};
     uuid_random(delivery);
-    sign_e2b(&h->secret, e->e2b, &signature);
+    sign_e2b(&h->secret, body, &signature);
     set_header(&p.headers[0], "e2b-webhook-id", &values[0], poster->id);
     set_header(&p.headers[1], "e2b-delivery-id", &values[1], delivery);
     set_header(&p.headers[2], "e2b-signature-version", &values[2], "v1");

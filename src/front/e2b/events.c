@@ -68,7 +68,7 @@ static const char *parse_types(struct e2b_req *q)
 
 static void write_event(const char *e2b, void *arg)
 {
-    json_t *event = json_loads(e2b, 0, NULL);
+    json_t *event = e2b_event_read(e2b);
     struct json *j = arg;
 
     if (!event)
