@@ -155,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         assert(i < first ? r.answers[i] <= 1 : r.answers[i] == 1);
     for (unsigned i = 0; i < RIG_IDS; i++)
         assert(r.ended[i] <= r.created[i]);
-    assert(r.s->budget.reserved == 0 && r.s->n_teardowns == 0);
+    assert(r.s->budget.reserved == 0 && list_empty(&r.s->teardowns));
     forget_names(&r);
     settle_all(&r);
     assert(list_empty(&r.s->checkpoints) && list_empty(&r.s->snapshots) && !rig_saves &&

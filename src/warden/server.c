@@ -13,6 +13,7 @@
 #include "lib/base/fds.h"
 #include "lib/log/log.h"
 #include "warden/providers/provider.h"
+#include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/discard.h"
 #include "warden/processes/guard_process.h"
 #include "warden/sandboxes/sandbox.h"
@@ -422,6 +423,7 @@ static void finish(struct run *run)
     budget_done(&s->budget);
     checkpoints_close(s);
     discards_close(s);
+    teardowns_close(s);
     tenant_pools_close(s);
     cgroup_place_close(s->place);
     child_program_end(&s->guard, GUARD_GRACE_MS);

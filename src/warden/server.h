@@ -80,9 +80,9 @@ struct server {
     struct files_workers files;
     struct loop_timer discard_timer, discard_again;
     bool discards_due;
-    bool squashing;     /* layers are being merged */
-    bool closing;       /* the server ends; nothing new is begun */
-    size_t n_teardowns; /* sandboxes that are being ended */
+    bool squashing;        /* layers are being merged */
+    bool closing;          /* the server ends; nothing new is begun */
+    struct list teardowns; /* sandboxes that are being ended */
     int listeners[SETTINGS_ADDRESSES_MAX];
     size_t n_listeners;
     size_t n_plain_listeners;     /* those after them serve metrics only */

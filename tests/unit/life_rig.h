@@ -438,7 +438,7 @@ static void rig_front_dies(struct rig *r)
 static void rig_close(struct rig *r)
 {
     fake.no_end = false;
-    for (int i = 0; i < 10 && r->s->n_teardowns > 0; i++)
+    for (int i = 0; i < 10 && !list_empty(&r->s->teardowns); i++)
         rig_pass(r, 10000);
     r->s->closing = true;
     sandboxes_close(r->s);

@@ -8,6 +8,7 @@
 #define LOOK_NS 5000000ull
 
 struct teardown {
+    struct list link;
     struct tenant_pool *tenant_pool;
     struct instance *instance;
     struct loop_source process;
@@ -38,7 +39,7 @@ static void look(struct teardown *g)
         return;
     }
     loop_timer_cancel(&s->loop, &g->timer);
-    s->n_teardowns--;
+    list_remove(&g->link);
     if (r < 0)
         log_line(LEVEL_ERROR, "%s", e.message);
     tenant_pool_return(g->tenant_pool);
@@ -64,7 +65,18 @@ void teardown_begin(struct tenant_pool *w, struct instance *i, teardown_done don
                              .process = {.fd = -1, .fn = on_process}, .timer.fn = on_timer,
                              .done = done, .arg = arg);
 
-    s->n_teardowns++;
+    list_push(&s->teardowns, &g->link);
     OPS(i)->end(i, w->n_out);
     look(g);
+}
+
+void teardowns_close(struct server *s)
+{
+    struct teardown *g;
+
+    while ((g = LIST_POP(struct teardown, &s->teardowns, link))) {
+        loop_unwatch(&s->loop, &g->process);
+        loop_timer_cancel(&s->loop, &g->timer);
+        free(g);
+    }
 }

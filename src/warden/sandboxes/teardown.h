@@ -11,3 +11,9 @@ struct tenant_pool;
  * pool, and then `done` is called, which may be NULL. */
 typedef void (*teardown_done)(void *arg);
 void teardown_begin(struct tenant_pool *w, struct instance *i, teardown_done done, void *arg);
+
+struct server;
+
+/* Forgets all, at the server's end: closing the tenant pools ends what is left of them. Without this
+ * their timers and processes would still be in the loop, which turns once more after that. */
+void teardowns_close(struct server *s);
